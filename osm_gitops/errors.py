@@ -1,0 +1,68 @@
+"""What can go wrong, as sentences for the person who must act.
+
+A :class:`Problem` says what is wrong, where, with which object, and what to do
+next. An :class:`InputError` carries all problems of an input at once. Nothing
+here prints or exits: that is the gate's work (``osm_gitops.cli.gate``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    ``what`` is a sentence without a final full stop; ``where`` is ``file:line``
+    or a flag's name; ``about`` the object (``MachineDeployment kube-system/a``);
+    ``field`` a path inside it (``spec.template.spec.versions.kubelet``); ``fix``
+    a sentence that names the next step. Empty strings are left out when shown.
+    None of them may hold a value that came from a Secret, a token or a credential.
+    """
+
+    what: str
+    where: str = ""
+    about: str = ""
+    field: str = ""
+    fix: str = ""
+
+    def at(self, *, where: str = "", about: str = "", field: str = "") -> Problem:
+        """Return this problem with the places filled in that it did not name itself."""
+        return replace(
+            self,
+            where=self.where or where,
+            about=self.about or about,
+            field=self.field or field,
+        )
+
+    def __str__(self) -> str:
+        head = ": ".join(part for part in (self.where, self.about, self.field) if part)
+        text = f"{head}: {self.what}" if head else self.what
+        return f"{text}. {self.fix}" if self.fix else text
+
+
+class OsmGitopsError(Exception):
+    """Base of every error that this program raises on purpose; carries its problems."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class InputError(OsmGitopsError):
+    """An input (manifest, profile, setting, fleet file, flag) that cannot be used."""
+
+
+class TargetError(OsmGitopsError):
+    """A target that cannot be read or written as it is (dirty files, refused push)."""
+
+
+class UnsafePlanError(OsmGitopsError):
+    """A plan that a guard refuses until it is asked for explicitly (design §6)."""
+
+
+def input_error(what: str, *, where: str = "", about: str = "", field: str = "", fix: str = "") -> InputError:
+    """Build an :class:`InputError` with a single problem."""
+    return InputError([Problem(what, where=where, about=about, field=field, fix=fix)])

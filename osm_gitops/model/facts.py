@@ -1,0 +1,56 @@
+"""Facts: what rendering needs from a cluster besides MachineDeployments and profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from osm_gitops.model.objects import Json, Origin
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFact:
+    """A Secret: ``data`` is decoded and already holds ``stringData``."""
+
+    namespace: str
+    name: str
+    type: str
+    data: Mapping[str, bytes]
+    labels: Mapping[str, str]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMapFact:
+    """A ConfigMap; ``binaryData`` is not read by OSM and not kept."""
+
+    namespace: str
+    name: str
+    data: Mapping[str, str]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccountFact:
+    """A ServiceAccount with the names of the Secrets that it lists."""
+
+    namespace: str
+    name: str
+    secrets: tuple[str, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A frozen cluster, looked up by ``(namespace, name)``.
+
+    ``endpoint_slices`` are the bodies of namespace ``default`` with the label
+    ``kubernetes.io/service-name=kubernetes``, in name order. ``environment`` holds the
+    credential variables of contract §7.1 that were set when the source was read.
+    """
+
+    secrets: Mapping[tuple[str, str], SecretFact] = field(default_factory=dict)
+    config_maps: Mapping[tuple[str, str], ConfigMapFact] = field(default_factory=dict)
+    service_accounts: Mapping[tuple[str, str], ServiceAccountFact] = field(default_factory=dict)
+    endpoint_slices: tuple[Mapping[str, Json], ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,34 @@
+"""Inputs: everything that one run reads for one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.facts import Facts
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.profile import OperatingSystemProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a source gave.
+
+    ``broken`` names MachineDeployments and profiles that were found but cannot be used,
+    each with all its problems: their live objects are left as they are, and a
+    MachineDeployment that refers to a broken profile fails with it. ``unreadable`` are
+    problems of whole documents: they disable deletion for the cluster (design §6).
+    ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
+    (a path and, in git, its revision), for commit trailers.
+    """
+
+    machines: tuple[MachineDeployment, ...] = ()
+    profiles: Mapping[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    broken: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    unreadable: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()

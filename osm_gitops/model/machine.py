@@ -1,0 +1,67 @@
+"""MachineDeployment: a pool of machines, as far as its boot configuration depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from osm_gitops.model.objects import Json, Manifest, ObjectRef
+
+PROFILE_ANNOTATION = "k8c.io/operating-system-profile"
+PROFILE_NAMESPACE_ANNOTATION = "k8c.io/operating-system-profile-namespace"
+REVISION_ANNOTATION = "machinedeployment.clusters.k8s.io/revision"
+KUBELET_CONFIG_PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDeployment:
+    """A MachineDeployment (contract §1.4).
+
+    ``annotations`` is ``None`` where the object has none, which hashes unlike an
+    empty map (contract §4.3). ``provider_spec`` is ``spec.template.spec.providerSpec.value``
+    and ``template`` all of ``spec.template``, both as read.
+    """
+
+    name: str
+    namespace: str
+    annotations: Mapping[str, str] | None
+    kubelet: str
+    provider_spec: Json
+    template: Json
+    deleting: bool
+    manifest: Manifest
+
+    @property
+    def ref(self) -> ObjectRef:
+        return ObjectRef("MachineDeployment", self.namespace, self.name)
+
+    def annotation(self, key: str) -> str:
+        """The annotation's value, or the empty string, as Go's map lookup gives it."""
+        return (self.annotations or {}).get(key, "")
+
+    # Names of everything made from this pool: contract §4.1.
+    @property
+    def config_name(self) -> str:
+        return f"{self.name}-{self.namespace}-config"
+
+    @property
+    def bootstrap_secret_name(self) -> str:
+        return f"{self.name}-{self.namespace}-bootstrap-config"
+
+    @property
+    def provisioning_secret_name(self) -> str:
+        return f"{self.name}-{self.namespace}-provisioning-config"
+
+    @property
+    def edge_script_name(self) -> str:
+        return f"edge-provider-script-{self.name}-{self.namespace}"
+
+    @property
+    def token_key(self) -> str:
+        """The bootstrap token's label value: namespace first, the name alone from 63 bytes on."""
+        key = f"{self.namespace}-{self.name}"
+        return key if len(key.encode()) < 63 else self.name
+
+    @property
+    def kubelet_kubeconfig_name(self) -> str:
+        return f"{self.token_key}-kubelet-bootstrap-config"

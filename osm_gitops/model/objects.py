@@ -1,0 +1,62 @@
+"""Identity and origin of Kubernetes objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+OSM_API_VERSION = "operatingsystemmanager.k8c.io/v1alpha1"
+MACHINE_API_VERSION = "cluster.k8s.io/v1alpha1"
+CLOUD_INIT_NAMESPACE = "cloud-init-settings"
+
+# JSON as Python holds it: dict, list, str, int, float, bool, None. An alias keeps
+# "any JSON" apart from "any Python object" for the reader; mypy sees Any.
+Json = Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectRef:
+    """Which object: kind, namespace (empty for cluster-scoped ones) and name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """Where an object was read: a file as the user would name it, and its first line (1-based)."""
+
+    path: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One Kubernetes object as it was read: its identity, its JSON, its origin.
+
+    ``lines`` maps a field path (``spec.version``, ``spec.bootstrapConfig.files[0].path``)
+    to its 1-based line in ``origin.path``; a source that cannot tell leaves it empty.
+    """
+
+    ref: ObjectRef
+    body: Mapping[str, Json]
+    origin: Origin
+    lines: Mapping[str, int]
+
+    def line_of(self, field: str) -> str:
+        """``file:line`` of ``field``, or of its nearest parent that has a line."""
+        path = field
+        while path:
+            if path in self.lines:
+                return f"{self.origin.path}:{self.lines[path]}"
+            cut = max(path.rfind("."), path.rfind("["))
+            path = path[:cut] if cut > 0 else ""
+        return str(self.origin)

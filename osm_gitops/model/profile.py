@@ -1,0 +1,89 @@
+"""OperatingSystemProfile: the template of a boot configuration (contract §1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from osm_gitops.model.objects import Manifest
+
+DEFAULT_PERMISSIONS = 644
+TEMPLATE_ANNOTATION = "osm-gitops.io/template"
+JINJA2_V1 = "jinja2/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file on the node. ``permissions`` is a decimal number read as octal digits (644)."""
+
+    path: str
+    content: str
+    permissions: int = DEFAULT_PERMISSIONS
+    encoding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DropIn:
+    """A systemd drop-in of a unit."""
+
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A systemd unit; ``None`` is "not set", which OSM's output tells from false."""
+
+    name: str
+    enable: bool | None = None
+    mask: bool | None = None
+    content: str | None = None
+    drop_ins: tuple[DropIn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """cloud-init modules, inserted verbatim (contract §1.1, CloudInitModule)."""
+
+    bootcmd: tuple[str, ...] = ()
+    rh_subscription: Mapping[str, str] = field(default_factory=dict)
+    runcmd: tuple[str, ...] = ()
+    yum_repos: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    yum_repo_dir: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRuntime:
+    """Files and templates that a profile adds for one container runtime."""
+
+    name: str
+    files: tuple[File, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileConfig:
+    """One half of a profile (bootstrap or provisioning); ``modules`` may be set but empty."""
+
+    runtimes: tuple[ContainerRuntime, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
+    units: tuple[Unit, ...] = ()
+    files: tuple[File, ...] = ()
+    modules: Modules | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingSystemProfile:
+    """A profile after CRD defaulting. ``manifest`` is what it was read from."""
+
+    name: str
+    namespace: str
+    os_name: str
+    os_version: str
+    version: str
+    providers: tuple[str, ...]
+    provisioning_utility: str
+    bootstrap: ProfileConfig
+    provisioning: ProfileConfig
+    manifest: Manifest
+    jinja: bool = False

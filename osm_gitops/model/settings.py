@@ -1,0 +1,38 @@
+"""Settings: what OSM takes as flags, parsed (contract §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+DEFAULT_NO_PROXY = ".svc,.cluster.local,localhost,127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings that rendering depends on, after parsing.
+
+    ``cluster_dns`` holds canonical IP texts; ``registry_mirrors`` maps a registry to
+    its endpoints in order, with both mirror flags already merged; CA bundles hold the
+    text of the file, not its name; ``registry_credentials_secret`` and
+    ``bootstrap_token_service_account`` are ``(namespace, name)``.
+    """
+
+    namespace: str = "kube-system"
+    container_runtime: str = "containerd"
+    external_cloud_provider: bool = False
+    cluster_dns: tuple[str, ...] = ("10.10.10.10",)
+    pause_image: str = ""
+    initial_taints: str = ""
+    feature_gates: Mapping[str, bool] = field(default_factory=lambda: {"RotateKubeletServerCertificate": True})
+    http_proxy: str = ""
+    no_proxy: str = DEFAULT_NO_PROXY
+    insecure_registries: tuple[str, ...] = ()
+    registry_mirrors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    registry_credentials_secret: tuple[str, str] | None = None
+    device_ownership_from_security_context: bool = False
+    kubernetes_ca_bundle: str = ""
+    host_ca_bundle: str = ""
+    override_bootstrap_kubelet_apiserver: str = ""
+    bootstrap_token_service_account: tuple[str, str] | None = None
+    disable_default_osps: bool = False
