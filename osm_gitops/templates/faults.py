@@ -1,0 +1,25 @@
+"""What stops a template."""
+
+from __future__ import annotations
+
+
+class TemplateFault(Exception):
+    """A template that does not parse or fails while it runs.
+
+    ``message`` is a sentence without a final full stop, ``template`` the name of the
+    template (a file's path or a key of ``templates``), ``line`` 1-based or 0.
+    """
+
+    def __init__(self, message: str, template: str = "", line: int = 0) -> None:
+        self.message = message
+        self.template = template
+        self.line = line
+        super().__init__(message)
+
+
+class BoundExceeded(TemplateFault):
+    """A template that would use more output, steps or depth than it may (design §5)."""
+
+
+class Refused(TemplateFault):
+    """A construct that is refused by name: time, chance, environment, network, addresses."""

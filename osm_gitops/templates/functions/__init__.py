@@ -1,0 +1,7 @@
+"""The functions that OSM's templates may call, by family (contract §6.5).
+
+Each module holds plain Python functions over the values of ``templates.values`` and
+ends with ``FUNCTIONS``, a table of :class:`~.signature.GoFunction`. They are pure; one
+that fails raises ``GoError``, one whose Go original is random, reads the clock, the
+environment or the network is listed in ``refused.py`` and nowhere else.
+"""
