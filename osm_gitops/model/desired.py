@@ -1,0 +1,51 @@
+"""Desired state: the manifests that should exist for one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.objects import Json, ObjectRef
+
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "osm-gitops"
+
+
+class Side(Enum):
+    """Which of a cluster's two API servers an object belongs to (design §2)."""
+
+    MANAGEMENT = "management"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredObject:
+    """One manifest; ``pool`` is the MachineDeployment it was made for, ``None`` for a profile."""
+
+    ref: ObjectRef
+    side: Side
+    body: Mapping[str, Json]
+    pool: ObjectRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """Everything that should exist for one cluster, and what could not be made.
+
+    ``failed`` holds the problems of each MachineDeployment that could not be rendered;
+    ``keep`` names the objects of failed or left-out pools, which are never pruned;
+    ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion.
+    ``sensitive`` are the values that no report may show (design §7).
+    """
+
+    cluster: str
+    objects: tuple[DesiredObject, ...]
+    pools: tuple[ObjectRef, ...] = ()
+    failed: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    keep: frozenset[ObjectRef] = frozenset()
+    no_deletion: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    sensitive: frozenset[str] = frozenset()
+    sources: tuple[str, ...] = ()
