@@ -15,7 +15,9 @@ class Settings:
     ``cluster_dns`` holds canonical IP texts; ``registry_mirrors`` maps a registry to
     its endpoints in order, with both mirror flags already merged; CA bundles hold the
     text of the file, not its name; ``registry_credentials_secret`` and
-    ``bootstrap_token_service_account`` are ``(namespace, name)``.
+    ``bootstrap_token_service_account`` are ``(namespace, name)``. From
+    ``immutable_secrets`` on, settings are our own: how Secrets are written (design §6)
+    and how much a template may use (design §5).
     """
 
     namespace: str = "kube-system"
@@ -36,3 +38,7 @@ class Settings:
     override_bootstrap_kubelet_apiserver: str = ""
     bootstrap_token_service_account: tuple[str, str] | None = None
     disable_default_osps: bool = False
+    immutable_secrets: bool = False
+    max_output_bytes: int = 1 << 20
+    max_loop_steps: int = 1_000_000
+    max_template_depth: int = 1_000

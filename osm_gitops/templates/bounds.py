@@ -38,6 +38,18 @@ class Budget:
                 "make the loop shorter, or raise --max-loop-steps"
             )
 
+    @contextmanager
+    def level(self) -> Iterator[None]:
+        """Count a template that is called inside of another."""
+        self.step()
+        self.depth += 1
+        if self.depth > self.bounds.depth:
+            raise BoundExceeded(f"templates call each other more than {self.bounds.depth} levels deep")
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
     def size(self, count: int) -> None:
         """Refuse a text or list of ``count`` bytes or elements; call before it is made."""
         if count > self.bounds.output_bytes:

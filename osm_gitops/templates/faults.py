@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class TemplateFault(Exception):
     """A template that does not parse or fails while it runs.
@@ -23,3 +25,11 @@ class BoundExceeded(TemplateFault):
 
 class Refused(TemplateFault):
     """A construct that is refused by name: time, chance, environment, network, addresses."""
+
+
+class TemplateFaults(Exception):
+    """All faults of one half (bootstrap or provisioning) of a profile, at least one."""
+
+    def __init__(self, faults: Iterable[TemplateFault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(each.message for each in self.faults))

@@ -1,0 +1,51 @@
+# Every target does its own set-up; Python (3.11 or newer), git and make are all it takes.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+UV_VERSION := 0.13.8
+# An uv on PATH serves; else one is installed into a virtual environment of our own.
+UV := $(or $(shell command -v uv),.tools/bin/uv)
+RUN := $(UV) run --frozen
+GO := $(or $(shell command -v go),$(error the oracles of `make test-all` are built with Go: install it, see https://go.dev/doc/install))
+
+.PHONY: setup demo test test-all lint format bench image clean
+
+setup: .venv/.ready
+
+.tools/bin/uv:
+	python3 -m venv .tools
+	.tools/bin/pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+
+.venv/.ready: pyproject.toml uv.lock | $(filter .tools/bin/uv,$(UV))
+	$(UV) sync --frozen --quiet
+	@touch $@
+
+demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then change it and show that plan.
+	@$(RUN) overlays/demo/run.sh
+
+test: setup ## The test suite.
+	$(RUN) pytest -n 2 --dist worksteal -m "not oracle"
+
+test-all: setup ## What `make test` leaves out: comparisons with Go's own libraries, which are built first.
+	cd tests/oracle && $(GO) build -o ../../.tools/oracle .
+	$(RUN) pytest -m oracle
+
+lint: setup ## Style, types, layers.
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy
+	$(RUN) lint-imports
+
+format: setup ## Put the code into the house's style.
+	$(RUN) ruff check --fix
+	$(RUN) ruff format
+
+bench: setup ## The measures of docs/performance.md.
+	$(RUN) python -m tests.bench
+
+image: ## The container image.
+	docker build --tag osm-gitops .
+
+clean: ## Remove everything that make made.
+	rm -rf .venv .tools .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

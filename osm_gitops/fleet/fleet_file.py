@@ -1,0 +1,222 @@
+"""The fleet file ``osm-gitops.yaml`` (design §4): reading, with every problem at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TargetSpec, TreeRef
+from osm_gitops.model.objects import Json
+from osm_gitops.resolve.json_fields import did_you_mean, type_name
+from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
+from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.yamldoor.kubernetes import Document, load_documents
+
+FLEET_FILE = "osm-gitops.yaml"
+API_VERSION = "osm-gitops.io/v1alpha1"
+
+_TOP_KEYS = ("apiVersion", "kind", "defaults", "clusters")
+_CLUSTER_KEYS = ("name", "from", "settings", "overlays", "to", "management", "worker", "profilesVersion")
+_SOURCE_KEYS = ("machineDeployments", "profiles", "facts")
+_GIT_KEYS = ("path", "branch", "remote", "push")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_LATER = "This release reads trees and writes to git; leave it out for now"
+
+
+def find_fleet_file(start: Path) -> Path | None:
+    """The fleet file in ``start`` or the nearest folder above it."""
+    for folder in (start, *start.parents):
+        if (folder / FLEET_FILE).is_file():
+            return folder / FLEET_FILE
+    return None
+
+
+def read_fleet(path: Path, display: str) -> tuple[ClusterSpec, ...]:
+    """All clusters of a fleet file. Raises InputError with every problem of the file."""
+    try:
+        text = path.read_bytes()
+    except OSError as fault:
+        raise InputError([Problem(f"the fleet file cannot be read: {fault.strerror}", where=display)]) from fault
+    documents = load_documents(text, display)
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        raise InputError([Problem("a fleet file is one YAML document with the kind Fleet", where=display)])
+    reader = _Reader(documents[0], path.parent, display)
+    clusters = reader.clusters()
+    if reader.problems:
+        raise InputError(reader.problems)
+    return clusters
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks the document once and gathers problems with their lines."""
+
+    document: Document
+    base: Path
+    display: str
+    problems: list[Problem] = field(default_factory=list)
+
+    def clusters(self) -> tuple[ClusterSpec, ...]:
+        top = self.document.value
+        self._check_keys(top, "", _TOP_KEYS)
+        for key, wanted in (("apiVersion", API_VERSION), ("kind", "Fleet")):
+            if top.get(key) != wanted:
+                self._problem(key, f"it must be {wanted}")
+        defaults = self._mapping(top.get("defaults"), "defaults")
+        self._check_keys(defaults, "defaults", tuple(key for key in _CLUSTER_KEYS if key != "name"))
+        entries = top.get("clusters")
+        if not isinstance(entries, list) or not entries:
+            self._problem("clusters", "it must be a list of at least one cluster")
+            return ()
+        clusters = [
+            self._cluster(self._mapping(entry, f"clusters[{at}]"), defaults, f"clusters[{at}]")
+            for at, entry in enumerate(entries)
+        ]
+        self._check_unique(clusters)
+        return tuple(cluster for cluster in clusters if cluster is not None)
+
+    def _check_unique(self, clusters: Iterable[ClusterSpec | None]) -> None:
+        seen: dict[str, int] = {}
+        for at, cluster in enumerate(clusters):
+            if cluster is None:
+                continue
+            if cluster.name in seen:
+                self._problem(
+                    f"clusters[{at}].name", f'"{cluster.name}" is already the name of clusters[{seen[cluster.name]}]'
+                )
+            seen.setdefault(cluster.name, at)
+
+    def _cluster(self, entry: Mapping[str, Json], defaults: Mapping[str, Json], at: str) -> ClusterSpec | None:
+        before = len(self.problems)
+        self._check_keys(entry, at, _CLUSTER_KEYS)
+        name = entry.get("name")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            self._problem(f"{at}.name", "it must be a name of lower-case letters, digits, dashes and dots")
+        # A cluster's own key wins over the default of the same name; settings are merged.
+        merged = {key: (value, f"defaults.{key}") for key, value in defaults.items()}
+        merged |= {key: (value, f"{at}.{key}") for key, value in entry.items()}
+        self._refuse_later(merged)
+        settings = self._settings(defaults.get("settings"), "defaults.settings")
+        settings |= self._settings(entry.get("settings"), f"{at}.settings")
+        settings |= self._namespace(merged)
+        source = self._source(*merged.get("from", (None, f"{at}.from")))
+        target = self._target(*merged["to"]) if "to" in merged else None
+        if len(self.problems) > before or not isinstance(name, str) or source is None:
+            return None
+        return ClusterSpec(name, source, tuple(settings.values()), target, self.base)
+
+    def _settings(self, value: Json, at: str) -> dict[str, RawSetting]:
+        raw: dict[str, RawSetting] = {}
+        for key, setting in self._mapping(value, at).items():
+            known = SETTINGS_BY_KEY.get(key)
+            if known is None:
+                self._problem(f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY))
+            else:
+                raw[known.flag] = RawSetting(known.flag, setting, f"{self._where(f'{at}.{key}')} {at}.{key}")
+        return raw
+
+    def _namespace(self, merged: Mapping[str, tuple[Json, str]]) -> dict[str, RawSetting]:
+        value, at = merged.get("management", ({}, "management"))
+        management = self._mapping(value, at)
+        self._check_keys(management, at, ("kubeconfig", "context", "namespace"))
+        if "namespace" not in management:
+            return {}
+        where = f"{self._where(f'{at}.namespace')} {at}.namespace"
+        return {"namespace": RawSetting("namespace", management["namespace"], where)}
+
+    def _refuse_later(self, merged: Mapping[str, tuple[Json, str]]) -> None:
+        """What the design fixes but this release does not do yet, refused by name."""
+        for key, what in (("overlays", "overlays"), ("profilesVersion", "pinned built-in profiles")):
+            value, at = merged.get(key, (None, ""))
+            if value:
+                self._problem(at, f"{what} come with a later release", _LATER)
+        for side in ("management", "worker"):
+            value, at = merged.get(side, ({}, side))
+            for key in ("kubeconfig", "context"):
+                if isinstance(value, dict) and key in value:
+                    self._problem(f"{at}.{key}", "clusters as source or target come with a later release", _LATER)
+        for key in ("from", "to"):
+            value, at = merged.get(key, (None, ""))
+            named = value.values() if key == "from" and isinstance(value, dict) else (value,)
+            if "cluster" in named:
+                self._problem(at, "clusters as source or target come with a later release", _LATER)
+
+    def _source(self, value: Json, at: str) -> SourceSpec | None:
+        if isinstance(value, str):
+            tree = self._tree(value)
+            return SourceSpec(tree, tree, tree)
+        if value is None:
+            self._problem(at, "it must name the folder with the manifests")
+            return None
+        parts = self._mapping(value, at)
+        self._check_keys(parts, at, _SOURCE_KEYS)
+        for key, part in parts.items():
+            if not isinstance(part, str) or not part:
+                self._problem(f"{at}.{key}", "it must be a path")
+        machines = parts.get("machineDeployments")
+        if not isinstance(machines, str):
+            self._problem(at, "it must name machineDeployments: the folder with the MachineDeployments")
+            return None
+        chosen = [parts.get(key, machines) for key in _SOURCE_KEYS]
+        if not all(isinstance(part, str) for part in chosen):
+            return None
+        return SourceSpec(*(self._tree(part) for part in chosen))
+
+    def _target(self, value: Json, at: str) -> TargetSpec | None:
+        target = self._mapping(value, at)
+        self._check_keys(target, at, ("git",))
+        git = self._mapping(target.get("git"), f"{at}.git")
+        self._check_keys(git, f"{at}.git", _GIT_KEYS)
+        for key in ("path", "branch", "remote"):
+            if key in git and (not isinstance(git[key], str) or not git[key]):
+                self._problem(f"{at}.git.{key}", "it must be a text")
+        if not isinstance(git.get("push", False), bool):
+            self._problem(f"{at}.git.push", "it must be true or false")
+        if not isinstance(git.get("path"), str):
+            self._problem(f"{at}.git.path", "it must name the folder for the desired state")
+            return None
+        path = self._tree(git["path"])
+        return TargetSpec(
+            path.path,
+            path.display,
+            branch=git.get("branch", ""),
+            remote=git.get("remote", "origin"),
+            push=git.get("push", False),
+        )
+
+    def _tree(self, path: str) -> TreeRef:
+        return TreeRef(self.base / path, path)
+
+    def _mapping(self, value: Json, at: str) -> Mapping[str, Json]:
+        if value is None:
+            return {}
+        if isinstance(value, dict):
+            return value
+        if value != "cluster":  # refused by name elsewhere
+            self._problem(at, f"it must be a mapping, not {type_name(value)}")
+        return {}
+
+    def _check_keys(self, value: Mapping[str, Json], at: str, known: Iterable[str]) -> None:
+        for key in _unknown(value, known):
+            place = f"{at}.{key}" if at else key
+            self._problem(place, f'"{key}" is not known here', did_you_mean(key, known))
+
+    def _problem(self, at: str, what: str, fix: str = "") -> None:
+        self.problems.append(Problem(what, where=self._where(at), field=at, fix=fix))
+
+    def _where(self, at: str) -> str:
+        path = at
+        while path:
+            if path in self.document.lines:
+                return f"{self.display}:{self.document.lines[path]}"
+            cut = max(path.rfind("."), path.rfind("["))
+            path = path[:cut] if cut > 0 else ""
+        return self.display
+
+
+def _unknown(value: Mapping[str, Json], known: Iterable[str]) -> Iterator[str]:
+    names = set(known)
+    return (key for key in value if key not in names)

@@ -1,0 +1,130 @@
+"""Plan: what a run would do to one target, object by object, and what stands in its way.
+
+Bodies are kept for the report and for the target; they hold secrets and are left out of
+``repr``. What is written to a file or a terminal is made by ``osm_gitops.report`` alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.desired import Side
+from osm_gitops.model.objects import Json, ObjectRef
+
+
+class Action(Enum):
+    """What happens to one object (design §6), in the order in which reports count them."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentObject:
+    """One object as the target has it. ``body`` is ``None`` where its text cannot be read."""
+
+    ref: ObjectRef
+    side: Side
+    body: Mapping[str, Json] | None = field(repr=False)
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentState:
+    """What a target has now.
+
+    ``objects`` are all that were read; ``identical`` names desired objects that the
+    target was seen to hold byte for byte, which are not read at all. ``unreadable``
+    are documents that could not be understood: they forbid deletion. ``live`` says
+    that the API server and others add fields of their own (a cluster, not a folder).
+    """
+
+    objects: Mapping[ObjectRef, CurrentObject] = field(default_factory=dict)
+    identical: frozenset[ObjectRef] = frozenset()
+    unreadable: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to one object, and why. ``group`` is its pool's name for people and for counting."""
+
+    ref: ObjectRef
+    side: Side
+    action: Action
+    reason: str = ""
+    group: str = ""
+    pool: ObjectRef | None = None
+    before: Mapping[str, Json] | None = field(default=None, repr=False)
+    after: Mapping[str, Json] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """Pools of one cluster: those desired, and of all known ones how many change, go or failed."""
+
+    desired: int = 0
+    changed: int = 0
+    deleted: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """What a run would do for one cluster.
+
+    ``changes`` hold unchanged objects too. ``not_deleted`` are deletions that
+    ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools.
+    ``refusals`` forbid ``apply``, never ``plan``. ``layout`` names files beside the
+    objects (``kustomization.yaml``) that a folder target has to write.
+    """
+
+    cluster: str
+    changes: tuple[Change, ...]
+    pools: PoolCounts = PoolCounts()
+    kept: tuple[ObjectRef, ...] = ()
+    failed: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    not_deleted: tuple[Change, ...] = ()
+    no_deletion: tuple[Problem, ...] = ()
+    refusals: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    layout: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sensitive: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def count(self) -> Mapping[Action, int]:
+        """How many objects each action meets."""
+        found = Counter(change.action for change in self.changes)
+        return {action: found[action] for action in Action}
+
+    @property
+    def effective(self) -> tuple[Change, ...]:
+        """The changes that do something."""
+        return tuple(change for change in self.changes if change.action is not Action.UNCHANGED)
+
+    @property
+    def has_changes(self) -> bool:
+        return bool(self.layout) or any(change.action is not Action.UNCHANGED for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plans of all clusters of a run, in the fleet's order."""
+
+    clusters: tuple[ClusterPlan, ...]
+
+    @property
+    def has_changes(self) -> bool:
+        return any(cluster.has_changes for cluster in self.clusters)
+
+    @property
+    def refusals(self) -> tuple[Problem, ...]:
+        return tuple(problem for cluster in self.clusters for problem in cluster.refusals)

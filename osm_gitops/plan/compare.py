@@ -1,0 +1,225 @@
+"""Desired against current state: one change per object, with its reason (design §6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
+from osm_gitops.plan.content import LAST_APPLIED
+from osm_gitops.plan.guards import Limits, refusals
+from osm_gitops.plan.reasons import why_changed
+
+# What API servers add to any object.
+_SERVER_METADATA = frozenset(
+    {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid", "deletionTimestamp",
+     "deletionGracePeriodSeconds", "finalizers", "ownerReferences"}
+)  # fmt: skip
+_CONFIG_SUFFIXES = (
+    ("Secret", "-bootstrap-config"),
+    ("Secret", "-provisioning-config"),
+    ("OperatingSystemConfig", "-config"),
+)
+_EDGE_PREFIX = "edge-provider-script-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """What a user asked for. ``immutable_kinds`` cannot be updated in this target besides immutable
+    Secrets (OSCs while OSM's webhook stands). ``leaving`` are pools whose live MachineDeployment is
+    being deleted: they do not count as deleted."""
+
+    limits: Limits = field(default_factory=Limits)
+    immutable_kinds: frozenset[str] = frozenset()
+    leaving: frozenset[ObjectRef] = field(default_factory=frozenset)
+
+
+def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOptions) -> ClusterPlan:
+    """Compare every object on its own by content and say what would happen, and why.
+
+    A plan is made even where it must not be applied: ``refusals`` say so.
+    """
+    present = _groups_present(desired, current)
+    changes = [_change(wanted, current, options, present) for wanted in desired.objects]
+    wanted_refs = {wanted.ref for wanted in desired.objects}
+    pool_groups = {group_name(pool): pool for pool in (*desired.pools, *desired.failed)}
+    failed_groups = {group_name(pool) for pool in desired.failed}
+    deletions, kept = [], []
+    for ref, found in sorted(current.objects.items()):
+        if ref in wanted_refs or not (found.body is None or is_ours(found.body)):
+            continue
+        if found.body is None or ref in desired.keep or group_of(ref) in failed_groups:
+            kept.append(ref)
+        else:
+            deletions.append(_deletion(found, pool_groups))
+    no_deletion = (*desired.no_deletion, *current.unreadable)
+    plan = ClusterPlan(
+        cluster=desired.cluster,
+        changes=tuple(sorted([*changes, *([] if no_deletion else deletions)], key=_order)),
+        kept=tuple(kept),
+        failed=desired.failed,
+        not_deleted=tuple(deletions) if no_deletion else (),
+        no_deletion=no_deletion if deletions else (),
+        warnings=(*desired.warnings, *current.warnings),
+        sources=desired.sources,
+        sensitive=desired.sensitive,
+    )
+    plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
+    known = len(present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group})
+    leaving = frozenset(group_name(pool) for pool in options.leaving)
+    return replace(plan, refusals=refusals(plan, desired, options.limits, known=known, leaving=leaving))
+
+
+def group_name(pool: ObjectRef) -> str:
+    """The part of object names that stands for a pool (contract §4.1)."""
+    return f"{pool.name}-{pool.namespace}"
+
+
+def group_of(ref: ObjectRef) -> str:
+    """The pool's part of an object's name; empty for what belongs to no pool."""
+    if ref.kind == "Secret" and ref.name.startswith(_EDGE_PREFIX):
+        return ref.name.removeprefix(_EDGE_PREFIX)
+    for kind, suffix in _CONFIG_SUFFIXES:
+        if ref.kind == kind and ref.name.endswith(suffix):
+            return ref.name.removesuffix(suffix)
+    return ""
+
+
+def is_ours(body: Mapping[str, Json] | None) -> bool:
+    """Whether an object carries our label: only then may it be deleted."""
+    metadata = (body or {}).get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    return isinstance(labels, Mapping) and labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+
+
+def _order(change: Change) -> tuple[str, ObjectRef]:
+    return change.group, change.ref
+
+
+def _group_of(change: Change) -> str:
+    return change.group
+
+
+def _groups_present(desired: Desired, current: CurrentState) -> set[str]:
+    """Pools of which the target has at least one object of those desired."""
+    return {
+        group_name(wanted.pool)
+        for wanted in desired.objects
+        if wanted.pool and (wanted.ref in current.identical or wanted.ref in current.objects)
+    }
+
+
+def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, present: set[str]) -> Change:
+    group = group_name(wanted.pool) if wanted.pool else ""
+    change = Change(wanted.ref, wanted.side, Action.UNCHANGED, group=group, pool=wanted.pool, after=wanted.body)
+    if wanted.ref in current.identical:
+        return change
+    found = current.objects.get(wanted.ref)
+    if found is None:
+        return replace(change, action=Action.CREATE, reason=_why_created(wanted, group in present))
+    if found.body is None:
+        return replace(change, action=Action.UPDATE, reason="what is there could not be read")
+    before, after = comparable(found.body, wanted.body, live=current.live)
+    if _canonical(before) == _canonical(after):
+        return change
+    action = Action.REPLACE if _must_replace(found, wanted, current, options) else Action.UPDATE
+    reason = why_changed(before, after)
+    if not is_ours(found.body):
+        reason += "; not made by osm-gitops so far"
+    return replace(change, action=action, reason=reason, before=before, after=after)
+
+
+def _why_created(wanted: DesiredObject, pool_present: bool) -> str:
+    if wanted.pool is None:
+        return "new profile"
+    return "missing" if pool_present else "new pool"
+
+
+def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef]) -> Change:
+    group = group_of(found.ref)
+    if not group:
+        reason = "no pool uses it" if found.ref.kind == "OperatingSystemProfile" else "not desired any more"
+    elif group in pool_groups:
+        reason = "its pool does not need it any more"
+    else:
+        reason = "pool is gone"
+    return Change(
+        found.ref, found.side, Action.DELETE, reason, group, pool=pool_groups.get(group), before=found.body, after=None
+    )
+
+
+def comparable(
+    found: Mapping[str, Json], wanted: Mapping[str, Json], *, live: bool
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Both bodies in the form in which they are compared: nulls gone, defaults filled in, kubectl's copy
+    of the object left out. Of a live object only the labels and annotations count that are desired."""
+    before, after = _normal(found), _normal(wanted)
+    if live:
+        before.pop("status", None)
+        before["metadata"] = _only_desired(before.get("metadata", {}), after.get("metadata", {}))
+        # What differs only in ``immutable`` is the same to every reader.
+        before.pop("immutable", None)
+        after.pop("immutable", None)
+    return before, after
+
+
+def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
+    plain: dict[str, Json] = _without_nulls(body)
+    metadata = {key: value for key, value in plain.get("metadata", {}).items() if key not in _SERVER_METADATA}
+    annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != LAST_APPLIED}
+    if annotations:
+        metadata["annotations"] = annotations
+    plain["metadata"] = metadata
+    if plain.get("kind") == "Secret":
+        plain.setdefault("type", "Opaque")
+    return plain
+
+
+def _without_nulls(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
+def _only_desired(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, Json]:
+    trimmed = {key: before[key] for key in ("name", "namespace") if key in before}
+    for field_name in ("labels", "annotations"):
+        theirs, ours = before.get(field_name) or {}, after.get(field_name) or {}
+        kept = {key: value for key, value in theirs.items() if key in ours}
+        if kept:
+            trimmed[field_name] = kept
+    return trimmed
+
+
+def _canonical(body: Mapping[str, Json]) -> str:
+    # As JSON text, because Python takes 1, 1.0 and True for equal.
+    return json.dumps(body, sort_keys=True)
+
+
+def _must_replace(found: CurrentObject, wanted: DesiredObject, current: CurrentState, options: PlanOptions) -> bool:
+    """Whether something immutable is in the way of an update."""
+    before, after = _normal(found.body or {}), _normal(wanted.body)
+    if wanted.ref.kind in options.immutable_kinds:
+        return before.get("spec") != after.get("spec")
+    if wanted.ref.kind != "Secret":
+        return False
+    if before.get("type") != after.get("type"):
+        return True
+    # In a folder the loss of ``immutable`` is a change that only delete and create brings to a cluster.
+    loses_immutable = after.get("immutable") is not True and not current.live
+    return before.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
+
+
+def _count_pools(plan: ClusterPlan, desired: Desired, pool_groups: Mapping[str, ObjectRef]) -> PoolCounts:
+    touched = {change.group for change in plan.effective if change.group}
+    return PoolCounts(
+        desired=len(desired.pools),
+        changed=len(touched & pool_groups.keys()),
+        deleted=len(touched - pool_groups.keys()),
+        failed=len(desired.failed),
+    )

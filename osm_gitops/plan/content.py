@@ -1,0 +1,219 @@
+"""What is inside the objects: files, units and keys as named texts, so that a diff can show them.
+
+Every difference between two bodies shows in at least one text: what is not taken apart
+is shown as JSON. Equal parts are not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from osm_gitops.model.objects import Json
+from osm_gitops.plan.userdata import file_line, user_data_texts
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+# A part of a body by its keys: it is looked into only where it differs.
+_Part: TypeAlias = tuple[str, ...]
+
+_HALVES = {"bootstrapConfig": "bootstrap", "provisioningConfig": "provisioning"}
+_DATA = frozenset({"data", "stringData"})
+# Keys of Secrets that hold boot configuration: text to be shown, with the secrets in it masked.
+BOOT_TEXTS = frozenset({"cloud-config", "fetch-bootstrap-script"})
+_TAKEN_APART = frozenset({"files", "units", "userSSHKeys", "templates", "supportedContainerRuntimes"})
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """One text inside an object that differs; ``None`` where a side does not have it."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> tuple[TextChange, ...]:
+    """The texts in which two bodies of one object differ, in reading order."""
+    changes: list[TextChange] = []
+    for part in _parts(before, after):
+        old, new = _take_apart(before, part), _take_apart(after, part)
+        names = dict.fromkeys([*new, *old])
+        found = [TextChange(name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)]
+        changes += found or [_whole(part, before, after)]
+    return tuple(changes)
+
+
+def _whole(part: _Part, before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> TextChange:
+    """A difference that taking apart does not show: white space of a layout, or bytes that are no text."""
+    old, new = _value(before, part), _value(after, part)
+    if part[0] in _DATA:
+        old, new = decoded_data(before or {}).get(part[1]), decoded_data(after or {}).get(part[1])
+        if isinstance(old, bytes) or isinstance(new, bytes):
+            return TextChange(
+                f"data {part[1]}", "bytes that are no text (before)\n", "bytes that are no text (after)\n"
+            )
+    return TextChange(" ".join(part), None if old is None else _readable(old), None if new is None else _readable(new))
+
+
+def decoded_data(body: Mapping[str, Json]) -> dict[str, str | bytes]:
+    """A Secret's ``data`` and ``stringData``; bytes where a value is no text (or no base64)."""
+    found: dict[str, str | bytes] = {}
+    for key, value in _mapping(body.get("data")).items():
+        found[key] = _decode(value)
+    for key, value in _mapping(body.get("stringData")).items():
+        found[key] = str(value)
+    return found
+
+
+def _decode(value: Json) -> str | bytes:
+    try:
+        raw = b64decode(str(value), validate=True)
+    except (Base64Error, ValueError):
+        return str(value).encode()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+class _Texts:
+    """Texts under distinct names: a second text of a name gets a number."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def add(self, name: str, text: str) -> None:
+        unique, number = name, 1
+        while unique in self.texts:
+            number += 1
+            unique = f"{name} ({number})"
+        self.texts[unique] = text
+
+
+def _parts(before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> Iterator[_Part]:
+    old, new = before or {}, after or {}
+    for key in sorted({*old, *new}):
+        if key in old and key in new and old[key] == new[key]:
+            continue
+        if key != "spec" and key not in _DATA:
+            yield (key,)
+            continue
+        old_inner, new_inner = _mapping(old.get(key)), _mapping(new.get(key))
+        for inner in sorted({*old_inner, *new_inner}):
+            if inner not in old_inner or inner not in new_inner or old_inner[inner] != new_inner[inner]:
+                yield (key, inner)
+
+
+def _value(body: Mapping[str, Json] | None, part: _Part) -> Json:
+    value: Json = body
+    for key in part:
+        value = _mapping(value).get(key)
+    return value
+
+
+def _take_apart(body: Mapping[str, Json] | None, part: _Part) -> dict[str, str]:
+    texts = _Texts()
+    value = _value(body, part)
+    if body is None or value is None:
+        return {}
+    if part[0] in _DATA:
+        _secret_texts(texts, body, part[1])
+    elif part[0] == "spec" and part[1] in _HALVES and isinstance(value, Mapping):
+        _half_texts(texts, _HALVES[part[1]], value)
+    elif part == ("metadata",):
+        texts.add("metadata", _flat(_without_copies(value)))
+    else:
+        texts.add(part[-1], _readable(value))
+    return texts.texts
+
+
+def _without_copies(metadata: Json) -> Json:
+    """Metadata without the content of kubectl's copy of the object, which holds all its secrets."""
+    annotations = dict(_mapping(_mapping(metadata).get("annotations")))
+    if LAST_APPLIED in annotations:
+        annotations[LAST_APPLIED] = "(not shown)"
+    return {**_mapping(metadata), **({"annotations": annotations} if annotations else {})}
+
+
+def _secret_texts(texts: _Texts, body: Mapping[str, Json], key: str) -> None:
+    value = decoded_data(body)[key]
+    if isinstance(value, bytes):
+        texts.add(f"data {key}", f"{len(value)} bytes that are no text\n")
+        return
+    name = str(_mapping(body.get("metadata")).get("name", ""))
+    half = next((half for half in _HALVES.values() if name.endswith(f"-{half}-config")), "")
+    inside = user_data_texts(value, half) if key == "cloud-config" and half else None
+    for inner, text in inside if inside is not None else [(f"data {key}", value)]:
+        texts.add(inner, text)
+
+
+def _half_texts(texts: _Texts, half: str, value: Mapping[str, Json]) -> None:
+    _file_texts(texts, half, value.get("files"))
+    _unit_texts(texts, half, value.get("units"))
+    if "userSSHKeys" in value:
+        texts.add(f"{half} ssh keys", "".join(f"{key}\n" for key in _sequence(value["userSSHKeys"])))
+    _template_texts(texts, half, value.get("templates"))
+    for runtime in _sequence(value.get("supportedContainerRuntimes")):
+        inner = f"{half} {_mapping(runtime).get('name', '')}"
+        _file_texts(texts, inner, _mapping(runtime).get("files"))
+        _template_texts(texts, inner, _mapping(runtime).get("templates"))
+    rest = {key: inner for key, inner in value.items() if key not in _TAKEN_APART}
+    for key in sorted(rest):
+        texts.add(f"{half} {key}", _readable(rest[key]))
+
+
+def _file_texts(texts: _Texts, half: str, files: Json) -> None:
+    table = []
+    for file in _sequence(files):
+        inline = _mapping(_mapping(_mapping(file).get("content")).get("inline"))
+        path = str(_mapping(file).get("path", ""))
+        texts.add(f"{half} {path}", str(inline.get("data", "")))
+        digits = str(_mapping(file).get("permissions", ""))
+        mode = f"0{digits}" if len(digits) == 3 else digits
+        table.append(file_line(path, mode, str(inline.get("encoding", ""))))
+    if table:
+        texts.add(f"{half} list of files", "".join(table))
+
+
+def _unit_texts(texts: _Texts, half: str, units: Json) -> None:
+    for unit in _sequence(units):
+        fields = _mapping(unit)
+        name = f"{half} unit {fields.get('name', '')}"
+        if "content" in fields:
+            texts.add(name, str(fields["content"]))
+        for drop_in in _sequence(fields.get("dropIns")):
+            texts.add(f"{name} drop-in {_mapping(drop_in).get('name', '')}", str(_mapping(drop_in).get("content", "")))
+        switches = {key: value for key, value in fields.items() if key not in {"name", "content", "dropIns"}}
+        if switches:
+            texts.add(f"{name} switches", _flat(switches))
+
+
+def _template_texts(texts: _Texts, half: str, templates: Json) -> None:
+    for name, text in sorted(_mapping(templates).items()):
+        texts.add(f"{half} template {name}", str(text))
+
+
+def _flat(value: Json, prefix: str = "") -> str:
+    """Nested maps as ``a.b: value`` lines."""
+    if not isinstance(value, Mapping):
+        return f"{prefix}: {value if isinstance(value, str) else json.dumps(value, sort_keys=True)}\n"
+    return "".join(_flat(value[key], f"{prefix}.{key}" if prefix else key) for key in sorted(value))
+
+
+def _readable(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list | tuple) else ()

@@ -1,0 +1,110 @@
+"""Guards: what a plan may not do unless it is asked for (design §6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from osm_gitops.errors import Problem, UnsafePlanError, input_error
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.plan import Action, ClusterPlan
+
+
+@dataclass(frozen=True, slots=True)
+class MaxDelete:
+    """How many pools of a cluster may go: a number, or a share in percent."""
+
+    number: int
+    percent: bool = False
+
+    def allows(self, deleted: int, known: int) -> bool:
+        return deleted * 100 <= self.number * known if self.percent else deleted <= self.number
+
+    def __str__(self) -> str:
+        return f"{self.number}%" if self.percent else str(self.number)
+
+
+HALF = MaxDelete(50, percent=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the user allows: an empty desired set, how many deletions, how many changed pools."""
+
+    allow_empty: bool = False
+    max_delete: MaxDelete = HALF
+    max_changed_pools: int | None = None
+
+
+def parse_max_delete(text: str) -> MaxDelete:
+    """Read ``N`` or ``P%``; :class:`~osm_gitops.errors.InputError` for anything else."""
+    match = re.fullmatch(r"([0-9]{1,9})(%?)", text)
+    if match is None or (match[2] and int(match[1]) > 100):
+        raise input_error(
+            f'"{text}" is neither a number of pools nor a share of them',
+            where="--max-delete",
+            fix='Write for example "3" or "25%"',
+        )
+    return MaxDelete(int(match[1]), percent=bool(match[2]))
+
+
+def refusals(
+    plan: ClusterPlan, desired: Desired, limits: Limits, *, known: int, leaving: frozenset[str]
+) -> tuple[Problem, ...]:
+    """Why a plan must not be applied. ``known`` are the pools that the target has; ``leaving`` the
+    names (``<md>-<ns>``) of pools that are being deleted anyway."""
+    about = f"cluster {plan.cluster}"
+    found = []
+    if not (desired.objects or desired.keep or desired.failed):
+        if limits.allow_empty:
+            return ()
+        found.append(
+            Problem(
+                "nothing is desired: the source has no MachineDeployment that can be rendered",
+                about=about,
+                fix="If that is meant, use --allow-empty",
+            )
+        )
+    deleted = _deleted_pools(plan, desired) - leaving
+    if deleted and not limits.max_delete.allows(len(deleted), known):
+        found.append(
+            Problem(
+                f"{len(deleted)} of {known} pools would be deleted ({_some(sorted(deleted))}), "
+                f"which is more than {_limit(limits.max_delete)}",
+                about=about,
+                fix=f"If that is meant, use --max-delete {len(deleted)}",
+            )
+        )
+    changed = len({change.group for change in plan.effective if change.group})
+    if limits.max_changed_pools is not None and changed > limits.max_changed_pools:
+        found.append(
+            Problem(
+                f"{changed} pools would change, more than the {limits.max_changed_pools} allowed",
+                about=about,
+                fix=f"Narrow the run with --only, or use --max-changed-pools {changed}",
+            )
+        )
+    return tuple(found)
+
+
+def refuse_unsafe(plans: Iterable[ClusterPlan]) -> None:
+    """Raise :class:`~osm_gitops.errors.UnsafePlanError` with all refusals of the plans, if there are any."""
+    problems = [problem for plan in plans for problem in plan.refusals]
+    if problems:
+        raise UnsafePlanError(problems)
+
+
+def _deleted_pools(plan: ClusterPlan, desired: Desired) -> set[str]:
+    """Pools that lose an object and are not desired (any more)."""
+    wanted = {f"{pool.name}-{pool.namespace}" for pool in (*desired.pools, *desired.failed)}
+    deleted = {change.group for change in plan.changes if change.action is Action.DELETE and change.group}
+    return deleted - wanted
+
+
+def _limit(limit: MaxDelete) -> str:
+    return "half" if limit == HALF else f"--max-delete {limit}"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

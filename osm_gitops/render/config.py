@@ -1,0 +1,156 @@
+"""Rendering a profile for one pool into an OperatingSystemConfig (contract §1.3, §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
+from osm_gitops.model.profile import File, Modules, OperatingSystemProfile, ProfileConfig
+from osm_gitops.resolve.os_spec import rh_subscription
+from osm_gitops.resolve.pools import ResolvedPool
+from osm_gitops.templates.assembly import CompiledHalf, compile_go_half, compile_jinja_half
+from osm_gitops.templates.engine import Engine
+from osm_gitops.templates.faults import TemplateFault, TemplateFaults
+
+_RUNTIME = "containerd"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileHalf:
+    """One half of a profile, ready to render: its files in OSM's order, and their templates.
+
+    ``places`` maps a template's name or a file's path to its field in the profile.
+    """
+
+    config: ProfileConfig
+    files: tuple[File, ...]
+    compiled: CompiledHalf
+    places: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProfile:
+    """A profile whose templates are compiled, once for all pools that use it."""
+
+    profile: OperatingSystemProfile
+    bootstrap: ProfileHalf
+    provisioning: ProfileHalf
+
+
+def compile_profile(engine: Engine, profile: OperatingSystemProfile) -> CompiledProfile:
+    """Compile both halves; faults of the templates come out when they are rendered."""
+    return CompiledProfile(
+        profile,
+        _compile_half(engine, profile, profile.bootstrap, "spec.bootstrapConfig"),
+        _compile_half(engine, profile, profile.provisioning, "spec.provisioningConfig"),
+    )
+
+
+def _compile_half(engine: Engine, profile: OperatingSystemProfile, config: ProfileConfig, field: str) -> ProfileHalf:
+    own = [(file, f"{field}.files[{index}].content.inline.data") for index, file in enumerate(config.files)]
+    templates = {name: (text, f"{field}.templates.{name}") for name, text in config.templates.items()}
+    # Only the first entry for containerd counts, and its templates give way (contract §6.1, 1 and 2).
+    for index, runtime in enumerate(config.runtimes):
+        if runtime.name == _RUNTIME:
+            below = f"{field}.supportedContainerRuntimes[{index}]"
+            own += [(file, f"{below}.files[{at}].content.inline.data") for at, file in enumerate(runtime.files)]
+            templates = {
+                name: (text, f"{below}.templates.{name}") for name, text in runtime.templates.items()
+            } | templates
+            break
+    compile_half = compile_jinja_half if profile.jinja else compile_go_half
+    compiled = compile_half(
+        engine,
+        {name: text for name, (text, _) in templates.items()},
+        [(file.path, file.content) for file, _ in own],
+    )
+    places = {name: place for name, (_, place) in templates.items()} | {file.path: place for file, place in own}
+    return ProfileHalf(config, tuple(file for file, _ in own), compiled, places)
+
+
+def render_config(
+    compiled: CompiledProfile, pool: ResolvedPool, data: Mapping[str, Any], hosts: Sequence[File], namespace: str
+) -> OperatingSystemConfig:
+    """Render both halves for ``pool``; all faults of both in one :class:`InputError`."""
+    faults: list[Problem] = []
+    bootstrap = _render_half(compiled.profile, compiled.bootstrap, data, faults)
+    provisioning = _render_half(compiled.profile, compiled.provisioning, data, faults)
+    if faults:
+        raise InputError(faults)
+    profile = compiled.profile
+    return OperatingSystemConfig(
+        name=pool.machine.config_name,
+        namespace=namespace,
+        os_name=profile.os_name,
+        os_version=profile.os_version,
+        provider=pool.provider_config.provider,
+        provider_spec=pool.provider_config.provider_spec,
+        provisioning_utility=profile.provisioning_utility or "cloud-init",
+        bootstrap=_half(compiled.bootstrap, bootstrap, pool),
+        provisioning=_half(compiled.provisioning, (*provisioning, *hosts), pool),
+    )
+
+
+def _half(half: ProfileHalf, files: tuple[File, ...], pool: ResolvedPool) -> ConfigHalf:
+    return ConfigHalf(
+        files=files,
+        units=half.config.units,
+        ssh_keys=pool.provider_config.ssh_keys,
+        modules=_modules(half.config.modules, pool),
+    )
+
+
+def _modules(modules: Modules | None, pool: ResolvedPool) -> Modules | None:
+    """The profile's modules, verbatim but for RHEL's subscription (contract §5.6)."""
+    if pool.provider_config.os != "rhel":
+        return modules
+    return replace(modules or Modules(), rh_subscription=rh_subscription(pool.os_spec))
+
+
+def _render_half(
+    profile: OperatingSystemProfile, half: ProfileHalf, data: Mapping[str, Any], faults: list[Problem]
+) -> tuple[File, ...]:
+    try:
+        texts = half.compiled.render(data)
+    except TemplateFaults as failure:
+        faults.extend(_problems(profile, half, failure.faults))
+        return ()
+    return tuple(_rendered(file, text) for file, text in zip(half.files, texts, strict=True))
+
+
+def _rendered(file: File, text: str) -> File:
+    return replace(file, content=_as_json_text(text), permissions=file.permissions or 644)
+
+
+def _as_json_text(text: str) -> str:
+    """The text as it comes back from an API server: each invalid UTF-8 byte is U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        whole = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+        return "".join("\ufffd" if "\udc80" <= char <= "\udcff" else char for char in whole)
+    return text
+
+
+def _problems(
+    profile: OperatingSystemProfile, half: ProfileHalf, faults: Iterable[TemplateFault]
+) -> Iterable[Problem]:
+    about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
+    for fault in faults:
+        field = half.places.get(fault.template, "")
+        yield Problem(
+            fault.message,
+            where=_line_in_manifest(profile, field, fault.line),
+            about=f"{about}, {fault.template}" if fault.template else about,
+            fix="Correct the template in the profile, and raise spec.version with it",
+        )
+
+
+def _line_in_manifest(profile: OperatingSystemProfile, field: str, line: int) -> str:
+    """``file:line`` of a line inside a template: a block scalar's text starts below its key."""
+    place = profile.manifest.line_of(field)
+    path, _, start = place.rpartition(":")
+    return f"{path}:{int(start) + line}" if line and start.isdigit() else place

@@ -1,0 +1,166 @@
+"""Kubernetes manifests of everything that is rendered (contract §1.3, §4; design §4)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+
+from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
+from osm_gitops.model.profile import File, Modules, OperatingSystemProfile, Unit
+from osm_gitops.resolve.pools import ResolvedPool
+
+REVISION = "k8c.io/machine-deployment-revision"
+ANNOTATIONS_HASH = "k8c.io/mdannotations-hash"
+PROFILE_VERSION = "k8c.io/osp-version"
+TEMPLATE_DIGEST = "osm-gitops.io/template-digest"
+
+# What keeps Flux and Argo CD from breaking the objects (peers §2.5): boot scripts hold ``${…}``,
+# and machine-controller starts as soon as the bootstrap Secret exists, so it comes last.
+_NO_SUBSTITUTION = {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}
+_FLUX_RECREATE = {"kustomize.toolkit.fluxcd.io/force": "enabled"}
+_SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+
+# Written by API servers and clients; meaningless in a desired state.
+_SERVER_FIELDS = frozenset(
+    {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid", "ownerReferences"}
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def profile_object(profile: OperatingSystemProfile) -> DesiredObject:
+    """The profile as it was read, without what a server adds, with our label."""
+    body = profile.manifest.body
+    metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _SERVER_FIELDS}
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
+    metadata["annotations"] = annotations | _NO_SUBSTITUTION | {_SYNC_WAVE: "0"}
+    metadata["labels"] = (metadata.get("labels") or {}) | _labels()
+    metadata |= {"name": profile.name, "namespace": profile.namespace}
+    return DesiredObject(
+        ObjectRef("OperatingSystemProfile", profile.namespace, profile.name),
+        Side.MANAGEMENT,
+        {
+            "apiVersion": OSM_API_VERSION,
+            "kind": "OperatingSystemProfile",
+            "metadata": metadata,
+            "spec": body.get("spec", {}),
+        },
+    )
+
+
+def config_object(config: OperatingSystemConfig, pool: ResolvedPool) -> DesiredObject:
+    """The OSC of a pool, for the management cluster."""
+    annotations = osm_annotations(pool) | _NO_SUBSTITUTION | {_SYNC_WAVE: "1"}
+    provider: dict[str, Json] = {"name": config.provider}
+    if config.provider_spec is not None:
+        provider["spec"] = config.provider_spec
+    body = {
+        "apiVersion": OSM_API_VERSION,
+        "kind": "OperatingSystemConfig",
+        "metadata": _metadata(config.name, config.namespace, annotations),
+        "spec": {
+            "osName": config.os_name,
+            "osVersion": config.os_version,
+            "cloudProvider": provider,
+            "bootstrapConfig": _half(config.bootstrap),
+            "provisioningConfig": _half(config.provisioning),
+            "provisioningUtility": config.provisioning_utility,
+        },
+    }
+    return DesiredObject(
+        ObjectRef("OperatingSystemConfig", config.namespace, config.name), Side.MANAGEMENT, body, pool.machine.ref
+    )
+
+
+def cloud_config_secret(name: str, user_data: str, wave: str, pool: ResolvedPool, *, immutable: bool) -> DesiredObject:
+    """A cloud-config Secret of a pool (contract §4.6); ``wave`` orders it for Argo CD."""
+    annotations = osm_annotations(pool) | _NO_SUBSTITUTION | {_SYNC_WAVE: wave, TEMPLATE_DIGEST: pool.template_digest}
+    if immutable:
+        annotations |= _FLUX_RECREATE
+    body = _secret(name, {"cloud-config": user_data}, annotations)
+    if immutable:
+        body["immutable"] = True
+    return DesiredObject(ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name), Side.WORKER, body, pool.machine.ref)
+
+
+def edge_script_secret(script: str, pool: ResolvedPool) -> DesiredObject:
+    """The script that edge machines fetch their user-data with (contract §11)."""
+    name = pool.machine.edge_script_name
+    body = _secret(name, {"fetch-bootstrap-script": script}, _NO_SUBSTITUTION | {_SYNC_WAVE: "0"})
+    return DesiredObject(ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name), Side.WORKER, body, pool.machine.ref)
+
+
+def osm_annotations(pool: ResolvedPool) -> dict[str, str]:
+    """OSM's annotations (contract §4.3); the revision only where the source knows it (design §5)."""
+    annotations = {ANNOTATIONS_HASH: pool.annotations_hash, PROFILE_VERSION: pool.profile.version}
+    if pool.revision is not None:
+        annotations[REVISION] = pool.revision
+    return annotations
+
+
+def template_digest(template: Json) -> str:
+    """Digest of a MachineDeployment's ``spec.template``: SHA-256 of its JSON with sorted keys."""
+    text = json.dumps(template, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _labels() -> dict[str, str]:
+    return {MANAGED_BY_LABEL: MANAGED_BY}
+
+
+def _metadata(name: str, namespace: str, annotations: Mapping[str, str]) -> dict[str, Json]:
+    return {"name": name, "namespace": namespace, "labels": _labels(), "annotations": annotations}
+
+
+def _secret(name: str, texts: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str, Json]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "Opaque",
+        "metadata": _metadata(name, CLOUD_INIT_NAMESPACE, annotations),
+        "data": {key: b64encode(text.encode()).decode() for key, text in texts.items()},
+    }
+
+
+def _half(half: ConfigHalf) -> dict[str, Json]:
+    body: dict[str, Json] = {}
+    if half.units:
+        body["units"] = [_unit(unit) for unit in half.units]
+    if half.files:
+        body["files"] = [_file(file) for file in half.files]
+    if half.ssh_keys:
+        body["userSSHKeys"] = list(half.ssh_keys)
+    if half.modules is not None:
+        body["modules"] = _modules(half.modules)
+    return body
+
+
+def _file(file: File) -> dict[str, Json]:
+    inline = {"data": file.content}
+    if file.encoding:
+        inline["encoding"] = file.encoding
+    return {"path": file.path, "permissions": file.permissions, "content": {"inline": inline}}
+
+
+def _unit(unit: Unit) -> dict[str, Json]:
+    body: dict[str, Json] = {"name": unit.name}
+    for key, value in (("enable", unit.enable), ("mask", unit.mask), ("content", unit.content)):
+        if value is not None:
+            body[key] = value
+    if unit.drop_ins:
+        body["dropIns"] = [{"name": drop_in.name, "content": drop_in.content} for drop_in in unit.drop_ins]
+    return body
+
+
+def _modules(modules: Modules) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "bootcmd": list(modules.bootcmd),
+        "rh_subscription": dict(modules.rh_subscription),
+        "runcmd": list(modules.runcmd),
+        "yum_repos": {name: dict(repo) for name, repo in modules.yum_repos.items()},
+        "yum_repo_dir": modules.yum_repo_dir,
+    }
+    return {key: value for key, value in body.items() if value}

@@ -1,0 +1,90 @@
+"""Unified diffs of the texts inside objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from osm_gitops.plan.content import TextChange
+
+# Beyond this many line pairs a comparison takes seconds; the texts are then shown one after the other.
+_PAIRS = 4_000_000
+_NO_NEWLINE = "\\ No newline at end of file"
+_Lines = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDiff:
+    """How one text changes: hunks in unified form, without file headers."""
+
+    name: str
+    state: str
+    lines: _Lines
+    added: int
+    removed: int
+
+
+def text_diff(change: TextChange, context: int = 3) -> TextDiff:
+    """The diff of one text; ``state`` is ``changed``, ``new`` or ``gone``."""
+    state = "new" if change.before is None else "gone" if change.after is None else "changed"
+    lines = _hunks(change.before or "", change.after or "", context)
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    return TextDiff(change.name, state, lines, added, removed)
+
+
+# Pools that share a file share its change.
+@lru_cache(maxsize=1024)
+def _hunks(before: str, after: str, context: int) -> _Lines:
+    old, new = _split(before), _split(after)
+    start, end = _common(old, new, context)
+    return tuple(_unified(old[start : len(old) - end], new[start : len(new) - end], context, start))
+
+
+def _split(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines
+
+
+def _common(old: list[str], new: list[str], context: int) -> tuple[int, int]:
+    """How many lines at both ends are equal and not needed as context."""
+    shorter = min(len(old), len(new))
+    start = 0
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return max(0, start - context), max(0, end - context)
+
+
+def _unified(old: list[str], new: list[str], context: int, offset: int) -> Iterator[str]:
+    if len(old) * len(new) > _PAIRS:
+        yield f"@@ -{_range(offset, len(old))} +{_range(offset, len(new))} @@"
+        yield from _marked("-", old)
+        yield from _marked("+", new)
+        return
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context):
+        _, old_start, _, new_start, _ = group[0]
+        old_end, new_end = group[-1][2], group[-1][4]
+        old_range = _range(offset + old_start, old_end - old_start)
+        yield f"@@ -{old_range} +{_range(offset + new_start, new_end - new_start)} @@"
+        for tag, first_old, last_old, first_new, last_new in group:
+            if tag == "equal":
+                yield from _marked(" ", old[first_old:last_old])
+            else:
+                yield from _marked("-", old[first_old:last_old])
+                yield from _marked("+", new[first_new:last_new])
+
+
+def _range(start: int, length: int) -> str:
+    # An empty range names the line before it, as in every unified diff.
+    return f"{start + 1 if length else start},{length}" if length != 1 else str(start + 1)
+
+
+def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield from f"{mark}{line}".split("\n")

@@ -1,0 +1,93 @@
+"""A plan as JSON, for machines. Keys and their meaning stay as they are while the major version does."""
+
+from __future__ import annotations
+
+import json
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.report.masked import ShownChange, ShownCluster, shown
+
+FORMAT_VERSION = "1.0"
+
+
+def plan_json(plan: Plan, *, context: int = 3, whole: bool = False) -> str:
+    """The plan as a JSON text that ends in a newline; no secret in it.
+
+    Unchanged objects are only counted; new and deleted ones have diffs only if ``whole``.
+    """
+    clusters = shown(plan, context=context, whole=whole)
+    document = {
+        "formatVersion": FORMAT_VERSION,
+        "hasChanges": plan.has_changes,
+        "summary": _summary(plan.clusters),
+        "clusters": [_cluster(cluster) for cluster in clusters],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _cluster(cluster: ShownCluster) -> dict[str, Json]:
+    plan = cluster.plan
+    return {
+        "name": plan.cluster,
+        "sources": list(plan.sources),
+        "summary": _summary((plan,)),
+        "pools": {
+            "desired": plan.pools.desired,
+            "changed": plan.pools.changed,
+            "deleted": plan.pools.deleted,
+            "failed": plan.pools.failed,
+        },
+        "changes": [_change(change) for pools in cluster.pools for change in pools.changes],
+        "layout": list(plan.layout),
+        "kept": [_ref(ref) for ref in plan.kept],
+        "notDeleted": [_ref(change.ref) for change in plan.not_deleted],
+        "noDeletion": [_problem(problem) for problem in plan.no_deletion],
+        "failed": [
+            {"pool": _ref(pool), "problems": [_problem(problem) for problem in problems]}
+            for pool, problems in sorted(plan.failed.items())
+        ],
+        "warnings": [_problem(problem) for problem in plan.warnings],
+        "refusals": [_problem(problem) for problem in plan.refusals],
+    }
+
+
+def _change(shown_change: ShownChange) -> dict[str, Json]:
+    change = shown_change.change
+    return {
+        **_ref(change.ref),
+        "side": change.side.value,
+        "action": change.action.value,
+        "reason": shown_change.reason,
+        "pool": _ref(change.pool) if change.pool else None,
+        "diffs": [
+            {
+                "name": diff.name,
+                "state": diff.state,
+                "added": diff.added,
+                "removed": diff.removed,
+                "lines": list(diff.lines),
+            }
+            for diff in shown_change.diffs
+        ],
+    }
+
+
+def _summary(plans: tuple[ClusterPlan, ...]) -> dict[str, int]:
+    counts = [plan.count() for plan in plans]
+    return {action.value: sum(count[action] for count in counts) for action in Action}
+
+
+def _ref(ref: ObjectRef) -> dict[str, Json]:
+    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+
+
+def _problem(problem: Problem) -> dict[str, Json]:
+    return {
+        "what": problem.what,
+        "where": problem.where,
+        "about": problem.about,
+        "field": problem.field,
+        "fix": problem.fix,
+    }

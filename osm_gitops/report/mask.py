@@ -1,0 +1,224 @@
+"""Masking: no secret leaves the program in a report (design §7).
+
+Values are searched for in all their guises at once: a table of the first bytes of every
+guise leads to the lengths that can follow, so the time does not depend on how many
+secrets there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from osm_gitops.errors import Problem
+from osm_gitops.report.encodings import base64_forms, escaped_forms
+from osm_gitops.report.shapes import is_distinct, secret_spans
+
+MASK = "***"
+MIN_BYTES = 6
+_GRAM = MIN_BYTES
+
+_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/=_-]*")
+_BASE64_RUN_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]*\Z")
+# Fewer bytes around a secret do not tell its counterpart from any other line.
+_LEAST_AROUND = 3
+# Of all line breaks that Python knows only those of files and terminals: others may stand inside a value.
+_LINE_BREAKS = re.compile(r"[\r\n]+")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(.*?)(?:-----END|\Z)", re.DOTALL)
+# Lines of PEM that anyone may read, and words that are no secret wherever they come from.
+_PUBLIC_LINE = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]+-----")
+PUBLIC_WORDS = frozenset(
+    {"Opaque", "default", "kube-system", "kubernetes", "cloud-config", "cloud-init-settings", "containerd", "docker.io",
+     "ubuntu", "flatcar", "rockylinux", "openstack", "vsphere", "hetzner", "nutanix", "kubevirt", "digitalocean",
+     "baremetal", "scaleway", "alibaba", "anexia", "linode", "external"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a secret stands in a line: positions in its UTF-8 bytes."""
+
+    start: int
+    end: int
+
+
+class Masker:
+    """Knows the secrets of a run; replaces them by ``***`` wherever they occur."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values: set[str] = set()
+        self._plain: set[bytes] = set()
+        self._base64: set[bytes] = set()
+        self._lengths: dict[bytes, tuple[int, ...]] = {}
+        self.learn(values)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Add secrets; one of several lines is searched for line by line."""
+        for value in values:
+            lines = _LINE_BREAKS.split(value)
+            for line in lines:
+                self._add(line.strip())
+            if len(lines) > 1:
+                self._add(value.strip())  # as an escaped text it stands on one line
+
+    def text(self, text: str) -> str:
+        """The text with every secret masked, line by line."""
+        return "".join(self.line(line) for line in _LINES.findall(text))
+
+    def line(self, line: str) -> str:
+        """One line with every secret masked."""
+        data = _bytes(line)
+        return _masked(data, [(span, MASK) for span in self.spans(line)])
+
+    def problem(self, problem: Problem) -> Problem:
+        """A problem whose every part is masked."""
+        return Problem(
+            *(self.text(part) for part in (problem.what, problem.where, problem.about, problem.field, problem.fix))
+        )
+
+    def diff_lines(self, lines: Sequence[str]) -> list[str]:
+        """Lines of a unified diff, masked. Where both sides have secrets, one that only one of them
+        has is marked as that side's, so that a rotation shows."""
+        spans = [self._diff_spans(line) for line in lines]
+        found: dict[str, set[bytes]] = {"-": set(), "+": set(), " ": set()}
+        for line, in_line in zip(lines, spans, strict=True):
+            data = _bytes(line)
+            found.setdefault(line[:1], set()).update(data[span.start : span.end] for span in in_line)
+        both = found["-"] & found["+"]
+        sides = {"-": " (before)", "+": " (after)"} if found["-"] and found["+"] else {}
+        masked = []
+        for line, in_line in zip(lines, spans, strict=True):
+            data = _bytes(line)
+            side = sides.get(line[:1], "")
+            masks = [(span, MASK if data[span.start : span.end] in both else MASK + side) for span in in_line]
+            masked.append(_masked(data, masks))
+        return masked
+
+    def learn_from_diff(self, lines: Sequence[str]) -> None:
+        """Learn secrets that no source names: by their shape, and as what stood where a known one stands now."""
+        for line in lines:
+            self.learn(value for value in _shaped_values(line[1:]) if is_distinct(value))
+        removed = [line[1:] for line in lines if line.startswith("-")]
+        added = [line[1:] for line in lines if line.startswith("+")]
+        for known, unknown in ((added, removed), (removed, added)):
+            for line in known:
+                self._learn_aligned(line, unknown)
+
+    def learn_private_keys(self, text: str) -> None:
+        """Learn the lines of PEM private keys in a text."""
+        if "PRIVATE KEY" in text:
+            self.learn(match[1] for match in _PRIVATE_KEY.finditer(text))
+
+    def spans(self, line: str) -> list[Span]:
+        """Where secrets stand in a line, merged and in order."""
+        data = _bytes(line)
+        found = list(self._known(data))
+        for start, end in secret_spans(line):
+            found.append(Span(len(_bytes(line[:start])), len(_bytes(line[:end]))))
+        return _merged(found)
+
+    def _diff_spans(self, line: str) -> list[Span]:
+        # The first column is the diff's own.
+        return [Span(span.start + 1, span.end + 1) for span in self.spans(line[1:])]
+
+    def _known(self, data: bytes) -> Iterator[Span]:
+        lengths, plain, encoded = self._lengths, self._plain, self._base64
+        for start in range(len(data) - _GRAM + 1):
+            for length in lengths.get(data[start : start + _GRAM], ()):
+                piece = data[start : start + length]
+                if piece in plain:
+                    yield Span(start, start + length)
+                    break
+                if piece in encoded:
+                    yield _whole_run(data, start, start + length)
+                    break
+
+    def _learn_aligned(self, line: str, others: Sequence[str]) -> None:
+        data = _bytes(line)
+        spans = _merged(list(self._known(data)))
+        if not spans or not others:
+            return
+        edges = [0, *(edge for span in spans for edge in (span.start, span.end)), len(data)]
+        around = [data[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+        least = b"".join(around).strip()
+        if not least:
+            # A line that is a secret from end to end, like those of a private key: so is its counterpart.
+            self.learn(other for other in others if len(other.split()) == 1)
+        if len(least) < _LEAST_AROUND:
+            return
+        for other in others:
+            self.learn(piece.decode(errors="surrogateescape") for piece in _between(_bytes(other), around))
+
+    def _add(self, value: str) -> None:
+        if value in self._values or value in PUBLIC_WORDS or _PUBLIC_LINE.fullmatch(value):
+            return
+        if len(_bytes(value)) < MIN_BYTES:
+            return
+        self._values.add(value)
+        forms = {_bytes(form) for form in escaped_forms(value)}
+        encoded = {piece for form in forms for piece in base64_forms(form)}
+        # Base64 inside a URL: ``+`` and ``/`` are percent-encoded there.
+        escaped = {piece.replace(b"+", b"%2B").replace(b"/", b"%2F") for piece in encoded}
+        for form in forms:
+            self._index(form, self._plain)
+        for piece in encoded | escaped:
+            self._index(piece, self._base64)
+
+    def _index(self, pattern: bytes, patterns: set[bytes]) -> None:
+        patterns.add(pattern)
+        gram = pattern[:_GRAM]
+        lengths = self._lengths.get(gram, ())
+        if len(pattern) not in lengths:
+            self._lengths[gram] = tuple(sorted((*lengths, len(pattern)), reverse=True))
+
+
+def _shaped_values(line: str) -> Iterator[str]:
+    for start, end in secret_spans(line):
+        yield line[start:end]
+
+
+def _between(data: bytes, around: Sequence[bytes]) -> list[bytes]:
+    """What stands between these pieces where ``data`` consists of them and something between each two; else nothing."""
+    first, *inner, last = around
+    if not (data.startswith(first) and data.endswith(last)):
+        return []
+    found, start = [], len(first)
+    for piece in inner:
+        end = data.find(piece, start + 1)
+        if end < 0:
+            return []
+        found.append(data[start:end])
+        start = end + len(piece)
+    end = len(data) - len(last)
+    return [*found, data[start:end]] if start < end else []
+
+
+def _whole_run(data: bytes, start: int, end: int) -> Span:
+    """All of the base64 around a match: its edges encode bits of the secret too."""
+    before = _BASE64_RUN_BEFORE.search(data, 0, start)
+    after = _BASE64_RUN.match(data, end)
+    return Span(before.start() if before else start, after.end() if after else end)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda each: (each.start, -each.end)):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _masked(data: bytes, masks: Sequence[tuple[Span, str]]) -> str:
+    pieces, end = [], 0
+    for span, mask in masks:
+        pieces += [data[end : span.start], mask.encode()]
+        end = span.end
+    return b"".join([*pieces, data[end:]]).decode(errors="surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")

@@ -1,0 +1,176 @@
+"""The one place where a plan's contents become fit to be shown: diffs are made, secrets learnt and masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
+from osm_gitops.plan.content import BOOT_TEXTS, TextChange, changed_texts, decoded_data
+from osm_gitops.report.diff import TextDiff, text_diff
+from osm_gitops.report.mask import Masker
+
+_COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A change whose reason and diffs hold no secret."""
+
+    change: Change
+    reason: str
+    diffs: tuple[TextDiff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPools:
+    """Pools that change in the same way, and the changes of the first of them.
+
+    What belongs to no pool stands together under the name ``""``.
+    """
+
+    names: tuple[str, ...]
+    changes: tuple[ShownChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCluster:
+    """A cluster's plan fit to be shown. ``plan`` is for counts, names and problems, which are masked."""
+
+    plan: ClusterPlan
+    pools: tuple[ShownPools, ...]
+
+
+def shown(plan: Plan, *, context: int = 3, whole: bool = False, together: bool = False) -> tuple[ShownCluster, ...]:
+    """All that may be shown of a plan. Secrets of one cluster are masked in all of them.
+
+    Objects that are created or deleted have diffs only if ``whole``. Pools that change alike
+    are one entry if ``together``, else each is its own.
+    """
+    masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
+    grouped = [_grouped(cluster, context, whole=whole, together=together) for cluster in plan.clusters]
+    members = [member for groups in grouped for group in groups for member in group.members]
+    for member in members:
+        _learn(masker, member)
+    for lines in dict.fromkeys(diff.lines for member in members for diff in member.diffs):
+        masker.learn_from_diff(lines)
+    masks = _DiffMasks(masker)
+    return tuple(
+        ShownCluster(_masked_problems(cluster, masker), tuple(masks.pools(group) for group in groups))
+        for cluster, groups in zip(plan.clusters, grouped, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A change with its texts as they are."""
+
+    change: Change
+    texts: tuple[TextChange, ...] = field(repr=False)
+    diffs: tuple[TextDiff, ...] = field(repr=False)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pools alike; ``members`` are the changes of the first."""
+
+    names: list[str]
+    members: tuple[_Raw, ...] = field(repr=False)
+
+
+def _grouped(cluster: ClusterPlan, context: int, *, whole: bool, together: bool) -> list[_Group]:
+    pools: dict[str, list[Change]] = {}
+    for change in cluster.effective:
+        pools.setdefault(change.group, []).append(change)
+    groups: dict[object, _Group] = {}
+    for name, changes in pools.items():
+        members = tuple(_raw(change, context, whole=whole) for change in changes)
+        likeness: object = tuple(map(_likeness, members)) if together and name else name
+        group = groups.get(likeness)
+        if group is None:
+            groups[likeness] = _Group([_pool_name(changes[0])], members)
+        else:
+            group.names.append(_pool_name(changes[0]))
+    return list(groups.values())
+
+
+def _raw(change: Change, context: int, *, whole: bool) -> _Raw:
+    if not whole and change.action not in _COMPARED:
+        return _Raw(change, (), ())
+    texts = changed_texts(change.before, change.after)
+    return _Raw(change, texts, tuple(text_diff(text, context) for text in texts))
+
+
+def _pool_name(change: Change) -> str:
+    return f"{change.pool.namespace}/{change.pool.name}" if change.pool else change.group
+
+
+class _DiffMasks:
+    """Masks each distinct diff once."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def pools(self, group: _Group) -> ShownPools:
+        return ShownPools(tuple(group.names), tuple(self._change(member) for member in group.members))
+
+    def _change(self, member: _Raw) -> ShownChange:
+        reason = self._masker.line(member.change.reason)
+        return ShownChange(member.change, reason, tuple(self._diff(diff) for diff in member.diffs))
+
+    def _diff(self, diff: TextDiff) -> TextDiff:
+        lines = self._known.get(diff.lines)
+        if lines is None:
+            lines = self._known[diff.lines] = tuple(self._masker.diff_lines(diff.lines))
+        return replace(diff, name=self._masker.line(diff.name), lines=lines)
+
+
+def _learn(masker: Masker, member: _Raw) -> None:
+    """Learn what only the bodies tell: private keys, and data of Secrets that is no boot configuration."""
+    for text in member.texts:
+        masker.learn_private_keys(text.before or "")
+        masker.learn_private_keys(text.after or "")
+    if member.texts and member.change.ref.kind == "Secret":
+        for body in (member.change.before, member.change.after):
+            masker.learn(_unknown_data(body or {}))
+
+
+def _unknown_data(body: Mapping[str, object]) -> Iterable[str]:
+    """Data of a Secret that is no boot configuration: all of it is secret."""
+    for key, value in decoded_data(body).items():
+        if key not in BOOT_TEXTS and isinstance(value, str):
+            yield value
+
+
+def _likeness(member: _Raw) -> tuple[object, ...]:
+    change = member.change
+    names = [change.group] if change.group else []
+    if change.pool:
+        names.append(f"{change.pool.namespace}-{change.pool.name}")  # as in the token's key (contract §4.1)
+
+    def neutral(text: str) -> str:
+        for name in names:
+            text = text.replace(name, "<pool>")
+        return text
+
+    changed = tuple(
+        (diff.name, diff.state, tuple(neutral(line) for line in diff.lines if line[:1] in "+-"))
+        for diff in member.diffs
+    )
+    return (change.ref.kind, neutral(change.ref.name), change.action, neutral(change.reason), changed)
+
+
+def _masked_problems(cluster: ClusterPlan, masker: Masker) -> ClusterPlan:
+    def masked(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        return tuple(masker.problem(problem) for problem in problems)
+
+    return replace(
+        cluster,
+        failed={pool: masked(problems) for pool, problems in cluster.failed.items()},
+        no_deletion=masked(cluster.no_deletion),
+        refusals=masked(cluster.refusals),
+        warnings=masked(cluster.warnings),
+        sources=tuple(masker.line(source) for source in cluster.sources),
+    )

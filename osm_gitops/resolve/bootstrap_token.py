@@ -1,0 +1,120 @@
+"""Tokens: the bootstrap token of a pool, and the one that fetches provisioning Secrets (contract §2, §9.4)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from osm_gitops.errors import input_error
+from osm_gitops.golang.fault import GoError
+from osm_gitops.golang.text import runes
+from osm_gitops.golang.timeparse import parse_time
+from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
+from osm_gitops.model.settings import Settings
+
+NAMESPACE: Final = "kube-system"
+NAME_LABEL: Final = "machinedeployment.k8s.io/name"
+_GETTER_SECRET: Final = (CLOUD_INIT_NAMESPACE, "cloud-init-getter-token")
+_SERVICE_ACCOUNT_FLAG: Final = "--bootstrap-token-service-account-name"
+_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+_RFC3339: Final = "2006-01-02T15:04:05Z07:00"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIndex:
+    """Bootstrap tokens by pool, indexed once for all pools of a cluster."""
+
+    by_label: Mapping[str, tuple[SecretFact, ...]]
+    service_account: tuple[str, str] | None
+    facts: Facts
+
+    def token(self, machine: MachineDeployment) -> str | None:
+        """The pool's token, or ``None`` where the source holds none.
+
+        Raises InputError for several tokens, for one that OSM could not renew, and
+        for a service account without a token.
+        """
+        if self.service_account is not None:
+            return _service_account_token(self.service_account, self.facts)
+        key = machine.token_key
+        if not _LABEL_VALUE.fullmatch(key):
+            raise input_error(
+                f'"{key}" cannot be the label of a bootstrap token, which has at most 63 characters',
+                about=str(machine.ref),
+                field="metadata.name",
+                fix="Give the MachineDeployment a shorter name",
+            )
+        secrets = self.by_label.get(key, ())
+        if len(secrets) > 1:
+            names = ", ".join(sorted(secret.name for secret in secrets))
+            raise input_error(
+                f"expected one bootstrap token with label {NAME_LABEL}={key}, found {len(secrets)}: {names}",
+                about=str(machine.ref),
+                fix=f"Delete all but one of these Secrets in namespace {NAMESPACE}",
+            )
+        return _token(secrets[0]) if secrets else None
+
+
+def token_index(settings: Settings, facts: Facts) -> TokenIndex:
+    """The index over all Secrets of ``facts`` that are labelled as a pool's token."""
+    by_label: defaultdict[str, list[SecretFact]] = defaultdict(list)
+    for secret in facts.secrets.values():
+        if secret.namespace == NAMESPACE and NAME_LABEL in secret.labels:
+            by_label[secret.labels[NAME_LABEL]].append(secret)
+    service_account = settings.bootstrap_token_service_account
+    return TokenIndex({label: tuple(secrets) for label, secrets in by_label.items()}, service_account, facts)
+
+
+def getter_token(facts: Facts) -> str:
+    """The token with which machines fetch their provisioning Secret; raises InputError without one."""
+    secret = facts.secrets.get(_GETTER_SECRET)
+    token = _text(secret, "token") if secret else ""
+    if not token:
+        wanted = "/".join(_GETTER_SECRET)
+        raise input_error(
+            f'Secret {wanted} has no key "token"' if secret else f"Secret {wanted} was not found",
+            where=str(secret.origin) if secret else "",
+            fix="It holds the token with which machines fetch their provisioning Secret: add it to the source",
+        )
+    return token
+
+
+def _token(secret: SecretFact) -> str:
+    try:
+        parse_time(_RFC3339, _text(secret, "expiration"))
+    except GoError:
+        raise input_error(
+            "the bootstrap token's expiration is no RFC 3339 time",
+            where=str(secret.origin),
+            about=f"Secret {secret.namespace}/{secret.name}",
+            field="data.expiration",
+            fix="Write it like 2030-01-31T00:00:00Z, or delete the Secret to get a new token",
+        ) from None
+    return f"{_text(secret, 'token-id')}.{_text(secret, 'token-secret')}"
+
+
+def _service_account_token(name: tuple[str, str], facts: Facts) -> str:
+    account = facts.service_accounts.get(name)
+    if account is None:
+        raise input_error(
+            f"ServiceAccount {'/'.join(name)} was not found", where=_SERVICE_ACCOUNT_FLAG, fix="Add it to the source"
+        )
+    listed = (facts.secrets.get((account.namespace, secret)) for secret in account.secrets)
+    secret = next((found for found in listed if found and found.type == "kubernetes.io/service-account-token"), None)
+    if secret is None:
+        raise input_error(
+            f"ServiceAccount {'/'.join(name)} lists no Secret of type kubernetes.io/service-account-token",
+            where=str(account.origin),
+            fix="Create such a Secret, and list it under secrets",
+        )
+    return _text(secret, "token")
+
+
+def _text(secret: SecretFact, key: str) -> str:
+    """A value of the Secret as Go's JSON would hold it; empty where it is missing."""
+    return runes(secret.data.get(key, b"").decode("utf-8", "surrogateescape"))

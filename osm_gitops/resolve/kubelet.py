@@ -1,0 +1,105 @@
+"""Kubelet options from a MachineDeployment's annotations (contract §5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.golang.duration import format_duration, parse_duration
+from osm_gitops.golang.fault import GoError
+from osm_gitops.golang.numbers import parse_int
+from osm_gitops.golang.text import to_bytes
+from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX
+from osm_gitops.model.provider import KubeletOptions
+
+
+def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptions, tuple[Problem, ...]]:
+    """The options, and warnings about what OSM makes of them (contract §13, 1 and 4).
+
+    Raises InputError with every annotation that cannot be parsed.
+    """
+    chosen, warnings = _choose(annotations or {})
+    problems: list[Problem] = []
+    values: dict[str, Any] = {}
+    for name, annotation in chosen.items():
+        attribute, parse, fix = _OPTIONS[name]
+        text = (annotations or {})[annotation]
+        try:
+            values[attribute] = parse(text)
+        except GoError as fault:
+            problems.append(Problem(f"{name} cannot be read: {fault}", field=_field(annotation), fix=fix))
+        if name in _DURATIONS and attribute in values:
+            warnings.append(_duration_warning(name, annotation, values[attribute]))
+    if problems:
+        raise InputError(problems)
+    return KubeletOptions(**values), tuple(warnings)
+
+
+def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """The annotation that sets each option, in byte order, and a warning where several do.
+
+    OSM only checks that an annotation's name starts with the prefix, so ``…ioX/MaxPods``
+    counts too, and picks one by chance; the exact name wins here, else the last in byte order.
+    """
+    chosen: dict[str, str] = {}
+    warnings: list[Problem] = []
+    for annotation in sorted(annotations, key=to_bytes):
+        prefix, slash, name = annotation.partition("/")
+        if not slash or not prefix.startswith(KUBELET_CONFIG_PREFIX) or name not in _OPTIONS:
+            continue
+        earlier = chosen.get(name)
+        if earlier is None or not _is_exact(earlier):
+            chosen[name] = annotation
+        if earlier is not None:
+            what = f"{earlier} and {annotation} both set {name}; {chosen[name]} is used, OSM takes either by chance"
+            warnings.append(Problem(what, field=_field(annotation), fix="Remove one of them"))
+    return chosen, warnings
+
+
+def _is_exact(annotation: str) -> bool:
+    return annotation.startswith(f"{KUBELET_CONFIG_PREFIX}/")
+
+
+def _field(annotation: str) -> str:
+    return f"metadata.annotations.{annotation}"
+
+
+def _duration_warning(name: str, annotation: str, nanoseconds: int) -> Problem:
+    shown = format_duration(nanoseconds)
+    return Problem(
+        f"a profile that prints {name} as it is writes &Duration{{Duration:{shown},}}, which a kubelet cannot read",
+        field=_field(annotation),
+        fix="The default profiles of OSM do so; remove the annotation, or print .Duration in a profile of your own",
+    )
+
+
+def _pairs(delimiter: str) -> Callable[[str], dict[str, str]]:
+    def parse(text: str) -> dict[str, str]:
+        parts = (item.partition(delimiter) for item in text.split(","))
+        return {key: value for key, found, value in parts if found}
+
+    return parse
+
+
+def _int32(text: str) -> int:
+    return parse_int(text, 10, 32)
+
+
+_NUMBER_FIX: Final = "Write a whole number, such as 110"
+_DURATION_FIX: Final = "Write a duration with its unit, such as 2m or 1h30m"
+_DURATIONS: Final = frozenset({"ImageMinimumGCAge", "ImageMaximumGCAge"})
+
+# Name in the annotation: (attribute of KubeletOptions, parser, what to write instead).
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], Any], str]]] = {
+    "KubeReserved": ("kube_reserved", _pairs("="), ""),
+    "SystemReserved": ("system_reserved", _pairs("="), ""),
+    "EvictionHard": ("eviction_hard", _pairs("<"), ""),
+    "MaxPods": ("max_pods", _int32, _NUMBER_FIX),
+    "ContainerLogMaxSize": ("container_log_max_size", str, ""),
+    "ContainerLogMaxFiles": ("container_log_max_files", str, ""),
+    "ImageGCHighThresholdPercent": ("image_gc_high_threshold_percent", _int32, _NUMBER_FIX),
+    "ImageGCLowThresholdPercent": ("image_gc_low_threshold_percent", _int32, _NUMBER_FIX),
+    "ImageMinimumGCAge": ("image_minimum_gc_age", parse_duration, _DURATION_FIX),
+    "ImageMaximumGCAge": ("image_maximum_gc_age", parse_duration, _DURATION_FIX),
+}

@@ -1,0 +1,108 @@
+"""The table of all settings: names, kinds, help, and the flags of OSM that a batch passes over (contract §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Kind(Enum):
+    """How a setting is written; in a fleet file or overlay lists and maps are taken too."""
+
+    TEXT = "a text"
+    TEXTS = "a text with commas, or a list of texts"
+    BOOLEAN = "true or false"
+    GATES = "a text such as A=true,B=false, or a map of booleans"
+    MIRRORS = "a list of registry=url, or a map from a registry to its urls"
+    FILE = "the name of a file"
+    COUNT = "a whole number from 1 on"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingName:
+    """One setting: its flag without dashes, its key in a fleet file or overlay, its kind and a help sentence."""
+
+    flag: str
+    key: str
+    kind: Kind
+    help: str
+
+    @property
+    def environment(self) -> str:
+        """The environment variable that sets it."""
+        return "OSM_GITOPS_" + self.flag.upper().replace("-", "_")
+
+
+SETTINGS: Final = (
+    SettingName("namespace", "namespace", Kind.TEXT,
+        "Namespace of the profiles and configurations in the management cluster."),
+    SettingName("container-runtime", "containerRuntime", Kind.TEXT,
+        "Container runtime of the nodes; containerd is the only one."),
+    SettingName("external-cloud-provider", "externalCloudProvider", Kind.BOOLEAN,
+        "The clusters run an external cloud controller manager, so nodes get no cloud-config."),
+    SettingName("cluster-dns", "clusterDNS", Kind.TEXTS,
+        "IP addresses of the cluster's DNS service."),
+    SettingName("pause-image", "pauseImage", Kind.TEXT,
+        "Image of the pause container that containerd uses."),
+    SettingName("initial-taints", "initialTaints", Kind.TEXTS,
+        "Taints that a node registers with, such as node.cilium.io/agent-not-ready=true:NoExecute."),
+    SettingName("node-kubelet-feature-gates", "nodeKubeletFeatureGates", Kind.GATES,
+        "Feature gates of the kubelet, such as A=true,B=false."),
+    SettingName("node-http-proxy", "nodeHTTPProxy", Kind.TEXT,
+        "HTTP proxy that nodes use."),
+    SettingName("node-no-proxy", "nodeNoProxy", Kind.TEXTS,
+        "Hosts and networks that nodes reach without the proxy."),
+    SettingName("node-insecure-registries", "nodeInsecureRegistries", Kind.TEXTS,
+        "Registries whose certificates nodes do not check."),
+    SettingName("node-registry-mirrors", "nodeRegistryMirrors", Kind.TEXTS,
+        "Mirrors of docker.io, or registry=mirror for another registry."),
+    SettingName("node-containerd-registry-mirrors", "nodeContainerdRegistryMirrors", Kind.MIRRORS,
+        "A mirror of a registry as registry=url; may be repeated."),
+    SettingName("node-registry-credentials-secret", "nodeRegistryCredentialsSecret", Kind.TEXT,
+        "Secret with registry credentials, as namespace/name."),
+    SettingName("device-ownership-from-security-context", "deviceOwnershipFromSecurityContext", Kind.BOOLEAN,
+        "containerd takes the owner of devices from the pod's security context."),
+    SettingName("kubernetes-ca-bundle", "kubernetesCABundle", Kind.FILE,
+        "PEM file with the CA certificates that nodes trust for the Kubernetes API."),
+    SettingName("host-ca-bundle", "hostCABundle", Kind.FILE,
+        "PEM file with the CA certificates that nodes trust for everything else."),
+    SettingName("override-bootstrap-kubelet-apiserver", "overrideBootstrapKubeletAPIServer", Kind.TEXT,
+        "URL of the API server in bootstrap kubeconfigs, instead of the one that the cluster tells."),
+    SettingName("bootstrap-token-service-account-name", "bootstrapTokenServiceAccountName", Kind.TEXT,
+        "ServiceAccount whose token nodes bootstrap with, as namespace/name, instead of bootstrap tokens."),
+    SettingName("disable-default-osps", "disableDefaultOSPs", Kind.BOOLEAN,
+        "Leave out the built-in profiles."),
+    SettingName("immutable-secrets", "immutableSecrets", Kind.BOOLEAN,
+        "Write Secrets as immutable, as Operating System Manager does."),
+    SettingName("max-output-bytes", "maxOutputBytes", Kind.COUNT,
+        "Most bytes that one template may print."),
+    SettingName("max-loop-steps", "maxLoopSteps", Kind.COUNT,
+        "Most loop steps that one template may take."),
+    SettingName("max-template-depth", "maxTemplateDepth", Kind.COUNT,
+        "Deepest nesting of templates that call templates."),
+)  # fmt: skip
+
+SETTINGS_BY_FLAG: Final[Mapping[str, SettingName]] = {setting.flag: setting for setting in SETTINGS}
+SETTINGS_BY_KEY: Final[Mapping[str, SettingName]] = {setting.key: setting for setting in SETTINGS}
+
+_SERVERLESS: Final = "a batch serves no endpoints"
+_LOGLESS: Final = "-v and -q set how much is told"
+
+PASSED_OVER: Final[Mapping[str, str]] = {
+    "ca-bundle": "Operating System Manager ignores it too; see --kubernetes-ca-bundle and --host-ca-bundle",
+    "health-probe-address": _SERVERLESS,
+    "leader-elect": "a batch elects no leader",
+    "log-debug": _LOGLESS,
+    "log-format": _LOGLESS,
+    "metrics-address": _SERVERLESS,
+    "worker-count": "a batch has no workers",
+    "worker-health-probe-address": _SERVERLESS,
+    "worker-metrics-address": _SERVERLESS,
+}
+"""Flags of OSM that mean nothing to a batch, each with the reason."""
+
+PASSED_OVER_BOOLEANS: Final = frozenset({"leader-elect", "log-debug"})
+CONNECTION_FLAGS: Final = ("kubeconfig", "worker-cluster-kubeconfig")
+"""Flags of OSM that ours share, but that are no settings."""

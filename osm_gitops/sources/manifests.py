@@ -1,0 +1,138 @@
+"""Documents of a file → Kubernetes objects: lists unpacked, identity found, namespaces defaulted (design §2, §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.objects import MACHINE_API_VERSION, OSM_API_VERSION, Json, Manifest, ObjectRef, Origin
+from osm_gitops.yamldoor.kubernetes import Document
+from osm_gitops.yamldoor.lines import Lines
+
+PROFILE: Final = "OperatingSystemProfile"
+CUSTOM_PROFILE: Final = "CustomOperatingSystemProfile"
+MACHINE: Final = "MachineDeployment"
+KINDS: Final = frozenset(
+    {
+        (MACHINE_API_VERSION, MACHINE),
+        (OSM_API_VERSION, PROFILE),
+        (OSM_API_VERSION, CUSTOM_PROFILE),
+        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
+        ("v1", "ServiceAccount"),
+        ("discovery.k8s.io/v1", "EndpointSlice"),
+    }
+)
+"""What is read; every other kind is passed over."""
+
+_GROUPS: Final = frozenset(version.partition("/")[0] for version in (MACHINE_API_VERSION, OSM_API_VERSION))
+_NAMES: Final = frozenset(kind for _, kind in KINDS)
+_NEIGHBOURS: Final = frozenset({"Cluster", "Machine", "MachineClass", "MachineSet", "OperatingSystemConfig"})
+_KKP_NAMESPACE: Final = "kubermatic"
+_MAX_LISTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LooseObject:
+    """An object and its place, before anything in it is checked."""
+
+    body: Mapping[str, Json]
+    origin: Origin
+    lines: Mapping[str, int]
+
+    @property
+    def api_version(self) -> str:
+        return _string(self.body.get("apiVersion"))
+
+    @property
+    def kind(self) -> str:
+        return _string(self.body.get("kind"))
+
+    @property
+    def is_read(self) -> bool:
+        return (self.api_version, self.kind) in KINDS
+
+    @property
+    def labels(self) -> Mapping[str, Json]:
+        metadata = self.body.get("metadata")
+        labels = metadata.get("labels") if isinstance(metadata, dict) else None
+        return labels if isinstance(labels, dict) else {}
+
+
+def loose_objects(document: Document, path: str) -> Iterator[LooseObject]:
+    """The objects of one document: itself, or those of a ``List``, however deep. No mapping: none."""
+    yield from _unpacked(document, path, 0)
+
+
+def _unpacked(document: Document, path: str, depth: int) -> Iterator[LooseObject]:
+    body = document.value
+    if not isinstance(body, dict):
+        return
+    loose = LooseObject(body, Origin(path, document.line), document.lines)
+    entries = body.get("items")
+    if not loose.kind.endswith("List") or not isinstance(entries, list) or depth == _MAX_LISTS:
+        yield loose
+        return
+    inner = document.items or tuple(Document(entry, document.line, Lines("", 0)) for entry in entries)
+    for entry in inner:
+        yield from _unpacked(_typed_entry(entry, loose), path, depth + 1)
+
+
+def _typed_entry(entry: Document, of: LooseObject) -> Document:
+    """An entry of a typed list (``SecretList``) may leave out what the list says."""
+    kind = of.kind.removesuffix("List")
+    if not kind or not isinstance(entry.value, dict) or "kind" in entry.value:
+        return entry
+    body = {"apiVersion": of.api_version, "kind": kind, **entry.value}
+    return Document(body, entry.line, entry.lines, entry.items)
+
+
+def misspelt(loose: LooseObject) -> Problem | None:
+    """Why an object that is not read looks as if it should be: to pass it over would be to lose it."""
+    kind, version = loose.kind, loose.api_version
+    if kind in _NAMES and not version:
+        return _nameless(loose, "apiVersion", "is missing")
+    if version.partition("/")[0] not in _GROUPS or kind in _NEIGHBOURS:
+        return None
+    if kind in _NAMES:
+        return _nameless(loose, "apiVersion", f"is no version of {kind} that is known here", "Write v1alpha1")
+    near = get_close_matches(kind, sorted(_NAMES), n=1)
+    return _nameless(loose, "kind", "is not known in this API group", f"Did you mean {near[0]}?") if near else None
+
+
+def identify(loose: LooseObject, management_namespace: str) -> Manifest | Problem:
+    """The object with its name and namespace, or why it has none."""
+    metadata = loose.body.get("metadata")
+    if not isinstance(metadata, dict):
+        return _nameless(loose, "metadata", "is missing" if metadata is None else "must be a mapping")
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        wrong = "is missing" if name is None else "must be a string that is not empty"
+        return _nameless(loose, "metadata.name", wrong)
+    if namespace is not None and not isinstance(namespace, str):
+        return _nameless(loose, "metadata.namespace", "must be a string")
+    body, kind = loose.body, loose.kind
+    if kind == CUSTOM_PROFILE:
+        # KKP keeps them in one namespace of the seed and copies them to the one that OSM reads (users.md §4).
+        body, kind = {**body, "kind": PROFILE}, PROFILE
+        namespace = None if namespace == _KKP_NAMESPACE else namespace
+    ref = ObjectRef(kind, namespace or _default_namespace(kind, management_namespace), name)
+    return Manifest(ref, body, loose.origin, loose.lines)
+
+
+def _default_namespace(kind: str, management_namespace: str) -> str:
+    if kind == PROFILE:
+        return management_namespace
+    return "kube-system" if kind == MACHINE else "default"
+
+
+def _nameless(loose: LooseObject, field: str, what: str, fix: str = "") -> Problem:
+    place = Manifest(ObjectRef(loose.kind, "", "?"), loose.body, loose.origin, loose.lines)
+    return Problem(what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix)
+
+
+def _string(value: Json) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,42 @@
+"""The message of a commit: what changed for which pools, and from what it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osm_gitops.model.plan import Action, ClusterPlan
+
+CLUSTER_TRAILER = "Osm-Gitops-Cluster"
+_NAMED_POOLS = 50
+
+
+def commit_message(plan: ClusterPlan, version: str) -> str:
+    """A summary line, the pools, and trailers; the same for the same plan."""
+    counts = plan.count()
+    verbs = [
+        f"{counts[Action.CREATE]} created",
+        f"{counts[Action.UPDATE]} updated",
+        *([f"{counts[Action.REPLACE]} replaced"] if counts[Action.REPLACE] else []),
+        f"{counts[Action.DELETE]} deleted",
+    ]
+    trailers = [
+        *(f"Osm-Gitops-Source: {_one_line(source)}" for source in plan.sources),
+        f"Osm-Gitops-Version: {_one_line(version)}",
+        f"{CLUSTER_TRAILER}: {_one_line(plan.cluster)}",
+    ]
+    body = "\n".join(_pools(plan)) or "Layout of the folder."
+    return f"osm-gitops: {_one_line(plan.cluster)}: {', '.join(verbs)}\n\n{body}\n\n" + "\n".join(trailers) + "\n"
+
+
+def _pools(plan: ClusterPlan) -> Iterator[str]:
+    names = set()
+    for change in plan.effective:
+        about = f"{change.pool.namespace}/{change.pool.name}" if change.pool else change.group or str(change.ref)
+        names.add(f"- {about}")
+    yield from sorted(names)[:_NAMED_POOLS]
+    if len(names) > _NAMED_POOLS:
+        yield f"- and {len(names) - _NAMED_POOLS} more"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

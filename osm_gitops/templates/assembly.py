@@ -1,0 +1,249 @@
+"""One half of a profile, bootstrap or provisioning: templates, then files (contract §6.1, §6.2).
+
+Go profiles are rendered twice. The result of a template is text without ``{{`` for all
+usual profiles, and is then put where a file names the template. If any result holds
+``{{``, every file is parsed again together with all results, as OSM does it for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from osm_gitops.templates.engine import Engine, Program
+from osm_gitops.templates.expressions import ALL_FIELDS
+from osm_gitops.templates.faults import TemplateFault, TemplateFaults
+from osm_gitops.templates.memo import REMEMBERED, Machine, Memo, memo
+from osm_gitops.templates.nodes import Body, is_blank
+from osm_gitops.templates.sandbox import Sandbox
+
+_BLANK = " \t\r\n"
+_ORIGIN = 10_000_000  # lines of a combined template: its number of the source times this, plus the line
+
+
+def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
+    """A half of Go templates: ``templates`` by name, ``files`` as path and text. Raises TemplateFaults."""
+    faults: list[TemplateFault] = []
+    snippets = tuple(_parsed(engine, name, text, (), faults) for name, text in sorted(templates.items()))
+    odd = any(_is_odd(name) for name in templates)
+    pages = []
+    for path, text in files:
+        page = _parsed(engine, path, text, tuple(templates), faults)
+        page.combined = odd or path in templates or any(name in templates for name in page.bodies)
+        pages.append(page)
+    if faults:
+        raise TemplateFaults(faults)
+    return GoHalf(engine, snippets, tuple(pages))
+
+
+def _is_odd(name: str) -> bool:
+    """Names that do not stand for themselves between the quotes that OSM puts around them."""
+    return any(char in name for char in '"\\\n')
+
+
+def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], faults: list[TemplateFault]) -> _GoText:
+    page = _GoText(engine, name, text, snippets)
+    try:
+        engine.check_length(text)
+        page.bodies = engine.parse(name, text) if page.has_actions else {}
+    except TemplateFault as fault:
+        fault.template = name
+        faults.append(fault)
+    return page
+
+
+@dataclass(slots=True)
+class _GoText:
+    """A Go template or file; translated and compiled when it is first rendered."""
+
+    engine: Engine
+    name: str
+    text: str
+    snippets: tuple[str, ...]
+    bodies: dict[str, Body] = field(default_factory=dict)
+    combined: bool = False
+    program: Program | None = None
+    memo: Memo | None = None
+
+    @property
+    def has_actions(self) -> bool:
+        return "{{" in self.text
+
+    def compiled(self) -> tuple[Program, Memo]:
+        if self.program is None or self.memo is None:
+            translation = self.engine.translate(self.name, self.bodies, self.snippets)
+            self.program = self.engine.compile(translation, self.name)
+            self.memo = memo(translation.reads, self.engine.root)
+        return self.program, self.memo
+
+    def render(self, machine: Machine, snippets: Mapping[str, str]) -> str:
+        """The output for one MachineDeployment; ``snippets`` are the literal results of templates."""
+        if not self.has_actions:
+            return self.text
+        program, known = self.compiled()
+        key = (known.key(machine.frozen), *[snippets[name] for name in program.includes])
+        found = known.results.get(key)
+        return found if found is not None else known.keep(key, program.render(machine.values()))
+
+
+class CompiledHalf:
+    """Files that can be rendered for many MachineDeployments."""
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """The files' texts, in order; raises TemplateFaults with all faults."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class GoHalf(CompiledHalf):
+    engine: Engine
+    templates: tuple[_GoText, ...]
+    files: tuple[_GoText, ...]
+    combinations: dict[tuple[str, ...], tuple[_GoText, ...]] = field(default_factory=dict)
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        machine = Machine(self.engine, data)
+        results = _all(lambda text: text.render(machine, {}), self.templates)
+        snippets = {text.name: _snippet(result) for text, result in zip(self.templates, results, strict=True)}
+        machine.snippet = lambda name, *_: snippets[name]
+        everything = any("{{" in result for result in results)
+        files = self.files
+        if everything or any(each.combined for each in files):
+            files = self._combined(results, everything=everything)
+        return _all(lambda text: text.render(machine, snippets), files)
+
+    def _combined(self, results: tuple[str, ...], *, everything: bool) -> tuple[_GoText, ...]:
+        """The files, those that need it parsed together with the results of all templates."""
+        known = self.combinations.get(results)
+        if known is None:
+            known = _all(lambda each: self._combine(each, results) if everything or each.combined else each, self.files)
+            if len(self.combinations) >= REMEMBERED:
+                del self.combinations[next(iter(self.combinations))]
+            self.combinations[results] = known
+        return known
+
+    def _combine(self, file: _GoText, results: tuple[str, ...]) -> _GoText:
+        names = (file.name, *(each.name for each in self.templates))
+        bodies = dict(file.bodies) if file.has_actions else self.engine.parse(file.name, file.text)
+        for number, result in enumerate(results, start=1):
+            text = f'\n{{{{- define "{names[number]}" }}}}\n{result}\n{{{{- end }}}}'
+            try:
+                parsed = self.engine.parse(file.name, text, number * _ORIGIN - 1)
+            except TemplateFault as fault:
+                fault.template, fault.line = _origin(names, fault.line)
+                raise
+            for name, body in parsed.items():
+                if name not in bodies or not is_blank(body):
+                    bodies[name] = body
+        return _Combined(self.engine, file.name, "{{", (), bodies, names=names)
+
+
+@dataclass(slots=True)
+class _Combined(_GoText):
+    """A file together with the results of all templates; ``names`` are where its lines come from."""
+
+    names: tuple[str, ...] = ()
+
+    def compiled(self) -> tuple[Program, Memo]:
+        if self.program is None or self.memo is None:
+            translation = self.engine.translate(self.name, self.bodies)
+            self.program = self.engine.compile(translation, self.name, lambda line: _origin(self.names, line))
+            self.memo = memo(translation.reads, self.engine.root)
+        return self.program, self.memo
+
+
+def _origin(names: tuple[str, ...], line: int) -> tuple[str, int]:
+    number = (line + 1) // _ORIGIN
+    return names[number], max(line - number * _ORIGIN, 1) if number else line
+
+
+def _snippet(result: str) -> str:
+    """What ``{{ template "x" }}`` prints: OSM puts a line end before a result and trims it behind."""
+    text = result.rstrip(_BLANK)
+    return f"\n{text}" if text else ""
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _all(render: Callable[[Any], Any], items: Iterable[Any]) -> tuple[Any, ...]:
+    """Apply to all items; raises TemplateFaults with every fault."""
+    done = []
+    faults: dict[tuple[str, str, int], TemplateFault] = {}  # the same one for many files is told once
+    for item in items:
+        try:
+            done.append(render(item))
+        except TemplateFault as fault:
+            faults.setdefault((fault.message, fault.template, fault.line), fault)
+    if faults:
+        raise TemplateFaults(faults.values())
+    return tuple(done)
+
+
+def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
+    """A half of native Jinja2: one pass, ``templates`` can be included and imported. Raises TemplateFaults."""
+    environment = engine.native(templates)
+    faults: list[TemplateFault] = []
+    programs: list[Program] = []
+    for name, text in [*templates.items(), *files]:
+        try:
+            programs.append(engine.compile_native(environment, name, text))
+        except TemplateFault as fault:
+            faults.append(fault)
+    if faults:
+        raise TemplateFaults(faults)
+    parts = {program.name: program for program in programs[: len(templates)]}
+    pages = [(program, memo(_reads(program, parts), engine.root)) for program in programs[len(templates) :]]
+    return JinjaHalf(engine, environment, tuple(pages))
+
+
+def _reads(program: Program, parts: Mapping[str, Program]) -> frozenset[str]:
+    """The data's fields that a file and all that it includes may use."""
+    reads = set(program.reads)
+    waiting, seen = list(program.includes), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == ALL_FIELDS:
+            waiting.extend(parts)
+        elif name in parts:
+            reads |= parts[name].reads
+            waiting.extend(parts[name].includes)
+    return frozenset(reads)
+
+
+@dataclass(slots=True)
+class JinjaHalf(CompiledHalf):
+    engine: Engine
+    environment: Sandbox
+    files: tuple[tuple[Program, Memo], ...]
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        machine = Machine(self.engine, data)
+        machine.snippet = lambda name, *_: self._snippet(name, machine)
+        return _all(lambda page: self._render(page, machine), self.files)
+
+    def _render(self, page: tuple[Program, Memo], machine: Machine) -> str:
+        program, known = page
+        key = known.key(machine.frozen)
+        found = known.results.get(key)
+        if found is not None:
+            return found
+        text = program.render(machine.values())
+        if not _is_encodable(text):
+            raise TemplateFault("it prints half of a surrogate pair, which is no character", program.name)
+        return known.keep(key, text)
+
+    def _snippet(self, name: str, machine: Machine) -> str:
+        """``template("x")`` in Jinja2: the template x as a Go template's ``template`` would print it."""
+        template = self.environment.get_template(name)
+        context = template.new_context(machine.values(), shared=True)
+        return _snippet(self.engine.collect(template.root_render_func(context)))

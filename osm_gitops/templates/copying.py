@@ -1,0 +1,51 @@
+"""Sprig's ``deepCopy``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osm_gitops.golang.fault import GoError
+from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.faults import Refused
+from osm_gitops.templates.values import IP, Nil, Pointer, Struct, members
+
+
+def deep_copy(value: Any) -> Any:
+    """The same value with maps, lists and pointers of its own. Raises GoError for nil."""
+    if value is None:
+        raise GoError("there is nothing to copy: the value is nil")
+    return _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _copy_map(value)
+    if isinstance(value, list):
+        return _copy_list(value)
+    if isinstance(value, Pointer):
+        return _copy_pointer(value)
+    return value
+
+
+def _copy_map(value: dict[Any, Any]) -> dict[Any, Any]:
+    budget().step(len(value))
+    copied = type(value)()
+    for key, each in value.items():
+        copied[key] = _copied(each)
+    return copied
+
+
+def _copy_list(value: list[Any]) -> list[Any]:
+    budget().step(len(value))
+    if isinstance(value, (IP, Nil)):
+        return value
+    return type(value)(_copied(each) for each in members(value))
+
+
+def _copy_pointer(value: Pointer) -> Pointer:
+    elem = value.elem
+    if isinstance(elem, Struct) and not all(name[0].isupper() for name in elem.field_names()):
+        raise Refused(f"deepCopy of a {value.go_type} is refused: Go loses its hidden fields")
+    copied = object.__new__(type(value))
+    Pointer.__init__(copied, _copied(elem), value.elem_type)
+    return copied

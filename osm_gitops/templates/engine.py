@@ -1,0 +1,243 @@
+"""Compiles templates and runs them (design §5): one engine for Go templates and native Jinja2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any
+
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, meta
+from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
+
+from osm_gitops.golang.fault import GoError
+from osm_gitops.templates.bounds import Bounds, budget, spending
+from osm_gitops.templates.emit import Language, Translation, translate
+from osm_gitops.templates.expressions import ALL_FIELDS
+from osm_gitops.templates.faults import BoundExceeded, TemplateFault
+from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
+from osm_gitops.templates.nodes import Body
+from osm_gitops.templates.parser import parse
+from osm_gitops.templates.sandbox import Root, Sandbox
+from osm_gitops.templates.statics import schema
+from osm_gitops.templates.toolbox import filters, finalize, globals_, is_absent
+
+# What Python, Jinja2 and Go's functions raise for a template that is wrong.
+_EXPECTED = (
+    TemplateFault,
+    TemplateError,
+    GoError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+_DEEPEST = 3_000  # a setting beyond could overflow the stack of the process
+_FRAMES_PER_LEVEL = 10
+_SPARE_FRAMES = 5_000
+
+
+class _CountedTemplate(Template):
+    """A native template: including it counts as a level, so that no chain of includes is endless."""
+
+    @classmethod
+    def _from_namespace(cls, *args: Any) -> Template:
+        template = super()._from_namespace(*args)
+        run = template.root_render_func
+
+        def counted(context: Any) -> Iterator[str]:
+            with budget().level():
+                yield from run(context)
+
+        template.root_render_func = counted
+        return template
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled template.
+
+    ``reads`` are the data's fields that it may use, ``*`` for all; ``includes`` the snippets.
+    ``places`` turns a line of the Jinja2 text into the name of a template and a line of it.
+    """
+
+    name: str
+    template: Template
+    places: Callable[[int], tuple[str, int]]
+    reads: frozenset[str]
+    includes: frozenset[str]
+    engine: Engine
+
+    def render(self, values: dict[str, Any]) -> str:
+        """The template's output; ``values`` come from :meth:`Engine.values`. Raises TemplateFault."""
+        with spending(self.engine.bounds):
+            try:
+                environment = self.template.environment
+                context = environment.context_class(environment, values, self.name, self.template.blocks)
+                return self.engine.collect(self.template.root_render_func(context))
+            except _EXPECTED as error:
+                raise self.fault(error) from error
+
+    def fault(self, error: Exception) -> TemplateFault:
+        name, line = _jinja_place(error.__traceback__)
+        found = as_fault(error)
+        if not found.template:
+            origin, found.line = self.places(line) if name == self.name else (name or self.name, line)
+            found.template = origin
+        return found
+
+
+@dataclass
+class Engine:
+    """``root`` names the data's fields with Go's types; compiled templates are shared by all MachineDeployments."""
+
+    root: Mapping[str, str]
+    bounds: Bounds = field(default_factory=Bounds)
+
+    def __post_init__(self) -> None:
+        self.language = Language(FUNCTIONS, REFUSED, schema(self.root))
+        self.names = frozenset({*FUNCTIONS, *REFUSED, "and", "or"})
+        self.environment = _environment()
+        self.bounds = replace(self.bounds, depth=min(self.bounds.depth, _DEEPEST))
+        needed = self.bounds.depth * _FRAMES_PER_LEVEL + _SPARE_FRAMES
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), needed))
+
+    def values(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What the templates of one MachineDeployment see."""
+        fields = dict(data)
+        return {**self.environment.globals, **fields, "root": Root(fields)}
+
+    def parse(self, name: str, text: str, first_line: int = 1) -> dict[str, Body]:
+        """Parse a Go template; raises TemplateFault."""
+        return parse(name, text, self.names, first_line)
+
+    def translate(self, main: str, bodies: Mapping[str, Body], snippets: Collection[str] = ()) -> Translation:
+        """A Go template as Jinja2 source text."""
+        return translate(main, bodies, self.language, snippets=snippets)
+
+    def compile(
+        self,
+        translation: Translation,
+        name: str,
+        places: Callable[[int], tuple[str, int]] | None = None,
+    ) -> Program:
+        """Compile a translated template; ``places`` turns its lines into a template's name and line."""
+
+        def place(line: int) -> tuple[str, int]:
+            source = translation.lines.get(line, 0)
+            return places(source) if places else (name, source)
+
+        template = self.load(self.environment, translation.text, name)
+        return Program(name, template, place, translation.reads, translation.includes, self)
+
+    def native(self, templates: Mapping[str, str]) -> Sandbox:
+        """An environment for native Jinja2 in which ``templates`` can be included and imported."""
+        environment = self.environment.overlay(loader=DictLoader(dict(templates)))
+        assert isinstance(environment, Sandbox)
+        environment.native = True
+        environment.template_class = _CountedTemplate
+        return environment
+
+    def compile_native(self, environment: Sandbox, name: str, text: str) -> Program:
+        """Compile native Jinja2; its includes are all templates when a name is computed."""
+        template = self.load(environment, text, name)
+        tree = environment.parse(text, name, name)
+        referenced = list(meta.find_referenced_templates(tree))
+        includes = {ALL_FIELDS} if None in referenced else {each for each in referenced if each}
+        names = meta.find_undeclared_variables(tree)
+        if "template" in names:
+            includes.add(ALL_FIELDS)
+        found = frozenset({ALL_FIELDS} if "root" in names else names & set(self.root))
+        return Program(name, template, lambda line: (name, line), found, frozenset(includes), self)
+
+    def load(self, environment: Sandbox, text: str, name: str) -> Template:
+        try:
+            code = environment.compile(text, name, name)
+            return environment.template_class.from_code(environment, code, environment.globals)
+        except _EXPECTED as error:
+            found = as_fault(error)
+            found.template = found.template or name
+            raise found from error
+
+    def collect(self, parts: Iterator[str]) -> str:
+        """Join output, stopping as soon as it is too long."""
+        limit = self.bounds.output_bytes
+        collected: list[str] = []
+        length = 0
+        for part in parts:
+            collected.append(part)
+            length += len(part)
+            if length > limit:
+                break
+        text = "".join(collected)
+        self.check_length(text)
+        return text
+
+    def check_length(self, text: str) -> None:
+        """Refuse a text of too many bytes; raises BoundExceeded."""
+        limit = self.bounds.output_bytes
+        if len(text) > limit // 4 and len(text.encode("utf-8", "surrogatepass")) > limit:
+            raise BoundExceeded(
+                f"its output is longer than {limit} bytes; make it shorter, or raise --max-output-bytes"
+            )
+
+
+def _environment() -> Sandbox:
+    environment = Sandbox(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        optimized=False,
+        cache_size=-1,
+        extensions=["jinja2.ext.loopcontrols", "jinja2.ext.do"],
+    )
+    environment.filters = filters(FUNCTIONS)
+    environment.globals = globals_(FUNCTIONS, REFUSED)
+    environment.tests["none"] = is_absent
+    return environment
+
+
+def as_fault(error: BaseException) -> TemplateFault:
+    """Any expected error as a fault, without values of the data where Python put some in."""
+    match error:
+        case TemplateFault():
+            return error
+        case TemplateSyntaxError():
+            return TemplateFault(_sentence(error.message), error.name or "", error.lineno)
+        case TemplateNotFound():
+            return TemplateFault(f"there is no template {error.name!r} in this profile")
+        case UndefinedError():
+            return TemplateFault(f"{_sentence(error.message)}; give it a value with `| default(…)`")
+        case RecursionError() | MemoryError():
+            return BoundExceeded("it is nested too deeply or needs too much memory; make it simpler")
+        case SyntaxError():
+            return BoundExceeded("it is nested too deeply for the template compiler; make it simpler")
+        case TemplateError() | GoError():
+            return TemplateFault(_sentence(str(error)))
+        case TypeError():
+            return TemplateFault(f"an operation does not fit its values: {error}")
+    return TemplateFault(f"an operation fails on its values ({type(error).__name__})")
+
+
+def _sentence(message: str | None) -> str:
+    return (message or "the template is not valid").rstrip(".")
+
+
+def _jinja_place(traceback: TracebackType | None) -> tuple[str, int]:
+    """The innermost template in a traceback, and its line."""
+    found = ("", 0)
+    while traceback is not None:
+        template = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            found = (template.name or "", template.get_corresponding_lineno(traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return found

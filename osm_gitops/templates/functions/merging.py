@@ -1,0 +1,57 @@
+"""Sprig's ``merge`` and ``mergeOverwrite``, which go by the rules of Go's mergo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.equality import empty
+from osm_gitops.templates.faults import Refused
+from osm_gitops.templates.values import GoMap, Nil, Pointer, Struct, go_type, is_nil
+
+
+def merge(target: dict[str, Any], *sources: dict[str, Any]) -> dict[str, Any]:
+    """Give ``target`` what it lacks or has empty; it is changed, and nested maps too."""
+    return _merged(target, sources, overwrite=False)
+
+
+def merge_overwrite(target: dict[str, Any], *sources: dict[str, Any]) -> dict[str, Any]:
+    """Give ``target`` everything that the sources have, empty values too; nested maps are merged."""
+    return _merged(target, sources, overwrite=True)
+
+
+def _merged(target: dict[str, Any], sources: tuple[dict[str, Any], ...], *, overwrite: bool) -> dict[str, Any]:
+    for source in sources:
+        if isinstance(target, Nil) and not isinstance(source, Nil):
+            target = {}
+        _merge_into(target, source, overwrite=overwrite)
+    return target
+
+
+def _merge_into(target: dict[str, Any], source: dict[Any, Any], *, overwrite: bool) -> None:
+    budget().step(len(source))
+    for key, value in list(source.items()):
+        old = target.get(key)
+        if value is None:
+            if overwrite:
+                target[key] = None
+            continue
+        if isinstance(value, (dict, Pointer, Struct)):
+            _merge_nested(old, value, overwrite=overwrite)
+        keeps_map = isinstance(old, dict) and isinstance(value, dict)
+        if not _replaceable(old) and (keeps_map or not overwrite):
+            continue
+        target[key] = value
+
+
+def _merge_nested(target: Any, source: Any, *, overwrite: bool) -> None:
+    """Merge a map into the map that is there already."""
+    if isinstance(target, (GoMap, Pointer)) and not is_nil(target) and not empty(source):
+        raise Refused(f"merge into a {go_type(target)} is refused: it would change the data of other templates")
+    if type(target) is dict and isinstance(source, dict):
+        _merge_into(target, source, overwrite=overwrite)
+
+
+def _replaceable(value: Any) -> bool:
+    """mergo's idea of empty, which looks behind pointers."""
+    return _replaceable(value.elem) if isinstance(value, Pointer) else empty(value)

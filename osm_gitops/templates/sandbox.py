@@ -1,0 +1,202 @@
+"""The one Jinja2 environment: sandboxed, strict, bounded (design §5).
+
+Templates see Go values and this program's functions, nothing of Python: no attribute,
+no method, no call of anything else. What could take unbounded time or memory counts
+against the budget of the rendering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from jinja2 import Undefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.environment import TemplateModule
+from jinja2.exceptions import SecurityError, TemplateSyntaxError, UndefinedError
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+from osm_gitops.templates import access
+from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.faults import Refused, TemplateFault
+from osm_gitops.templates.operators import OPERATORS, apply
+from osm_gitops.templates.values import NO_VALUE, Pointer, Struct
+
+_LOOP_PARTS = frozenset(
+    (
+        *("changed", "cycle", "depth", "depth0", "first", "index", "index0", "last", "length"),
+        *("nextitem", "previtem", "revindex", "revindex0"),
+    )
+)
+
+
+class Root(Struct):
+    """The whole data as one value: what ``.`` and ``$`` mean at first. It holds addresses, so it is never printed."""
+
+    go_type = "*resources.filesData"
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def field(self, name: str) -> Any:
+        if name not in self.fields:
+            raise TemplateFault(f"can't evaluate field {name}: the data has no such field")
+        return self.fields[name]
+
+    def field_names(self) -> NoReturn:
+        raise Refused("the whole data cannot be printed or converted; use a field of it")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__dataclass_fields__":  # what conversions ask a struct for
+            self.field_names()
+        raise AttributeError(name)
+
+
+class Helper:
+    """A function of ours that a template may call."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run = run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, **kwargs)
+
+
+class _Generator(CodeGenerator):
+    """Jinja2's code generator without evaluating anything but literals while compiling."""
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        if not isinstance(node, nodes.Const | nodes.TemplateData):
+            raise nodes.Impossible
+        return super()._output_child_to_const(node, frame, finalize)
+
+
+def bounded_concat(parts: Iterable[str]) -> str:
+    """What macros and blocks join their output with."""
+    parts = list(parts)
+    budget().size(sum(map(len, parts)))
+    return "".join(parts)
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """``native`` environments render Jinja2 that people wrote: operators look behind pointers there."""
+
+    code_generator_class = _Generator
+    intercepted_binops = frozenset(OPERATORS)
+    concat = staticmethod(bounded_concat)
+    native = False
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        for refused in tree.find_all(nodes.ScopedEvalContextModifier):
+            raise TemplateSyntaxError("autoescape is not supported", refused.lineno, name)
+        for loop in tree.find_all(nodes.For):
+            loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(1), "_step"), lineno=loop.lineno))
+        _replace_operators(tree, native=self.native)
+        tree.set_environment(self)
+        return tree
+
+    def is_safe_attribute(self, _obj: Any, _attr: str, _value: Any) -> bool:
+        return False
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        return isinstance(obj, Helper | Macro | LoopContext | BlockReference)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if type(obj) is Helper:
+            kwargs.pop("_loop_vars", None)  # what Jinja2 hands to functions that ask for the context
+            kwargs.pop("_block_vars", None)
+            return obj.run(*args, **kwargs)
+        if isinstance(obj, Undefined):
+            return obj(*args, **kwargs)
+        if not self.is_safe_callable(obj):
+            raise SecurityError("only functions and macros can be called")
+        with budget().level():
+            return context.call(obj, *args, **kwargs)
+
+    def call_binop(self, _context: Context, operator: str, left: Any, right: Any) -> Any:
+        return apply(operator, left, right)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, Root):
+            return obj.field(attribute)
+        if isinstance(obj, Struct) or (isinstance(obj, Pointer) and not isinstance(obj.elem, dict)):
+            return access.field(obj, (attribute,))
+        return self._part(obj, attribute)
+
+    def _part(self, obj: Any, attribute: str) -> Any:
+        if attribute.startswith("_"):
+            return self.undefined(obj=obj, name=attribute)
+        found: Any = NO_VALUE
+        plain = obj.elem if isinstance(obj, Pointer) else obj
+        if isinstance(plain, dict):
+            found = plain.get(attribute, NO_VALUE)
+        elif isinstance(obj, TemplateModule):
+            found = vars(obj).get(attribute, NO_VALUE)
+        elif isinstance(obj, TemplateReference):
+            found = _block(obj, attribute)
+        elif isinstance(obj, Namespace) or (isinstance(obj, LoopContext) and attribute in _LOOP_PARTS):
+            found = _loop_part(obj, attribute)
+        elif attribute in getattr(obj, "methods", ()):
+            found = access.field(obj, (attribute,))
+        return self.undefined(obj=obj, name=attribute) if found is NO_VALUE else found
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        plain = obj.elem if isinstance(obj, Pointer) else obj
+        if isinstance(plain, dict) or (isinstance(plain, list | tuple | str) and isinstance(argument, int)):
+            try:
+                return plain[argument]
+            except (LookupError, TypeError):
+                return self.undefined(obj=obj, name=argument)
+        if isinstance(argument, str):
+            return self.getattr(obj, argument)
+        return self.undefined(obj=obj, name=argument)
+
+
+def _loop_part(obj: Any, attribute: str) -> Any:
+    found: Any = getattr(obj, attribute, NO_VALUE)
+    return Helper(found) if attribute in ("cycle", "changed") and isinstance(obj, LoopContext) else found
+
+
+def _block(reference: TemplateReference, name: str) -> Any:
+    try:
+        return reference[name]
+    except KeyError:
+        return NO_VALUE
+
+
+def _filtered(node: nodes.Node, name: str, *args: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
+
+
+def _replace_operators(tree: nodes.Template, *, native: bool) -> None:
+    """Give ``~`` a bound, and let comparisons and loops of native templates look behind pointers."""
+    for parent in [tree, *tree.find_all(nodes.Node)]:
+        for name, value in list(parent.iter_fields()):
+            if isinstance(value, list):
+                setattr(parent, name, [_replaced(each, native=native) for each in value])
+            else:
+                setattr(parent, name, _replaced(value, native=native))
+
+
+def _replaced(node: Any, *, native: bool) -> Any:
+    if isinstance(node, nodes.Concat):
+        first, *others = node.nodes
+        return _filtered(first, "_join", *others)
+    if native and isinstance(node, nodes.Compare):
+        node.expr = _filtered(node.expr, "_plain")
+        for operand in node.ops:
+            operand.expr = _filtered(operand.expr, "_plain")
+    if native and isinstance(node, nodes.For):
+        node.iter = _filtered(node.iter, "_iterated")
+    return node
+
+
+def refuse_undefined(value: Undefined) -> NoReturn:
+    """Raise what an undefined value says about itself."""
+    str(value)
+    raise UndefinedError("a value is undefined")

@@ -1,0 +1,152 @@
+"""JSON as YAML, in one canonical way: the same data gives the same bytes, and every YAML reader the same data back.
+
+Block style, two blanks, sorted keys. Texts of several lines are literal blocks, so that
+a diff shows the line that changed; quotes stand only where YAML 1.1 or 1.2 need them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from osm_gitops.golang.gojson import encode
+
+Json = Any
+
+_STEP: Final = "  "
+_LONGEST_KEY: Final = 1000  # YAML's own limit is 1,024 characters, quotes included
+
+# Numbers and dates start with a digit, a sign or a dot, and are quoted by that alone.
+_SIMPLE: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+=@-]*")
+# Possessive throughout: linear in the text, whatever it holds.
+_PLAIN: Final = re.compile(r'[A-Za-z_/](?:[!-9;-~]++|:(?=[!-~])|\ ++(?=[!-"$-9;-~]))*+')
+_WORDS: Final = frozenset(
+    {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"}
+)
+_LONGEST_WORD: Final = 8
+_BREAKS_BLOCK: Final = re.compile("[^\t\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_ESCAPED: Final = re.compile("[^ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def dump(value: Json) -> str:
+    """``value`` as one YAML document that ends in a newline.
+
+    Takes mappings with string keys, lists, tuples, strings, numbers, booleans and ``None``.
+    Raises ValueError for infinite numbers and for text that is no UTF-8, TypeError for other types.
+    """
+    parts: list[str] = []
+    if _is_block(value):
+        _block(value, "", parts)
+    else:
+        parts += (_scalar(value, _STEP), "\n")
+    return "".join(parts)
+
+
+def _is_block(value: Json) -> bool:
+    return isinstance(value, Mapping | list | tuple) and len(value) > 0
+
+
+def _block(value: Json, margin: str, parts: list[str]) -> None:
+    """A collection that is not empty, every line at ``margin``."""
+    if isinstance(value, Mapping):
+        for key in sorted(value):
+            parts.append(margin)
+            _member(_key(key), value[key], margin, parts)
+        return
+    for item in value:
+        parts += (margin, "-")
+        if _is_block(item):
+            _beside_dash(item, margin + _STEP, parts)
+        else:
+            parts += (" ", _scalar(item, margin + _STEP), "\n")
+
+
+def _beside_dash(value: Json, margin: str, parts: list[str]) -> None:
+    """A collection as an entry of a list: its first line continues that of the dash."""
+    start = len(parts)
+    _block(value, margin, parts)
+    parts[start] = " "
+
+
+def _member(key: str, value: Json, margin: str, parts: list[str]) -> None:
+    parts += (key, ":") if len(key) <= _LONGEST_KEY else ("? ", key, "\n", margin, ":")
+    if not _is_block(value):
+        parts += (" ", _scalar(value, margin + _STEP), "\n")
+        return
+    parts.append("\n")
+    _block(value, margin + _STEP if isinstance(value, Mapping) else margin, parts)
+
+
+def _key(key: str) -> str:
+    return key if _is_plain(key) else _quoted(key)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether every reader takes the bare ``text`` for this string."""
+    if not (_SIMPLE.fullmatch(text) or _PLAIN.fullmatch(text)):
+        return False
+    return len(text) > _LONGEST_WORD or text.lower() not in _WORDS
+
+
+def _scalar(value: Json, margin: str) -> str:
+    """A scalar or an empty collection; ``margin`` indents the lines of a block."""
+    if isinstance(value, str):
+        if _is_plain(value):
+            return value
+        return _literal(value, margin) if _fits_block(value) else _quoted(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, Mapping):
+        return "{}"
+    if isinstance(value, list | tuple):
+        return "[]"
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _fits_block(text: str) -> bool:
+    """Whether a literal block carries ``text``: several lines, a first line that is not blank."""
+    if "\n" not in text or not text.lstrip("\n").partition("\n")[0].strip(" \t"):
+        return False
+    return text.replace("\n", "").replace("\t", "").isprintable() or _BREAKS_BLOCK.search(text) is None
+
+
+def _literal(text: str, margin: str) -> str:
+    digit = "2" if text[0] in " \t\n" else ""
+    chomping = "-" if text[-1] != "\n" else "+" if text.endswith("\n\n") else ""
+    body = text.removesuffix("\n").replace("\n", "\n" + margin)
+    blank = f"\n{margin}\n"
+    body = body.replace(blank, "\n\n").replace(blank, "\n\n")  # twice: neighbours share a line break
+    first = "" if body.startswith("\n") else margin
+    return f"|{digit}{chomping}\n{first}{body.removesuffix(margin) if text.endswith(chr(10) * 2) else body}"
+
+
+def _quoted(text: str) -> str:
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    code = ord(char)
+    if 0xD800 <= code <= 0xDFFF:
+        raise ValueError("the text is no UTF-8 and cannot be written as YAML")
+    short = _SHORT_ESCAPES.get(char)
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def _float(value: float) -> str:
+    """Go's spelling; YAML 1.1 takes it for a float only with a point."""
+    text = encode(value)
+    if text == "-0":
+        return "-0.0"
+    mantissa, exponent, power = text.partition("e")
+    return f"{mantissa}.0e{power}" if exponent and "." not in mantissa else text

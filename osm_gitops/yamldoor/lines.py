@@ -1,0 +1,93 @@
+"""Lines of fields, found when an error message needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+)
+
+
+class Lines(Mapping[str, int]):
+    """Field path → line (1-based) of a YAML text whose first line is number ``offset + 1`` of its file.
+
+    The text is read on first use. Paths look like ``spec.files[0].path``; the line of an
+    entry is that of its key. What follows a fault has no lines.
+    """
+
+    __slots__ = ("_found", "_offset", "_text")
+
+    def __init__(self, text: str, offset: int) -> None:
+        self._text = text
+        self._offset = offset
+        self._found: dict[str, int] | None = None
+
+    def __getitem__(self, path: str) -> int:
+        return self._all()[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, int]:
+        if self._found is None:
+            self._found = {}
+            walk = _Walk(yaml.CSafeLoader(self._text), self._offset + 1, self._found)
+            try:
+                walk.document()
+            except yaml.YAMLError:
+                return self._found
+        return self._found
+
+
+class _Walk:
+    __slots__ = ("first", "found", "next")
+
+    def __init__(self, parser: yaml.CSafeLoader, first: int, found: dict[str, int]) -> None:
+        self.next: Any = parser.get_event
+        self.first = first
+        self.found = found
+
+    def document(self) -> None:
+        event = self.next()
+        while event is not None and not isinstance(event, CollectionStartEvent):
+            event = self.next()
+        if event is not None:
+            self.collection(event, "")
+
+    def collection(self, start: Any, path: str) -> None:
+        if isinstance(start, MappingStartEvent):
+            self.mapping(path)
+        else:
+            self.sequence(path)
+
+    def mapping(self, path: str) -> None:
+        while not isinstance(key := self.next(), MappingEndEvent):
+            name = key.value if isinstance(key, ScalarEvent) else ""
+            field = f"{path}.{name}" if path else name
+            self.found[field] = key.start_mark.line + self.first
+            if isinstance(key, CollectionStartEvent):
+                self.collection(key, field)
+            self.value(self.next(), field)
+
+    def sequence(self, path: str) -> None:
+        index = 0
+        while not isinstance(event := self.next(), SequenceEndEvent):
+            field = f"{path}[{index}]"
+            self.found[field] = event.start_mark.line + self.first
+            self.value(event, field)
+            index += 1
+
+    def value(self, event: Any, path: str) -> None:
+        if not isinstance(event, ScalarEvent | AliasEvent):
+            self.collection(event, path)

@@ -1,0 +1,194 @@
+"""Plans as text and JSON: readable, complete, and without a secret."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.plan import CurrentState, Plan
+from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.content import TextChange
+from osm_gitops.report.diff import text_diff
+from osm_gitops.report.json_report import plan_json
+from osm_gitops.report.text import Style, format_plan
+from tests.plan.objects import current, desired, pool, secret
+
+_STYLE = Style()
+_TOKEN = "getter-token-1"
+_OLD_TOKEN = "getter-token-0"
+
+
+def _plan(new: Mapping[str, str], old: Mapping[str, str], **more: Any) -> Plan:
+    return Plan((make_cluster_plan(desired(new, **more), current(desired(old)), PlanOptions()),))
+
+
+def _script(token: str, server: str = "https://foo.bar:6443") -> str:
+    return f"#!/bin/sh\nset -e\ncurl --header 'Authorization: Bearer {token}' {server}\necho done\n"
+
+
+def test_no_change_says_so_and_nothing_else() -> None:
+    assert format_plan(_plan({"a": "x\n"}, {"a": "x\n"}), _STYLE) == "No changes.\n"
+
+
+def test_an_update_shows_the_change_inside_the_file_once() -> None:
+    text = format_plan(_plan({"a": "one\ntwo\n"}, {"a": "one\n2\n"}), _STYLE)
+    assert text == (
+        "Cluster prod\n"
+        "\n"
+        "  Pool kube-system/a\n"
+        "  ~ update OperatingSystemConfig kube-system/a-kube-system-config: changed: provisioning /opt/bin/setup\n"
+        "      provisioning /opt/bin/setup\n"
+        "        @@ -1,2 +1,2 @@\n"
+        "         one\n"
+        "        -2\n"
+        "        +two\n"
+        "  ~ update Secret cloud-init-settings/a-kube-system-provisioning-config: "
+        "changed: provisioning /opt/bin/setup\n"
+        "      provisioning /opt/bin/setup: as above\n"
+        "\n"
+        "Plan: 0 to create, 2 to update, 0 to replace, 0 to delete, 1 unchanged.\n"
+        "\n"
+        "1 pool with a changed boot configuration: machines that exist keep the one they booted with, "
+        "only new machines get the new one.\n"
+        "To replace the machines of a pool, rolling, change its template, for example:\n"
+        "  kubectl -n kube-system patch machinedeployment a --type merge -p "
+        '\'{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"1"}}}}}\'\n'
+    )
+
+
+def test_pools_that_change_alike_are_shown_once() -> None:
+    names = [f"pool-{number:03}" for number in range(200)]
+    text = format_plan(_plan(dict.fromkeys(names, "new\n"), dict.fromkeys(names, "old\n")), _STYLE)
+    assert text.count("+new") == 1
+    assert "200 pools, alike: kube-system/pool-000, kube-system/pool-001" in text
+    assert "and 190 more" in text
+
+
+def test_new_pools_are_listed_without_their_content_unless_asked() -> None:
+    plan = _plan({"a": "line-of-a-script\n", "b": "x\n"}, {"b": "x\n"})
+    assert "line-of-a-script" not in format_plan(plan, _STYLE)
+    assert "+line-of-a-script" in format_plan(plan, Style(verbose=True))
+    assert "new pool" in format_plan(plan, _STYLE)
+
+
+def test_colours_only_if_asked() -> None:
+    plan = _plan({"a": "new\n"}, {"a": "old\n"})
+    assert "\x1b" not in format_plan(plan, _STYLE)
+    assert "\x1b[32m        +new\x1b[0m" in format_plan(plan, Style(color=True))
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    text = format_plan(_plan({"a": "a\x1b[2Jb\r\n"}, {"a": "c\n"}), _STYLE)
+    assert "+a\\x1b[2Jb\\r" in text
+
+
+def test_a_lost_final_line_break_shows() -> None:
+    diff = text_diff(TextChange("x", "a\n", "a"))
+    assert diff.lines == ("@@ -1 +1 @@", "-a", "+a", "\\ No newline at end of file")
+
+
+def test_huge_texts_are_compared_in_no_time() -> None:
+    old, new = ("".join(f"{side} {number % 7}\n" for number in range(5_000)) for side in "ab")
+    diff = text_diff(TextChange("x", old, new))
+    assert (diff.added, diff.removed) == (5_000, 5_000)
+
+
+def test_ranges_of_a_diff_count_from_the_start_of_the_text() -> None:
+    old = "".join(f"{number}\n" for number in range(20))
+    assert text_diff(TextChange("x", old, old.replace("10\n", "ten\n"))).lines[0] == "@@ -8,7 +8,7 @@"
+
+
+def test_failures_keeps_refusals_and_warnings_are_told() -> None:
+    old = current(desired({"a": "x\n", "b": "x\n", "c": "x\n", "d": "x\n"}))
+    wanted = replace(
+        desired({"a": "x\n"}),
+        failed={pool("b"): (Problem("no such profile"),)},
+        warnings=(Problem("odd"),),
+    )
+    text = format_plan(Plan((make_cluster_plan(wanted, old, PlanOptions()),)), _STYLE)
+    assert "Failed: MachineDeployment kube-system/b: no such profile" in text
+    assert "Kept: 3 objects" in text
+    assert "Warning: odd" in text
+    assert "- delete Secret cloud-init-settings/c-kube-system-bootstrap-config and 1 more alike: pool is gone" in text
+    assert "Refused:" not in text
+    refused = make_cluster_plan(Desired("prod", ()), CurrentState(), PlanOptions())
+    assert "Refused: cluster prod: nothing is desired" in format_plan(Plan((refused,)), _STYLE)
+
+
+# -- secrets --
+
+
+def _rotation(**more: Any) -> Plan:
+    return _plan({"a": _script(_TOKEN)}, {"a": _script(_OLD_TOKEN)}, sensitive=frozenset({_TOKEN}), **more)
+
+
+@pytest.mark.parametrize("report", [lambda plan: format_plan(plan, Style(verbose=True)), plan_json])
+def test_a_rotated_token_is_masked_on_both_sides(report: Any) -> None:
+    text = report(_rotation())
+    assert _TOKEN not in text
+    assert _OLD_TOKEN not in text
+    assert "Bearer *** (before)" in text
+    assert "Bearer *** (after)" in text
+
+
+def test_an_unchanged_token_in_the_context_is_plainly_masked() -> None:
+    new, old = _script(_TOKEN, "https://new:6443"), _script(_TOKEN, "https://old:6443")
+    text = format_plan(_plan({"a": new}, {"a": old}, sensitive=frozenset({_TOKEN})), _STYLE)
+    assert "-curl --header 'Authorization: Bearer ***' https://old:6443" in text
+    assert "(before)" not in text
+
+
+def test_secrets_in_problems_are_masked() -> None:
+    text = plan_json(_rotation(warnings=(Problem(f"odd value {_TOKEN}"),)))
+    assert "odd value ***" in text
+
+
+def test_what_a_deleted_foreign_key_of_ours_held_is_masked() -> None:
+    body = secret("b", "provisioning", "x\n").body
+    data = {**body["data"], "extra": b64encode(b"hidden-value-9").decode()}
+    have = current(desired({"a": "x\n", "b": "x\n"}))
+    objects = {
+        ref: replace(found, body={**(found.body or {}), "data": data} if found.body == body else found.body)
+        for ref, found in have.objects.items()
+    }
+    plan = Plan((make_cluster_plan(desired({"a": "x\n"}), replace(have, objects=objects), PlanOptions()),))
+    text = format_plan(plan, Style(verbose=True))
+    assert "gone: data extra" in text
+    assert "hidden-value" not in text
+
+
+# -- JSON --
+
+
+def test_json_carries_version_actions_reasons_and_a_summary() -> None:
+    document = json.loads(plan_json(_plan({"a": "new\n"}, {"a": "old\n"})))
+    assert document["formatVersion"] == "1.0"
+    assert document["hasChanges"] is True
+    assert document["summary"] == {"create": 0, "update": 2, "replace": 0, "delete": 0, "unchanged": 1}
+    (cluster,) = document["clusters"]
+    assert cluster["pools"] == {"desired": 1, "changed": 1, "deleted": 0, "failed": 0}
+    change = cluster["changes"][0]
+    assert (change["kind"], change["action"], change["side"]) == ("OperatingSystemConfig", "update", "management")
+    assert change["pool"] == {"kind": "MachineDeployment", "namespace": "kube-system", "name": "a"}
+    assert change["diffs"] == [
+        {
+            "name": "provisioning /opt/bin/setup",
+            "state": "changed",
+            "added": 1,
+            "removed": 1,
+            "lines": ["@@ -1 +1 @@", "-old", "+new"],
+        }
+    ]
+
+
+def test_json_tells_refusals() -> None:
+    plan = Plan((make_cluster_plan(Desired("prod", ()), CurrentState(), PlanOptions()),))
+    (refusal,) = json.loads(plan_json(plan))["clusters"][0]["refusals"]
+    assert "--allow-empty" in refusal["fix"]

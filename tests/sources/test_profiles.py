@@ -1,0 +1,211 @@
+"""Profiles as the API server would take or refuse them (contract §1.1, §1.2, §3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from osm_gitops.model.profile import ContainerRuntime, DropIn, File, Modules, OperatingSystemProfile, Unit
+from osm_gitops.sources.tree import read_tree
+from tests.conformance_data import CONFORMANCE
+from tests.sources.trees import PROFILE, PROFILE_REF, problems, read
+
+FULL = """\
+apiVersion: operatingsystemmanager.k8c.io/v1alpha1
+kind: OperatingSystemProfile
+metadata: {name: osp-a, namespace: kube-system, annotations: {osm-gitops.io/template: jinja2/v1}}
+spec:
+  osName: flatcar
+  osVersion: 2022-04-01
+  version: v1.11.2-rc.1+build.5
+  provisioningUtility: ignition
+  supportedCloudProviders: [{name: aws}, {name: openstack, spec: {any: [thing]}}]
+  bootstrapConfig:
+    templates: {t: "a"}
+    units:
+    - {name: a.service, enable: yes, mask: off, content: "[Unit]", dropIns: [{name: b.conf, content: c}]}
+    - name: b.service
+    files:
+    - {path: /a, permissions: 755, content: {inline: {encoding: b64, data: x}}}
+    - {path: /b, permissions: 0600, content: {inline: {data: ""}}}
+    modules:
+      bootcmd: [a]
+      runcmd: [b, c]
+      rh_subscription: {user: me}
+      yum_repos: {epel: {baseurl: u}}
+      yum_repo_dir: /etc/yum
+  provisioningConfig:
+    modules: {}
+    supportedContainerRuntimes:
+    - {name: docker, files: []}
+    - name: containerd
+      files:
+      - {path: /c, content: {inline: {data: c}}}
+      templates: {r: z}
+"""
+
+
+def profile(tmp_path: Path, text: str) -> OperatingSystemProfile:
+    inputs = read(tmp_path, {"osp.yaml": text})
+    assert problems(inputs) == []
+    return inputs.profiles["kube-system", "osp-a"]
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    full = profile(tmp_path, FULL)
+    assert (full.os_name, full.os_version, full.version) == ("flatcar", "2022-04-01", "v1.11.2-rc.1+build.5")
+    assert (full.providers, full.provisioning_utility, full.jinja) == (("aws", "openstack"), "ignition", True)
+    assert full.bootstrap.templates == {"t": "a"}
+    assert full.bootstrap.units == (
+        Unit("a.service", enable=True, mask=False, content="[Unit]", drop_ins=(DropIn("b.conf", "c"),)),
+        Unit("b.service"),
+    )
+    assert full.bootstrap.files == (File("/a", "x", 755, "b64"), File("/b", "", 384))
+    assert full.bootstrap.modules == Modules(("a",), {"user": "me"}, ("b", "c"), {"epel": {"baseurl": "u"}}, "/etc/yum")
+    assert full.provisioning.modules == Modules()
+    assert full.provisioning.runtimes == (
+        ContainerRuntime("docker"),
+        ContainerRuntime("containerd", (File("/c", "c", 644),), {"r": "z"}),
+    )
+
+
+def test_what_is_left_out_gets_the_defaults_of_the_crd(tmp_path: Path) -> None:
+    small = profile(tmp_path, PROFILE)
+    assert small.provisioning_utility == "cloud-init"
+    assert small.provisioning.files[0].permissions == 644
+    assert (small.jinja, small.bootstrap.modules, small.bootstrap.files) == (False, None, ())
+    assert (small.namespace, str(small.manifest.origin)) == ("kube-system", "t/osp.yaml:1")
+
+
+CONFIG = "spec.provisioningConfig"
+FILE = f"{CONFIG}.files[0]"
+NOT_TEXT = "must be a string, not a number. Put it in quotes"
+NO_VERSION = "is no version of the form v1.2.3."
+NOT_WHOLE = "must be a whole number, not a"
+RUNTIMES = "    supportedContainerRuntimes: [{name: crio, files: []}]\n    files:"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "what"),
+    [
+        ("ubuntu", "ubunto", 6, "spec.osName", '"ubunto" is no known value. Did you mean ubuntu?'),
+        ("ubuntu", "5", 6, "spec.osName", NOT_TEXT),
+        ('"24.04"', "24.04", 7, "spec.osVersion", NOT_TEXT),
+        ("v1.0.0", "1.0.0", 8, "spec.version", NO_VERSION),
+        ("v1.0.0", "v1.0.0.1", 8, "spec.version", NO_VERSION),
+        ("v1.0.0", '"v1.0.0\\n"', 8, "spec.version", NO_VERSION),
+        ("v1.0.0", "v01.0.0", 8, "spec.version", NO_VERSION),
+        (
+            "name: aws",
+            "name: AWS",
+            10,
+            "spec.supportedCloudProviders[0].name",
+            '"AWS" is no known value. It is one of: ',
+        ),
+        ("- name: aws", "- aws", 10, "spec.supportedCloudProviders[0]", "must be a mapping, not a string"),
+        ("bootstrapConfig: {}", "bootstrapConfig: []", 11, "spec.bootstrapConfig", "must be a mapping, not a list"),
+        ("  bootstrapConfig: {}\n", "", 5, "spec.bootstrapConfig", "is missing"),
+        ("      content:\n        inline:\n          data: x\n", "", 14, f"{FILE}.content", "is missing"),
+        (
+            "        inline:\n          data: x",
+            "        {}",
+            15,
+            f"{FILE}.content",
+            "has no inline content. Add inline.data",
+        ),
+        ("data: x", "data: 0644", 17, f"{FILE}.content.inline.data", NOT_TEXT),
+        ("data: x", "date: x", 16, f"{FILE}.content.inline.data", "is missing"),
+        ("path: /a", "path: /a\n      permissions: yes", 15, f"{FILE}.permissions", f"{NOT_WHOLE} boolean"),
+        ("path: /a", "path: /a\n      permissions: '644'", 15, f"{FILE}.permissions", f"{NOT_WHOLE} string"),
+        ("path: /a", "path: /a\n      permissions: 6.5", 15, f"{FILE}.permissions", "is no whole number of 32 bits"),
+        (
+            "path: /a",
+            "path: /a\n      permissions: 2147483648",
+            15,
+            f"{FILE}.permissions",
+            "is no whole number of 32 bits",
+        ),
+        ("    files:", "    templates: {a: 1}\n    files:", 13, f"{CONFIG}.templates.a", NOT_TEXT),
+        ("    files:", "    modules: {runcmd: [1]}\n    files:", 13, f"{CONFIG}.modules.runcmd[0]", NOT_TEXT),
+        ("    files:", RUNTIMES, 13, f"{CONFIG}.supportedContainerRuntimes[0].name", '"crio" is no known value.'),
+        (
+            "    files:",
+            "    units: [{name: a.service, enable: 'true'}]\n    files:",
+            13,
+            f"{CONFIG}.units[0].enable",
+            "must be true or false, not a string",
+        ),
+        (
+            "  osVersion:",
+            "  provisioningUtility: ''\n  osVersion:",
+            7,
+            "spec.provisioningUtility",
+            '"" is no known value. It is one of: cloud-init, ignition',
+        ),
+        (
+            "  name: osp-a",
+            "  name: osp-a\n  annotations: {osm-gitops.io/template: jinja2/v2}",
+            5,
+            "metadata.annotations.osm-gitops.io/template",
+            "names a template language that this version does not know. It knows jinja2/v1",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, line: int, field: str, what: str
+) -> None:
+    inputs = read(tmp_path, {"osp.yaml": PROFILE.replace(old, new, 1)})
+    (found,) = problems(inputs)
+    assert found.startswith(f"t/osp.yaml:{line}: {PROFILE_REF}: {field}: {what}")
+    assert (inputs.profiles, list(inputs.broken)) == ({}, [PROFILE_REF])
+
+
+def test_all_problems_of_a_profile_are_named_at_once(tmp_path: Path) -> None:
+    inputs = read(tmp_path, {"osp.yaml": PROFILE.split("spec:")[0] + "spec: {osName: 1}\n"})
+    assert [problem.field for problem in inputs.broken[PROFILE_REF]] == [
+        f"spec.{name}"
+        for name in (
+            "osName",
+            "osVersion",
+            "version",
+            "supportedCloudProviders",
+            "bootstrapConfig",
+            "provisioningConfig",
+        )
+    ]
+
+
+@pytest.mark.parametrize("version", ["v0.0.1", "xv1.2.3", "release v10.20.30-a.b+c", "v1.0.0-0a", "v1.0.0--"])
+def test_the_version_pattern_is_anchored_at_the_end_only(tmp_path: Path, version: str) -> None:
+    assert profile(tmp_path, PROFILE.replace("v1.0.0", version)).version == version
+
+
+def test_unknown_fields_are_warned_of_with_what_was_meant(tmp_path: Path) -> None:
+    inputs = read(tmp_path, {"osp.yaml": PROFILE.replace("    - path: /a", "    - path: /a\n      permission: 755")})
+    (warning,) = inputs.warnings
+    assert str(warning) == (
+        f"t/osp.yaml:15: {PROFILE_REF}: spec.provisioningConfig.files[0].permission: is no field of this kind; "
+        "the API server drops it. Did you mean permissions?"
+    )
+    assert inputs.profiles["kube-system", "osp-a"].provisioning.files[0].permissions == 644
+
+
+@pytest.mark.parametrize("version", ["v1.6.9", "v1.7.6", "v1.8.0", "v1.9.1", "v1.10.7", "v1.11.2"])
+def test_every_profile_that_osm_released_is_read(version: str) -> None:
+    inputs = read_tree(CONFORMANCE / "profiles" / version, management_namespace="kube-system", environment={})
+    assert (len(inputs.profiles), problems(inputs)) == (6, [])
+    assert all("no longer knows equinixmetal" in str(warning) for warning in inputs.warnings)
+
+
+def test_units_of_other_systems_than_flatcar_are_rendered_with_a_warning(tmp_path: Path) -> None:
+    inputs = read(tmp_path, {"osp.yaml": PROFILE.replace("    files:", "    units: [{name: a.service}]\n    files:")})
+    assert inputs.profiles["kube-system", "osp-a"].provisioning.units == (Unit("a.service"),)
+    assert "OSM's webhook refuses units in a profile for ubuntu" in str(inputs.warnings[0])
+
+
+def test_null_is_an_absent_field_and_an_empty_text(tmp_path: Path) -> None:
+    text = PROFILE.replace("data: x", "data:").replace("path: /a", "path: /a\n      permissions: ~")
+    inputs = read(tmp_path, {"osp.yaml": text})
+    assert inputs.profiles["kube-system", "osp-a"].provisioning.files == (File("/a", "", 644),)
+    assert "null is read as the empty text" in str(inputs.warnings[0])

@@ -1,0 +1,64 @@
+"""Small trees, as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.sources.tree import read_tree
+
+PROFILE = """\
+apiVersion: operatingsystemmanager.k8c.io/v1alpha1
+kind: OperatingSystemProfile
+metadata:
+  name: osp-a
+spec:
+  osName: ubuntu
+  osVersion: "24.04"
+  version: v1.0.0
+  supportedCloudProviders:
+  - name: aws
+  bootstrapConfig: {}
+  provisioningConfig:
+    files:
+    - path: /a
+      content:
+        inline:
+          data: x
+"""
+MACHINE = """\
+apiVersion: cluster.k8s.io/v1alpha1
+kind: MachineDeployment
+metadata:
+  name: pool
+spec:
+  template:
+    spec:
+      versions:
+        kubelet: 1.34.2
+      providerSpec:
+        value:
+          cloudProvider: aws
+"""
+PROFILE_REF = ObjectRef("OperatingSystemProfile", "kube-system", "osp-a")
+MACHINE_REF = ObjectRef("MachineDeployment", "kube-system", "pool")
+
+
+def read(root: Path, files: dict[str, str | bytes], *, in_git: bool = False) -> Inputs:
+    """Write ``files`` below ``root`` and read them as the tree ``t``."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_tree(root, management_namespace="kube-system", environment={}, display="t", in_git=in_git)
+
+
+def problems(inputs: Inputs) -> list[str]:
+    """Every problem of the inputs, as the user reads it."""
+    return [str(problem) for problem in (*sum(inputs.broken.values(), ()), *inputs.unreadable)]
+
+
+def manifest(text: str) -> str:
+    return dedent(text).lstrip("\n")

@@ -1,0 +1,200 @@
+"""The layout of a desired state in a folder, read back and written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from osm_gitops.errors import Problem, TargetError
+from osm_gitops.model.desired import Desired, DesiredObject, Side
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Action
+from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.targets.folder import file_changes, plan_folder, read_folder, render_to, stream, write_files
+from osm_gitops.targets.layout import path_of
+from tests.plan.objects import LABELS, desired, pool
+
+_SECRET = "prod/worker/secrets/a-kube-system-bootstrap-config.yaml"
+
+
+def _files(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+
+
+def _profile(name: str = "osp-a") -> DesiredObject:
+    ref = ObjectRef("OperatingSystemProfile", "kube-system", name)
+    metadata = {"name": name, "namespace": "kube-system", "labels": dict(LABELS)}
+    return DesiredObject(ref, Side.MANAGEMENT, {"kind": ref.kind, "metadata": metadata, "spec": {}})
+
+
+def _apply(root: Path, wanted: Desired, options: PlanOptions = PlanOptions()) -> None:  # noqa: B008 (frozen)
+    write_files(root, file_changes(root, wanted, plan_folder(root, wanted, options)))
+
+
+def test_the_layout_is_that_of_the_design(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n"})
+    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())))
+    assert _files(tmp_path) == [
+        "prod/management/kustomization.yaml",
+        "prod/management/operatingsystemconfigs/a-kube-system-config.yaml",
+        "prod/management/operatingsystemprofiles/kube-system/osp-a.yaml",
+        "prod/worker/kustomization.yaml",
+        "prod/worker/secrets/a-kube-system-bootstrap-config.yaml",
+        "prod/worker/secrets/a-kube-system-provisioning-config.yaml",
+    ]
+    assert (tmp_path / "prod/management/kustomization.yaml").read_text() == (
+        "# Written by osm-gitops; changes are overwritten.\n"
+        "apiVersion: kustomize.config.k8s.io/v1beta1\n"
+        "kind: Kustomization\n"
+        "resources:\n"
+        "- operatingsystemconfigs/a-kube-system-config.yaml\n"
+        "- operatingsystemprofiles/kube-system/osp-a.yaml\n"
+    )
+
+
+def test_both_kustomizations_exist_even_when_empty(tmp_path: Path) -> None:
+    render_to(tmp_path, Desired("prod", ()))
+    assert _files(tmp_path) == ["prod/management/kustomization.yaml", "prod/worker/kustomization.yaml"]
+    assert (tmp_path / "prod/worker/kustomization.yaml").read_text().endswith("resources: []\n")
+
+
+def test_what_was_written_is_unchanged(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n", "b": "y\n"})
+    render_to(tmp_path, wanted)
+    assert read_folder(tmp_path, wanted).identical == frozenset(each.ref for each in wanted.objects)
+    assert not plan_folder(tmp_path, wanted, PlanOptions()).has_changes
+
+
+def test_another_spelling_of_the_same_content_is_left_alone(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n"})
+    render_to(tmp_path, wanted)
+    file = tmp_path / _SECRET
+    file.write_text(f"# a comment\n---\n{file.read_text()}")
+    before = file.read_bytes()
+    _apply(tmp_path, wanted)
+    assert file.read_bytes() == before
+
+
+def test_an_edited_file_is_healed(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n"})
+    render_to(tmp_path, wanted)
+    good = (tmp_path / _SECRET).read_text()
+    for broken in (good.replace("Opaque", "Other"), "{", "a: 1\n---\nb: 2\n", ""):
+        (tmp_path / _SECRET).write_text(broken)
+        plan = plan_folder(tmp_path, wanted, PlanOptions())
+        assert len(plan.effective) == 1
+        _apply(tmp_path, wanted)
+        assert (tmp_path / _SECRET).read_text() == good
+
+
+def test_a_lost_kustomization_is_written_again(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n"})
+    render_to(tmp_path, wanted)
+    (tmp_path / "prod/worker/kustomization.yaml").unlink()
+    assert plan_folder(tmp_path, wanted, PlanOptions()).layout == ("prod/worker/kustomization.yaml",)
+    _apply(tmp_path, wanted)
+    assert not plan_folder(tmp_path, wanted, PlanOptions()).has_changes
+
+
+def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}))
+    foreign = ["note.txt", "prod/README.md", "prod/worker/secrets/mine.yaml", "staging/x.yaml"]
+    for name in foreign:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("kind: Secret\nmetadata: {name: mine}\n")
+    render_to(tmp_path, desired({"a": "x\n"}))
+    assert not [name for name in _files(tmp_path) if "/b-" in name]
+    assert set(foreign) <= set(_files(tmp_path))
+    assert "mine.yaml" not in (tmp_path / "prod/worker/kustomization.yaml").read_text()
+    warnings = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions()).warnings
+    assert "prod/README.md, prod/worker/secrets/mine.yaml" in warnings[0].what
+
+
+def test_files_of_failed_pools_stay_and_stay_listed(tmp_path: Path) -> None:
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}))
+    before = _files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()
+    render_to(tmp_path, replace(desired({"a": "x\n"}), failed={pool("b"): (Problem("broken"),)}))
+    assert (_files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()) == before
+
+
+def test_an_unreadable_file_of_ours_forbids_deletion_and_stays_listed(tmp_path: Path) -> None:
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}))
+    broken = tmp_path / "prod/worker/secrets/b-kube-system-bootstrap-config.yaml"
+    broken.write_text(broken.read_text() + "{")
+    plan = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions())
+    assert not plan.count()[Action.DELETE]
+    assert len(plan.not_deleted) == 2
+    _apply(tmp_path, desired({"a": "x\n"}))
+    assert broken.name in (tmp_path / "prod/worker/kustomization.yaml").read_text()
+
+
+def test_files_with_secrets_are_private(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n"})
+    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())))
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*.yaml")}
+    assert modes["a-kube-system-config.yaml"] == modes["a-kube-system-bootstrap-config.yaml"] == 0o600
+    assert modes["osp-a.yaml"] & 0o400
+
+
+def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "important.txt").write_text("x")
+    with pytest.raises(TargetError, match="not empty"):
+        render_to(tmp_path, desired({"a": "x\n"}))
+    assert _files(tmp_path) == ["important.txt"]
+
+
+def test_the_first_render_can_be_killed_and_done_again(tmp_path: Path) -> None:
+    (tmp_path / "prod/management").mkdir(parents=True)
+    (tmp_path / "prod/management/kustomization.yaml").write_text(
+        "# Written by osm-gitops; changes are overwritten.\nresources: []\n"
+    )
+    (tmp_path / "prod/management/.osm-gitops-abc.tmp").write_text("half")
+    wanted = desired({"a": "x\n"})
+    render_to(tmp_path, wanted)
+    assert not plan_folder(tmp_path, wanted, PlanOptions()).has_changes
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_link_in_the_owned_path_is_refused(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "out" / "prod").mkdir(parents=True)
+    (tmp_path / "out" / "prod" / "worker").symlink_to(elsewhere)
+    with pytest.raises(TargetError, match="symbolic link"):
+        plan_folder(tmp_path / "out", desired({"a": "x\n"}), PlanOptions())
+
+
+def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
+    render_to(tmp_path, desired({"a": "x\n"}))
+    (tmp_path / _SECRET).unlink()
+    (tmp_path / _SECRET).symlink_to("/etc/hostname")
+    with pytest.raises(TargetError, match="symbolic link"):
+        plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions())
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", "..", "a\x00b", "a\nb", "x" * 300])
+def test_names_that_are_no_file_names_are_refused(name: str) -> None:
+    with pytest.raises(TargetError):
+        path_of(name, ObjectRef("Secret", "ns", "a"))
+    if name not in {"", ".."}:
+        with pytest.raises(TargetError):
+            path_of("prod", ObjectRef("Secret", "ns", name))
+
+
+def test_a_name_of_dots_stays_inside_its_folder() -> None:
+    assert path_of("prod", ObjectRef("Secret", "ns", "..")) == PurePosixPath("prod/worker/secrets/...yaml")
+
+
+def test_two_objects_in_one_file_are_refused(tmp_path: Path) -> None:
+    wanted = desired({"a": "x\n"})
+    other = replace(wanted.objects[1], ref=replace(wanted.objects[1].ref, namespace="other"))
+    with pytest.raises(TargetError, match="would both be written"):
+        plan_folder(tmp_path, replace(wanted, objects=(*wanted.objects, other)), PlanOptions())
+
+
+def test_a_stream_is_one_text_of_all_documents() -> None:
+    text = "".join(stream(desired({"a": "x\n"}).objects))
+    assert text.count("---\n") == 3
+    assert text.endswith("\n")
