@@ -13,7 +13,7 @@ def case_names() -> list[str]:
     """Names of all whole cases; an empty folder is an error, not an empty test run."""
     names = sorted(path.stem for path in (CONFORMANCE / "cases").glob("*.json"))
     if not names:
-        message = f"no conformance cases in {CONFORMANCE / 'cases'}: the folder shared/conformance must lie beside the project"
+        message = f"no conformance cases in {CONFORMANCE}: the folder shared/conformance must lie beside the project"
         raise FileNotFoundError(message)
     return names
 

@@ -106,7 +106,7 @@ class _Reader:
         target = self._target(*merged["to"]) if "to" in merged else None
         if len(self.problems) > before or not isinstance(name, str) or source is None:
             return None
-        return ClusterSpec(name, source, tuple(settings.values()), target, self.base)
+        return ClusterSpec(name, source, tuple(settings.values()), target)
 
     def _settings(self, value: Json, at: str) -> dict[str, RawSetting]:
         raw: dict[str, RawSetting] = {}
@@ -115,7 +115,8 @@ class _Reader:
             if known is None:
                 self._problem(f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY))
             else:
-                raw[known.flag] = RawSetting(known.flag, setting, f"{self._where(f'{at}.{key}')} {at}.{key}")
+                where = f"{self._where(f'{at}.{key}')} {at}.{key}"
+                raw[known.flag] = RawSetting(known.flag, setting, where, str(self.base))
         return raw
 
     def _namespace(self, merged: Mapping[str, tuple[Json, str]]) -> dict[str, RawSetting]:

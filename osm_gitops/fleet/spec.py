@@ -46,4 +46,3 @@ class ClusterSpec:
     source: SourceSpec
     settings: tuple[RawSetting, ...]
     target: TargetSpec | None
-    base: Path

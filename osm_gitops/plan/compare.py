@@ -51,7 +51,9 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     for ref, found in sorted(current.objects.items()):
         if ref in wanted_refs or not (found.body is None or is_ours(found.body)):
             continue
-        if found.body is None or ref in desired.keep or group_of(ref) in failed_groups:
+        # A failed pool may need any profile: which one, its manifest may not even tell.
+        needed = ref.kind == "OperatingSystemProfile" and bool(desired.failed)
+        if found.body is None or needed or ref in desired.keep or group_of(ref) in failed_groups:
             kept.append(ref)
         else:
             deletions.append(_deletion(found, pool_groups))

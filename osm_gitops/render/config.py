@@ -41,34 +41,38 @@ class CompiledProfile:
 
 
 def compile_profile(engine: Engine, profile: OperatingSystemProfile) -> CompiledProfile:
-    """Compile both halves; faults of the templates come out when they are rendered."""
-    return CompiledProfile(
-        profile,
-        _compile_half(engine, profile, profile.bootstrap, "spec.bootstrapConfig"),
-        _compile_half(engine, profile, profile.provisioning, "spec.provisioningConfig"),
-    )
+    """Compile both halves. Raises InputError with all faults that show without data."""
+    faults: list[Problem] = []
+    bootstrap = _compile_half(engine, profile, "spec.bootstrapConfig", faults)
+    provisioning = _compile_half(engine, profile, "spec.provisioningConfig", faults)
+    if bootstrap is None or provisioning is None:
+        raise InputError(faults)
+    return CompiledProfile(profile, bootstrap, provisioning)
 
 
-def _compile_half(engine: Engine, profile: OperatingSystemProfile, config: ProfileConfig, field: str) -> ProfileHalf:
-    own = [(file, f"{field}.files[{index}].content.inline.data") for index, file in enumerate(config.files)]
+def _compile_half(
+    engine: Engine, profile: OperatingSystemProfile, field: str, faults: list[Problem]
+) -> ProfileHalf | None:
+    config = profile.bootstrap if field == "spec.bootstrapConfig" else profile.provisioning
+    files = [(file, f"{field}.files[{index}].content.inline.data") for index, file in enumerate(config.files)]
     templates = {name: (text, f"{field}.templates.{name}") for name, text in config.templates.items()}
     # Only the first entry for containerd counts, and its templates give way (contract §6.1, 1 and 2).
     for index, runtime in enumerate(config.runtimes):
         if runtime.name == _RUNTIME:
             below = f"{field}.supportedContainerRuntimes[{index}]"
-            own += [(file, f"{below}.files[{at}].content.inline.data") for at, file in enumerate(runtime.files)]
-            templates = {
-                name: (text, f"{below}.templates.{name}") for name, text in runtime.templates.items()
-            } | templates
+            files += [(file, f"{below}.files[{at}].content.inline.data") for at, file in enumerate(runtime.files)]
+            added = {name: (text, f"{below}.templates.{name}") for name, text in runtime.templates.items()}
+            templates = added | templates
             break
-    compile_half = compile_jinja_half if profile.jinja else compile_go_half
-    compiled = compile_half(
-        engine,
-        {name: text for name, (text, _) in templates.items()},
-        [(file.path, file.content) for file, _ in own],
-    )
-    places = {name: place for name, (_, place) in templates.items()} | {file.path: place for file, place in own}
-    return ProfileHalf(config, tuple(file for file, _ in own), compiled, places)
+    places = {name: place for name, (_, place) in templates.items()} | {file.path: place for file, place in files}
+    texts = {name: text for name, (text, _) in templates.items()}
+    try:
+        compile_half = compile_jinja_half if profile.jinja else compile_go_half
+        compiled = compile_half(engine, texts, [(file.path, file.content) for file, _ in files])
+    except TemplateFaults as failure:
+        faults.extend(_problems(profile, places, failure.faults))
+        return None
+    return ProfileHalf(config, tuple(file for file, _ in files), compiled, places)
 
 
 def render_config(
@@ -116,7 +120,7 @@ def _render_half(
     try:
         texts = half.compiled.render(data)
     except TemplateFaults as failure:
-        faults.extend(_problems(profile, half, failure.faults))
+        faults.extend(_problems(profile, half.places, failure.faults))
         return ()
     return tuple(_rendered(file, text) for file, text in zip(half.files, texts, strict=True))
 
@@ -136,11 +140,11 @@ def _as_json_text(text: str) -> str:
 
 
 def _problems(
-    profile: OperatingSystemProfile, half: ProfileHalf, faults: Iterable[TemplateFault]
+    profile: OperatingSystemProfile, places: Mapping[str, str], faults: Iterable[TemplateFault]
 ) -> Iterable[Problem]:
     about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
     for fault in faults:
-        field = half.places.get(fault.template, "")
+        field = places.get(fault.template, "")
         yield Problem(
             fault.message,
             where=_line_in_manifest(profile, field, fault.line),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from base64 import b64encode
 from collections.abc import Mapping
 
@@ -101,12 +99,6 @@ def osm_annotations(pool: ResolvedPool) -> dict[str, str]:
     return annotations
 
 
-def template_digest(template: Json) -> str:
-    """Digest of a MachineDeployment's ``spec.template``: SHA-256 of its JSON with sorted keys."""
-    text = json.dumps(template, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _labels() -> dict[str, str]:
     return {MANAGED_BY_LABEL: MANAGED_BY}
 
@@ -146,10 +138,8 @@ def _file(file: File) -> dict[str, Json]:
 
 
 def _unit(unit: Unit) -> dict[str, Json]:
-    body: dict[str, Json] = {"name": unit.name}
-    for key, value in (("enable", unit.enable), ("mask", unit.mask), ("content", unit.content)):
-        if value is not None:
-            body[key] = value
+    given = {"name": unit.name, "enable": unit.enable, "mask": unit.mask, "content": unit.content}
+    body: dict[str, Json] = {key: value for key, value in given.items() if value is not None}
     if unit.drop_ins:
         body["dropIns"] = [{"name": drop_in.name, "content": drop_in.content} for drop_in in unit.drop_ins]
     return body

@@ -6,12 +6,12 @@ one pool at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.gojson import annotations_hash
+from osm_gitops.golang.gojson import annotations_hash, canonical
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import (
     PROFILE_ANNOTATION,
@@ -24,12 +24,11 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.provider import KubeletOptions, OsSpec, ProviderConfig
 from osm_gitops.resolve.cloudconfig import CloudConfig, cloud_config
 from osm_gitops.resolve.cluster import ClusterFacts
+from osm_gitops.resolve.faults import Faults
 from osm_gitops.resolve.kubelet import kubelet_options
 from osm_gitops.resolve.os_spec import decode_os_spec, dist_upgrade, provisioning_utility
 from osm_gitops.resolve.provider_config import decode_provider_config
 from osm_gitops.resolve.versions import kube_version
-
-T = TypeVar("T")
 
 _DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
 _IN_TREE_PROVIDERS = frozenset({"aws", "azure", "gce", "vsphere"})
@@ -56,26 +55,13 @@ class ResolvedPool:
     token: str | None
     revision: str | None
     annotations_hash: str
+    template_digest: str
     warnings: tuple[Problem, ...] = ()
-
-
-class _Faults:
-    """Runs steps and gathers their problems, so that one fault does not hide the next."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def run(self, step: Callable[[], T]) -> T | None:
-        try:
-            return step()
-        except InputError as failure:
-            self.problems += [problem for problem in failure.problems if problem not in self.problems]
-            return None
 
 
 def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFacts) -> ResolvedPool:
     """Resolve one pool. Raises InputError with all of its problems, each with its place."""
-    faults = _Faults()
+    faults = Faults()
     config = faults.run(lambda: decode_provider_config(machine.provider_spec))
     kubelet = faults.run(lambda: kubelet_options(machine.annotations))
     version = faults.run(lambda: kube_version(machine.kubelet))
@@ -83,7 +69,7 @@ def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFac
     resolved = None
     if config is not None:
         resolved = _with_config(machine, config, inputs, cluster, faults)
-    if faults.problems or resolved is None or kubelet is None or version is None:
+    if faults.problems or config is None or resolved is None or kubelet is None or version is None:
         raise InputError(_placed(machine, faults.problems))
     profile, os_spec, clouds, upgrade = resolved
     options, kubelet_warnings = kubelet
@@ -101,12 +87,13 @@ def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFac
         token=token,
         revision=(machine.annotations or {}).get(REVISION_ANNOTATION),
         annotations_hash=annotations_hash(_annotations(machine, config)),
+        template_digest=template_digest(machine.template),
         warnings=tuple(_placed(machine, (*kubelet_warnings, *clouds.warnings))),
     )
 
 
 def _with_config(
-    machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, cluster: ClusterFacts, faults: _Faults
+    machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, cluster: ClusterFacts, faults: Faults
 ) -> tuple[OperatingSystemProfile, OsSpec, CloudConfig, bool] | None:
     """What needs the decoded provider config: profile, OS spec and cloud-config."""
     profile = faults.run(lambda: _profile(machine, config, inputs, cluster.settings.namespace))
@@ -119,6 +106,11 @@ def _with_config(
     if profile is None or os_spec is None or clouds is None or upgrade is None:
         return None
     return profile, os_spec, clouds, upgrade
+
+
+def template_digest(template: Json) -> str:
+    """Digest of a MachineDeployment's ``spec.template`` (design §6): SHA-256 of its JSON with sorted keys."""
+    return hashlib.sha256(canonical(template)).hexdigest()
 
 
 def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: str) -> tuple[str, str]:
@@ -170,9 +162,7 @@ def _profile(
     ref = ObjectRef("OperatingSystemProfile", namespace, name)
     field = f"metadata.annotations.{PROFILE_ANNOTATION}"
     if ref in inputs.broken:
-        raise InputError(
-            [Problem(f"{ref} cannot be used: it has problems of its own, listed with it", field=field)]
-        )
+        raise InputError([Problem(f"{ref} cannot be used: it has problems of its own, listed with it", field=field)])
     there = ", ".join(f"{space}/{known}" for space, known in sorted(inputs.profiles)) or "none"
     raise InputError(
         [
@@ -233,6 +223,4 @@ def _check_static_network(config: ProviderConfig) -> None:
 
 
 def _placed(machine: MachineDeployment, problems: Iterable[Problem]) -> list[Problem]:
-    return [
-        problem.at(where=machine.manifest.line_of(problem.field), about=str(machine.ref)) for problem in problems
-    ]
+    return [problem.at(where=machine.manifest.line_of(problem.field), about=str(machine.ref)) for problem in problems]

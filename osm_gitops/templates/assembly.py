@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from osm_gitops.templates.engine import Engine, Program
 from osm_gitops.templates.expressions import ALL_FIELDS
@@ -87,16 +87,20 @@ class _GoText:
         return found if found is not None else known.keep(key, program.render(machine.values()))
 
 
-class CompiledHalf:
+class CompiledHalf(Protocol):
     """Files that can be rendered for many MachineDeployments."""
 
     def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        """The files' texts, in order; raises TemplateFaults with all faults."""
-        raise NotImplementedError
+        """The files' texts, in order; ``data`` has every field of the root. Raises TemplateFaults with all faults."""
 
 
 @dataclass(slots=True)
-class GoHalf(CompiledHalf):
+class GoHalf:
+    """Two passes: what templates result in is known only with the data.
+
+    ``combinations`` are the files parsed together with results, by those results.
+    """
+
     engine: Engine
     templates: tuple[_GoText, ...]
     files: tuple[_GoText, ...]
@@ -221,7 +225,9 @@ def _reads(program: Program, parts: Mapping[str, Program]) -> frozenset[str]:
 
 
 @dataclass(slots=True)
-class JinjaHalf(CompiledHalf):
+class JinjaHalf:
+    """One pass; a text is shared by what its file and all that it includes read."""
+
     engine: Engine
     environment: Sandbox
     files: tuple[tuple[Program, Memo], ...]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from osm_gitops.templates.expressions import (
     PIPED,
     ROOT,
-    Binding,
     Expr,
     Expressions,
     Names,
@@ -20,7 +19,7 @@ from osm_gitops.templates.expressions import (
     stable,
 )
 from osm_gitops.templates.functions.signature import GoFunction
-from osm_gitops.templates.jinja_text import Form, JinjaText, Piece, quoted, write
+from osm_gitops.templates.jinja_text import Form, Piece, quoted, write
 from osm_gitops.templates.newlines import leaves_early, settle
 from osm_gitops.templates.nodes import (
     Action,
@@ -98,9 +97,11 @@ class _Emitter:
         language = self.language
         self.detached |= self.known_detached
         self.names = Names({*language.functions, *language.refused, *language.schema.root, "each", "pairs", "field"})
-        self.expressions = Expressions(language.functions, language.refused, language.schema, self.declare_inside)
+        self.expressions = Expressions(language.functions, language.refused, language.schema, self.declare)
         self.pieces: list[Piece] = []
         self.waiting: list[str] = []
+        self.assigned: frozenset[str] = frozenset()  # variables of the body at hand that `=` sets
+        self.shared: frozenset[str] = frozenset()  # those that it sets inside of a loop
 
     def run(self, main: str) -> Translation:
         root = Expr("root", ROOT, stable=True)
@@ -108,13 +109,13 @@ class _Emitter:
         body, self.pieces = self.pieces, []
         while self.waiting:
             self.definition(self.waiting.pop(0), root)
-        written: JinjaText = write([*self.pieces, *body])
+        written = write([*self.pieces, *body])
         return Translation(written.text, written.lines, frozenset(self.expressions.reads), frozenset(self.includes))
 
     def scope(self, dot: Expr, body: Body) -> Scope:
         self.shared = frozenset(_assigned_in_loops(body))
         self.assigned = frozenset(_assigned(body))
-        return Scope(dot, {"": Binding("", dot)})
+        return Scope(dot, {"": dot})
 
     def definition(self, name: str, root: Expr) -> None:
         body = self.bodies[name]
@@ -159,9 +160,9 @@ class _Emitter:
             case Call():
                 self.call(node, scope)
             case Break():
-                self.block("break", 0)
+                self.block("break")
             case Continue():
-                self.block("continue", 0)
+                self.block("continue")
 
     def comment(self, node: Comment) -> None:
         text = node.text.strip()
@@ -238,7 +239,7 @@ class _Emitter:
         guarded = bool(node.orelse) and leaves_early(node.body)
         if guarded:  # Jinja2 takes `else` after a loop that was left early in its first round
             source = self.named("values", Expr(source), node.line).code
-            self.block(f"if {source}", 0)
+            self.block(f"if {source}")
         self.block(f"for {', '.join(each.code for each in targets)} in {source}", node.line)
         if node.pipe.assign:
             self.assign(node.pipe, targets, body)
@@ -301,12 +302,11 @@ class _Emitter:
     def value(self, pipe: Pipe, scope: Scope) -> Expr:
         return self.expressions.pipe(pipe, scope)
 
-    def declare_inside(self, pipe: Pipe, value: Expr, scope: Scope) -> Expr:
-        """A declaration in parentheses is made before the statement that it stands in."""
-        return self.declare(pipe, value, scope)
-
     def declare(self, pipe: Pipe, value: Expr, scope: Scope) -> Expr:
-        """Declare or assign the variables of a pipeline; the value under a name that may be repeated."""
+        """Declare or assign the variables of a pipeline; the value under a name that may be repeated.
+
+        A declaration in parentheses is made before the statement that it stands in.
+        """
         if pipe.assign:
             named = value if value.stable else self.named("value", value, pipe.line)
             self.assign(pipe, [named] * len(pipe.variables), scope)
@@ -334,16 +334,16 @@ class _Emitter:
             bound = value
         else:
             bound = self.named(hint, value, line)
-        scope.variables[variable] = Binding(bound.code, bound)
+        scope.variables[variable] = bound
         return bound
 
     def assign(self, pipe: Pipe, values: Iterable[Expr], scope: Scope) -> None:
         for variable, value in zip(pipe.variables, values, strict=True):
-            binding = scope.variables.get(variable)
-            if binding is None:
+            known = scope.variables.get(variable)
+            if known is None:
                 self.print(f"go_error({quoted(f'undefined variable: ${variable}')})", pipe.line)
             else:
-                self.block(f"set {binding.value.code} = {value.code}", pipe.line)
+                self.block(f"set {known.code} = {value.code}", pipe.line)
 
 
 def _assigned(body: Body) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.templates.functions.signature import GoFunction
+from osm_gitops.templates.hints import similar
 from osm_gitops.templates.jinja_text import quoted
 from osm_gitops.templates.literals import NumberValue
 from osm_gitops.templates.nodes import (
@@ -49,8 +50,9 @@ _RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """A Jinja2 expression; ``type`` is Go's where it is known for certain and the value is never absent.
+    """A Jinja2 expression.
 
+    ``type`` is Go's where it is known for certain; only pointers may then be nil.
     ``stable``: a name that always means the same value, so it may be repeated.
     ``constant``: the text of a string literal.
     """
@@ -66,21 +68,12 @@ class Expr:
         return self.code if self.strength >= strength else f"({self.code})"
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A variable of the template; ``shared`` ones are assigned from inside of a loop and live in a namespace."""
-
-    name: str
-    value: Expr
-    shared: bool = False
-
-
 @dataclass(slots=True)
 class Scope:
-    """The dot and the variables that a piece of the template sees."""
+    """The dot and the variables that a piece of the template sees; ``present`` are names of no nil pointers."""
 
     dot: Expr
-    variables: dict[str, Binding]
+    variables: dict[str, Expr]
     present: frozenset[str] = frozenset()
 
     def inner(self, dot: Expr | None = None) -> Scope:
@@ -114,7 +107,7 @@ class Names:
 class Expressions:
     """Translates pipelines inside of one template; collects the root's fields that they read.
 
-    ``declare`` is called for a declaration inside of parentheses, with its variables and value.
+    ``declare`` is called for a declaration in parentheses; it returns the name that holds its value.
     """
 
     functions: Mapping[str, GoFunction]
@@ -168,10 +161,10 @@ class Expressions:
         return value
 
     def variable(self, name: str, names: tuple[str, ...], scope: Scope) -> Expr:
-        binding = scope.variables.get(name)
-        if binding is None:
+        value = scope.variables.get(name)
+        if value is None:
             return _error(f"undefined variable: ${name}")
-        return self.field(binding.value, names) if names else self.whole(binding.value)
+        return self.field(value, names) if names else self.whole(value)
 
     def field(self, value: Expr, names: tuple[str, ...]) -> Expr:
         for position, name in enumerate(names):
@@ -188,7 +181,7 @@ class Expressions:
     def root_field(self, name: str) -> Expr:
         known = self.schema.root.get(name)
         if known is None:
-            return _error(f"can't evaluate field {name}: the data has no such field")
+            return _error(f"can't evaluate field {name}: there is none in the data{similar(name, self.schema.root)}")
         self.reads.add(name)
         return Expr(name, known, stable=True)
 

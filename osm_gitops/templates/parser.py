@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from osm_gitops.templates.faults import BoundExceeded, TemplateFault
+from osm_gitops.templates.hints import unknown_function
 from osm_gitops.templates.lexer import Kind, Token, tokenize
 from osm_gitops.templates.literals import parse_char, parse_number, parse_string
 from osm_gitops.templates.nodes import (
@@ -41,7 +42,7 @@ _NESTING = 150  # more than Python's compiler takes of blocks or parentheses
 _CHAIN = 1_000  # links of one `else if` chain
 
 
-def parse(name: str, text: str, functions: Container[str], first_line: int = 1) -> dict[str, Body]:
+def parse(name: str, text: str, functions: Collection[str], first_line: int = 1) -> dict[str, Body]:
     """Parse a template: its own body under ``name``, and those that it defines.
 
     ``functions`` are the names that a template may call; lines count from ``first_line``.
@@ -63,7 +64,7 @@ class _Scope:
 
 
 class _Parser:
-    def __init__(self, name: str, tokens: list[Token], functions: Container[str]) -> None:
+    def __init__(self, name: str, tokens: list[Token], functions: Collection[str]) -> None:
         self.name = name
         self.tokens = tokens
         self.functions = functions
@@ -104,8 +105,7 @@ class _Parser:
     def unexpected(self, token: Token, context: str) -> NoReturn:
         if token.kind is Kind.END:
             self.fail(f"unexpected end of the template in {context}", token.line)
-        shown = token.value if len(token.value) <= 20 else token.value[:20] + "…"
-        self.fail(f"unexpected {shown!r} in {context}", token.line)
+        self.fail(f"unexpected {token.value[:20]!r} in {context}", token.line)
 
     def descend(self) -> None:
         self.nesting += 1
@@ -363,7 +363,7 @@ class _Parser:
         match token.kind:
             case Kind.IDENTIFIER:
                 if token.value not in self.functions:
-                    self.fail(f"function {token.value!r} is not defined", token.line)
+                    self.fail(unknown_function(token.value, self.functions), token.line)
                 found: Operand = Identifier(token.value)
             case Kind.VARIABLE:
                 if token.value[1:] not in self.scope.variables:

@@ -16,13 +16,14 @@ from jinja2.environment import TemplateModule
 from jinja2.exceptions import SecurityError, TemplateSyntaxError, UndefinedError
 from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace
+from jinja2.utils import Namespace, missing
 
 from osm_gitops.templates import access
 from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.faults import Refused, TemplateFault
+from osm_gitops.templates.hints import similar
 from osm_gitops.templates.operators import OPERATORS, apply
-from osm_gitops.templates.values import NO_VALUE, Pointer, Struct
+from osm_gitops.templates.values import Pointer, Struct
 
 _LOOP_PARTS = frozenset(
     (
@@ -42,7 +43,7 @@ class Root(Struct):
 
     def field(self, name: str) -> Any:
         if name not in self.fields:
-            raise TemplateFault(f"can't evaluate field {name}: the data has no such field")
+            raise TemplateFault(f"can't evaluate field {name}: there is none in the data{similar(name, self.fields)}")
         return self.fields[name]
 
     def field_names(self) -> NoReturn:
@@ -129,21 +130,21 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._part(obj, attribute)
 
     def _part(self, obj: Any, attribute: str) -> Any:
-        if attribute.startswith("_"):
-            return self.undefined(obj=obj, name=attribute)
-        found: Any = NO_VALUE
         plain = obj.elem if isinstance(obj, Pointer) else obj
+        found: Any = missing
         if isinstance(plain, dict):
-            found = plain.get(attribute, NO_VALUE)
+            found = plain.get(attribute, missing)
+        elif attribute.startswith("_"):
+            found = missing
         elif isinstance(obj, TemplateModule):
-            found = vars(obj).get(attribute, NO_VALUE)
+            found = vars(obj).get(attribute, missing)
         elif isinstance(obj, TemplateReference):
             found = _block(obj, attribute)
         elif isinstance(obj, Namespace) or (isinstance(obj, LoopContext) and attribute in _LOOP_PARTS):
             found = _loop_part(obj, attribute)
         elif attribute in getattr(obj, "methods", ()):
             found = access.field(obj, (attribute,))
-        return self.undefined(obj=obj, name=attribute) if found is NO_VALUE else found
+        return self.undefined(obj=obj, name=attribute) if found is missing else found
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         plain = obj.elem if isinstance(obj, Pointer) else obj
@@ -158,7 +159,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _loop_part(obj: Any, attribute: str) -> Any:
-    found: Any = getattr(obj, attribute, NO_VALUE)
+    found: Any = getattr(obj, attribute, missing)
     return Helper(found) if attribute in ("cycle", "changed") and isinstance(obj, LoopContext) else found
 
 
@@ -166,7 +167,7 @@ def _block(reference: TemplateReference, name: str) -> Any:
     try:
         return reference[name]
     except KeyError:
-        return NO_VALUE
+        return missing
 
 
 def _filtered(node: nodes.Node, name: str, *args: nodes.Expr) -> nodes.Filter:

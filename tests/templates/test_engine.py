@@ -27,6 +27,7 @@ from tests.templates.rendering import ENGINE, ROOT, SMALL, go, go_fault, jinja, 
             "2",
         ),
         ("{{ range list 1 }}{{ break }}{{ else }}none{{ end }}", ""),
+        ("{{ $x := .Gates.Nope }}{{ range 2 }}{{ $x }}{{ $x = . }}{{ end }}{{ $x }}", "<no value>01"),
         (
             "{{ range list 1 2 }}{{ range list 3 4 }}{{ . }}{{ break }}{{ end }}{{ . }}{{ end }}",
             "3132",
@@ -76,6 +77,10 @@ def test_arguments_are_evaluated_from_left_to_right() -> None:
     ("text", "part", "line"),
     [
         ("a\n{{ .Nope }}", "can't evaluate field Nope", 2),
+        ("{{ .name }}", "there is none in the data; did you mean Name?", 1),
+        ("{{ with $ }}{{ .Prvider }}{{ end }}", "did you mean Provider?", 1),
+        ("{{ uper .Name }}", "function 'uper' is not defined; did you mean upper?", 1),
+        ("{{ include .Name }}", "one of Helm's", 1),
         ("a\n{{ .Name.x }}", "can't evaluate field x in type string", 2),
         ("a\n{{ .Name 1 }}", "takes no arguments", 2),
         ("a\n{{ 1 | .Name }}", "takes no arguments", 2),
@@ -120,6 +125,7 @@ def test_functions_of_time_and_the_whole_data_are_refused_by_name() -> None:
         ("{{ External }}{{ 1.0 }}{{ Gates }}{{ Gates.A }}", "true1map[A:false B:true]false"),
         ('{{ Proxy ~ "/" ~ 1 }}{{ 1 + 2 * 3 }}{{ "a" + "b" }}{{ 7 // 2 }}', "http://proxy:3128/17ab3"),
         ("{% for k in Reserved %}{{ k }}{% endfor %}{% for k in Gates %}{{ k }}{% endfor %}", "cpuAB"),
+        ('{{ split(",", "a,b")._1 }}{{ {"_a": 1}._a }}', "b1"),
         ("{{ Pods is none }}{{ Proxy is none }}{{ Gates.Nope is defined }}", "truefalsefalse"),
         ('{{ Proxy == "http://proxy:3128" }}{{ Pods == none }}{{ "cpu" in Reserved }}', "truetruetrue"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.equality import empty
 from osm_gitops.templates.faults import Refused
@@ -46,10 +47,28 @@ def _merge_into(target: dict[str, Any], source: dict[Any, Any], *, overwrite: bo
 
 def _merge_nested(target: Any, source: Any, *, overwrite: bool) -> None:
     """Merge a map into the map that is there already."""
-    if isinstance(target, (GoMap, Pointer)) and not is_nil(target) and not empty(source):
-        raise Refused(f"merge into a {go_type(target)} is refused: it would change the data of other templates")
     if type(target) is dict and isinstance(source, dict):
         _merge_into(target, source, overwrite=overwrite)
+    elif isinstance(target, GoMap) and not is_nil(target) and isinstance(source, dict):
+        _check_typed(target, source, overwrite=overwrite)
+    elif isinstance(target, Pointer) and not is_nil(target):
+        raise _refusal(target)
+
+
+def _check_typed(target: GoMap, source: dict[Any, Any], *, overwrite: bool) -> None:
+    """Make sure that nothing would be written to a typed map, which other templates may see too."""
+    for key, value in source.items():
+        old = target.get(key)
+        if not overwrite and (value is None or not (_replaceable(old) or isinstance(value, list))):
+            continue
+        if target.elem_type != getattr(source, "elem_type", ""):
+            raise GoError(f"a value of another type cannot become an element of a {go_type(target)}")
+        if key not in target or old != value:
+            raise _refusal(target)
+
+
+def _refusal(target: Any) -> Refused:
+    return Refused(f"merge into a {go_type(target)} is refused: it could change the data of other templates")
 
 
 def _replaceable(value: Any) -> bool:

@@ -1,0 +1,84 @@
+"""From a request to the clusters of a run: flags, or the fleet file (design §3, §4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from osm_gitops.cli.options import Request
+from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
+from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TargetSpec, TreeRef
+from osm_gitops.targets.layout import owned_path
+
+_LATER = "clusters as source or target come with a later release; this one reads trees and writes to git"
+
+
+def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
+    """The clusters that a command works on. Raises InputError where flags and fleet file do not tell."""
+    _refuse_clusters(request)
+    if request.source is not None:
+        return (_from_flags(request, request.source, needs_target=needs_target),)
+    return _from_fleet(request, needs_target=needs_target)
+
+
+def _refuse_clusters(request: Request) -> None:
+    named = {"--from": request.source, "--profiles-from": request.profiles_from, "--to": request.target}
+    problems = [Problem(_LATER, where=flag) for flag, value in named.items() if value == "cluster"]
+    if problems:
+        raise InputError(problems)
+
+
+def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
+    if needs_target and request.target is None:
+        raise input_error("--from also needs --to", fix=f"Name the folder of the desired state, or use a {FLEET_FILE}")
+    name = request.cluster or DEFAULT_CLUSTER
+    owned_path(name)  # refuses what cannot be a folder
+    tree = _tree(source)
+    profiles = _tree(request.profiles_from) if request.profiles_from is not None else tree
+    target = TargetSpec(Path(request.target), request.target) if request.target is not None else None
+    return ClusterSpec(name, SourceSpec(tree, profiles, tree), tuple(request.settings.values()), target)
+
+
+def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
+    path = request.fleet or find_fleet_file(Path.cwd())
+    if path is None:
+        raise input_error(
+            f"there is neither --from nor a fleet file {FLEET_FILE} in this folder or above it",
+            fix="Name a tree of manifests with --from and a folder with --to",
+        )
+    found = read_fleet(path, _shown(path))
+    chosen = [spec for spec in found if request.cluster in (None, spec.name)]
+    if not chosen:
+        known = ", ".join(spec.name for spec in found)
+        raise input_error(f'the fleet has no cluster "{request.cluster}"', where=_shown(path), fix=f"It has {known}")
+    specs = tuple(_with_flags(spec, request) for spec in chosen)
+    lacking = [spec.name for spec in specs if spec.target is None]
+    if needs_target and lacking:
+        raise input_error(
+            f"no target is named for cluster {', '.join(lacking)}",
+            where=_shown(path),
+            fix="Add to: {git: {path: …}}, or give --to",
+        )
+    return specs
+
+
+def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
+    """Flags and environment win over the fleet file."""
+    settings = {setting.name: setting for setting in spec.settings} | dict(request.settings)
+    source = spec.source
+    if request.profiles_from is not None:
+        source = replace(source, profiles=_tree(request.profiles_from))
+    target = spec.target
+    if request.target is not None:
+        target = TargetSpec(Path(request.target), request.target)
+    return replace(spec, settings=tuple(settings.values()), source=source, target=target)
+
+
+def _tree(path: str) -> TreeRef:
+    return TreeRef(Path(path), path)
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,0 +1,59 @@
+"""``osm-gitops apply``: commit the desired state."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.reports import Format, show_plan, show_trouble
+from osm_gitops.cli.run_options import (
+    DEFAULT_MAX_DELETE,
+    AllowEmpty,
+    MaxChangedPools,
+    MaxDelete,
+    PlaintextSecrets,
+    limits,
+    run_options,
+)
+from osm_gitops.fleet.run import apply_clusters
+from osm_gitops.model.plan import Plan
+
+
+@with_request
+def apply(
+    request: Request,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", envvar="OSM_GITOPS_YES")] = False,
+    push: Annotated[
+        bool | None,
+        typer.Option("--push/--no-push", help="Push the commits; else as the fleet file says.", show_default=False),
+    ] = None,
+    plaintext_secrets: PlaintextSecrets = False,
+    allow_empty: AllowEmpty = False,
+    max_delete: MaxDelete = DEFAULT_MAX_DELETE,
+    max_changed_pools: MaxChangedPools = None,
+) -> int:
+    """Write the desired state and commit it, one commit per cluster; nothing to do makes no commit.
+
+    Shows the plan first and asks on a terminal. Only the owned path is touched, and a pool
+    that cannot be rendered keeps what it has.
+
+    Example: osm-gitops apply --from cluster-dump/ --to config-repo/clusters --push --yes
+    """
+    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
+    options = run_options(request, guards, plaintext_secrets=plaintext_secrets, push=push)
+
+    def confirm(plan: Plan) -> bool:
+        show_plan(plan, Format.TEXT, verbose=request.verbose)
+        if yes or not plan.has_changes or not console.is_asked():
+            return True
+        return typer.confirm("Apply this plan?", err=True)
+
+    outcome = apply_clusters(clusters_of(request, needs_target=True), options, confirm)
+    for cluster, commit in outcome.commits.items():
+        console.say(f"{cluster}: committed {commit[:12]}")
+    show_trouble(outcome)
+    return 1 if outcome.failed else 0

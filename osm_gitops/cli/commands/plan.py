@@ -1,0 +1,46 @@
+"""``osm-gitops plan``: show what apply would do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.reports import Format, show_plan, show_trouble
+from osm_gitops.cli.run_options import (
+    DEFAULT_MAX_DELETE,
+    AllowEmpty,
+    MaxChangedPools,
+    MaxDelete,
+    limits,
+    run_options,
+)
+from osm_gitops.fleet.run import plan_clusters
+
+
+@with_request
+def plan(
+    request: Request,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How the plan is written.")] = Format.TEXT,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 when there are changes.")
+    ] = False,
+    allow_empty: AllowEmpty = False,
+    max_delete: MaxDelete = DEFAULT_MAX_DELETE,
+    max_changed_pools: MaxChangedPools = None,
+) -> int:
+    """Show what apply would do: per object the action and its reason, and what changes in the files inside.
+
+    Reads sources and target and changes nothing. Secrets are masked.
+
+    Example: osm-gitops plan --from cluster-dump/ --to config-repo/clusters --detailed-exitcode
+    """
+    options = run_options(request, limits(max_delete, max_changed_pools, allow_empty=allow_empty))
+    outcome = plan_clusters(clusters_of(request, needs_target=True), options)
+    show_plan(outcome.plan, output, verbose=request.verbose)
+    show_trouble(outcome)
+    if outcome.failed:
+        return 1
+    return 2 if detailed_exitcode and outcome.plan.has_changes else 0

@@ -1,0 +1,61 @@
+"""``osm-gitops render``: write the desired manifests; compare with nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.run_options import PlaintextSecrets, run_options
+from osm_gitops.errors import Problem, input_error
+from osm_gitops.fleet.run import desired_states
+from osm_gitops.model.desired import Desired
+from osm_gitops.plan.guards import Limits
+from osm_gitops.report.mask import Masker
+from osm_gitops.targets.folder import render_to, stream
+from osm_gitops.targets.git import refuse_plaintext
+
+_STDOUT = "-"
+
+
+@with_request
+def render(request: Request, plaintext_secrets: PlaintextSecrets = False) -> int:
+    """Write the desired manifests into a folder, or to stdout with --to -.
+
+    The folder must be empty or one that render wrote before; stale files of ours are
+    removed. Files hold secrets: they are readable for you alone, and stdout masks nothing.
+
+    Example: osm-gitops render --from cluster-dump/ --to out/ --cluster-dns 10.96.0.10
+    """
+    if request.target is None:
+        raise input_error("render needs --to", fix="Name an empty folder, or - for stdout")
+    target = None if request.target == _STDOUT else Path(request.target)
+    if target is not None:
+        refuse_plaintext(target, allowed=plaintext_secrets, ignored_is_fine=True)
+    problems: list[Problem] = []
+    failed = False
+    for _, desired in desired_states(
+        clusters_of(request, needs_target=False), run_options(request, Limits()), problems
+    ):
+        failed |= _write(desired, target)
+    console.problems(problems)
+    return 1 if failed or problems else 0
+
+
+def _write(desired: Desired, target: Path | None) -> bool:
+    """Write one cluster; whether any of its pools failed."""
+    masker = Masker(desired.sensitive)
+    console.problems(desired.warnings, label="Warning", masker=masker)
+    console.problems(desired.no_deletion, masker=masker)
+    console.failures(desired.failed, masker)
+    if target is None:
+        for text in stream(desired.objects):
+            console.out(text)
+    else:
+        changes = render_to(target, desired)
+        console.say(
+            f"{desired.cluster}: {len(desired.objects)} objects of {len(desired.pools)} pools, "
+            f"{len(changes.write)} files written, {len(changes.remove)} removed"
+        )
+    return bool(desired.failed or desired.no_deletion)

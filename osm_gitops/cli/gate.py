@@ -1,0 +1,84 @@
+"""The one error handler: every outcome becomes an exit code and, where needed, sentences.
+
+0 done; 1 failed, usage errors too; 2 changes, only with ``--detailed-exitcode``;
+130 interrupted (design §3).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from osm_gitops import __version__
+from osm_gitops.cli.console import console
+from osm_gitops.errors import OsmGitopsError
+
+DONE = 0
+FAILED = 1
+CHANGES = 2
+INTERRUPTED = 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code."""
+    if list(arguments) == ["--version"]:  # what scripts ask first: no need to load the command line for it
+        console.out(f"osm-gitops {__version__}\n")
+        return DONE
+    try:
+        return _run(arguments)
+    except OsmGitopsError as failure:
+        console.problems(failure.problems)
+        return FAILED
+    except KeyboardInterrupt:
+        console.say("Interrupted; what was being written is as before or as after.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`). Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as bug:  # noqa: BLE001 - the last line of defence: no traceback, which may hold secrets
+        console.say(_bug(bug))
+        return FAILED
+
+
+def _run(arguments: Sequence[str]) -> int:
+    import typer  # noqa: PLC0415 - only once a real command runs
+    from typer.exceptions import TyperException  # noqa: PLC0415
+
+    from osm_gitops.cli.app import app  # noqa: PLC0415
+    from osm_gitops.resolve.go_flags import normalise_arguments  # noqa: PLC0415
+
+    normalised = normalise_arguments(arguments)
+    for note in normalised.notes:
+        console.say(note)
+    try:
+        code = typer.main.get_command(app).main(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
+    except TyperException as wrong:
+        console.say(_usage(wrong))
+        return FAILED
+    except typer.Abort:
+        console.say("Not confirmed: nothing was changed.")
+        return FAILED
+    except typer.Exit as end:
+        return end.exit_code
+    return code if isinstance(code, int) else DONE
+
+
+def _usage(wrong: Exception) -> str:
+    message = getattr(wrong, "format_message", wrong.__str__)()
+    context = getattr(wrong, "ctx", None)
+    command = context.command_path if context is not None else "osm-gitops"
+    return f"Error: {message}\nSee {command} --help."
+
+
+def _bug(bug: Exception) -> str:
+    """Where a bug struck, without any value that its message may hold."""
+    trace = bug.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
+    return (
+        f"Error: this is a bug in osm-gitops {__version__}: {type(bug).__name__} at {place}. "
+        "Nothing half-done is left behind. Please report it with the command line and this place."
+    )

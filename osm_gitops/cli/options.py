@@ -1,0 +1,138 @@
+"""Options that commands share: which clusters, which settings (design §3).
+
+OSM's settings are some thirty flags. They are declared from their one table, so a command
+names them with a decorator and receives a :class:`Request`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from osm_gitops.resolve.setting_names import SETTINGS, Kind
+from osm_gitops.resolve.settings import RawSetting
+
+_SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the shared options say; ``settings`` come from flags and the environment, by flag name."""
+
+    source: str | None
+    profiles_from: str | None
+    target: str | None
+    cluster: str | None
+    fleet: Path | None
+    only: str
+    verbose: bool
+    settings: Mapping[str, RawSetting]
+
+
+def _environment(flag: str) -> str:
+    return "OSM_GITOPS_" + flag.upper().replace("-", "_")
+
+
+def _option(kind: Any, names: str, text: str, **more: Any) -> Any:
+    first = names.split(",", maxsplit=1)[0].lstrip("-")
+    return Annotated[kind, typer.Option(*names.split(","), help=text, envvar=_environment(first), **more)]
+
+
+_SHARED: Mapping[str, tuple[Any, Any]] = {
+    "source": (
+        _option(str | None, "--from", "Tree of manifests to read: a folder or a file.", metavar="PATH"),
+        None,
+    ),
+    "profiles_from": (
+        _option(str | None, "--profiles-from", "Read OperatingSystemProfiles from this tree.", metavar="PATH"),
+        None,
+    ),
+    "target": (
+        _option(str | None, "--to", "Folder of the desired state (render: or - for stdout).", metavar="PATH"),
+        None,
+    ),
+    "cluster": (
+        _option(str | None, "--cluster", "Name of the cluster; in a fleet, the only one to work on.", metavar="NAME"),
+        None,
+    ),
+    "fleet": (
+        _option(Path | None, "--fleet", "Fleet file; else osm-gitops.yaml here or in a folder above.", metavar="FILE"),
+        None,
+    ),
+    "only": (
+        _option(str, "--only", "Work only on pools whose name matches; deletes nothing.", metavar="GLOB"),
+        "",
+    ),
+    "verbose": (Annotated[bool, typer.Option("--verbose", "-v", help="Tell more.")], False),
+}
+
+
+def with_request(command: Callable[..., int]) -> Callable[..., int]:
+    """Give ``command`` the shared options; its first parameter receives them as a :class:`Request`."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    parameters = [*own, *_shared_parameters(), *_setting_parameters()]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    context = inspect.Parameter("ctx", keyword, annotation=typer.Context)
+
+    @functools.wraps(command)
+    def called(ctx: typer.Context, **given: Any) -> int:
+        shared = {name: given.pop(name) for name in _SHARED}
+        raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in SETTINGS}
+        settings = {
+            flag: RawSetting(flag, value, _where(ctx, flag))
+            for flag, value in raw.items()
+            if value is not None and value != []
+        }
+        return command(Request(**shared, settings=settings), **given)
+
+    signature = inspect.Signature([context, *(parameter.replace(kind=keyword) for parameter in parameters)])
+    called.__signature__ = signature  # type: ignore[attr-defined] # how inspect is told of a made signature
+    called.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    return called
+
+
+def _shared_parameters() -> list[inspect.Parameter]:
+    return [_parameter(name, annotation, default) for name, (annotation, default) in _SHARED.items()]
+
+
+def _setting_parameters() -> list[inspect.Parameter]:
+    parameters = []
+    for setting in SETTINGS:
+        names = f"--{setting.flag}"
+        kind: Any = str | None
+        if setting.kind is Kind.BOOLEAN:
+            kind, names = bool | None, f"--{setting.flag}/--no-{setting.flag}"
+        elif setting.kind is Kind.MIRRORS:
+            kind = list[str] | None
+        option = Annotated[
+            kind,
+            typer.Option(
+                names,
+                help=setting.help,
+                envvar=setting.environment,
+                rich_help_panel=_SETTINGS_PANEL,
+                show_default=False,
+            ),
+        ]
+        parameters.append(_parameter(_python_name(setting.flag), option, None))
+    return parameters
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _python_name(flag: str) -> str:
+    return flag.replace("-", "_")
+
+
+def _where(ctx: typer.Context, flag: str) -> str:
+    source = ctx.get_parameter_source(_python_name(flag))
+    from_environment = source is not None and source.name == "ENVIRONMENT"
+    return f"environment {_environment(flag)}" if from_environment else f"flag --{flag}"

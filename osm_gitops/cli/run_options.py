@@ -1,0 +1,64 @@
+"""From a command's options to what a run takes."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.console import Progress, console
+from osm_gitops.cli.options import Request
+from osm_gitops.fleet.run import RunOptions
+from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.plan.guards import Limits, parse_max_delete
+
+AllowEmpty = Annotated[
+    bool, typer.Option("--allow-empty", help="Let an empty source delete everything.", envvar="OSM_GITOPS_ALLOW_EMPTY")
+]
+MaxDelete = Annotated[
+    str,
+    typer.Option(
+        "--max-delete", metavar="N|P%", help="Most pools of a cluster that may go.", envvar="OSM_GITOPS_MAX_DELETE"
+    ),
+]
+MaxChangedPools = Annotated[
+    int | None,
+    typer.Option(
+        "--max-changed-pools",
+        metavar="N",
+        min=0,
+        help="Most pools of a cluster that may change.",
+        envvar="OSM_GITOPS_MAX_CHANGED_POOLS",
+    ),
+]
+PlaintextSecrets = Annotated[
+    bool,
+    typer.Option(
+        "--dangerously-plaintext-secrets",
+        help="Write Secrets into git in plain text: tokens and passwords stay in its history for ever.",
+        envvar="OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS",
+    ),
+]
+DEFAULT_MAX_DELETE = "50%"
+
+
+def limits(max_delete: str, max_changed_pools: int | None, *, allow_empty: bool) -> Limits:
+    """The guards of a plan as the options set them; raises InputError."""
+    return Limits(allow_empty=allow_empty, max_delete=parse_max_delete(max_delete), max_changed_pools=max_changed_pools)
+
+
+def run_options(
+    request: Request, limits: Limits, *, plaintext_secrets: bool = False, push: bool | None = None
+) -> RunOptions:
+    """What a run takes; the process's environment is read here and nowhere else."""
+    console.verbose = request.verbose
+    return RunOptions(
+        environment=dict(os.environ),
+        note=console.note,
+        advance=Progress,
+        only=request.only,
+        plan=PlanOptions(limits=limits),
+        plaintext_secrets=plaintext_secrets,
+        push=push,
+    )

@@ -1,0 +1,70 @@
+"""Reading what one cluster's run needs: settings and trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from osm_gitops.fleet.spec import ClusterSpec, TreeRef
+from osm_gitops.gitdoor.repository import Repository, find_work_tree
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.settings import Settings
+from osm_gitops.resolve.settings import parse_settings
+from osm_gitops.sources.tree import read_tree, with_profiles_of
+
+T = TypeVar("T")
+
+
+def load_settings(spec: ClusterSpec) -> Settings:
+    """The cluster's settings. Raises InputError with every problem."""
+    return parse_settings(spec.settings, _read_text)
+
+
+def load_inputs(spec: ClusterSpec, settings: Settings, environment: Mapping[str, str]) -> Inputs:
+    """The cluster's objects, from one tree or from several. Raises InputError where one cannot be read."""
+    source = spec.source
+    trees: dict[Path, Inputs] = {}
+
+    def read(tree: TreeRef) -> Inputs:
+        if tree.path not in trees:
+            trees[tree.path] = _read(tree, settings.namespace, environment)
+        return trees[tree.path]
+
+    inputs = read(source.machines)
+    if source.facts.path != source.machines.path:
+        facts = read(source.facts)
+        inputs = replace(
+            inputs,
+            facts=facts.facts,
+            unreadable=_joined(inputs.unreadable, facts.unreadable),
+            warnings=_joined(inputs.warnings, facts.warnings),
+            notes=_joined(inputs.notes, facts.notes),
+            sources=_joined(inputs.sources, facts.sources),
+        )
+    if source.profiles.path != source.machines.path:
+        inputs = with_profiles_of(inputs, read(source.profiles))
+    return inputs
+
+
+def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str]) -> Inputs:
+    root = find_work_tree(tree.path)
+    inputs = read_tree(
+        tree.path,
+        management_namespace=namespace,
+        environment=environment,
+        display=tree.display,
+        in_git=root is not None,
+    )
+    revision = None if root is None else Repository(root).head()
+    return replace(inputs, sources=(f"{tree.display}@{revision}" if revision else tree.display,))
+
+
+def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+def _read_text(path: str) -> str:
+    with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return file.read()

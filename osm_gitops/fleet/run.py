@@ -1,0 +1,190 @@
+"""One run over clusters: load → desire → plan → deliver; a cluster that fails stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from osm_gitops import __version__
+from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
+from osm_gitops.fleet.desire import Advance, desire
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
+from osm_gitops.gitdoor.repository import PushOutcome
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.git import GitPlace, GitSession, git_session
+
+_PUSH_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a run works. ``environment`` is the process's, read at its outer end; ``note`` takes
+    sentences for ``-v``, ``advance`` the progress of rendering."""
+
+    environment: Mapping[str, str]
+    note: Callable[[str], None]
+    advance: Callable[[str], Advance]
+    only: str = ""
+    plan: PlanOptions = field(default_factory=PlanOptions)
+    plaintext_secrets: bool = False
+    push: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to: a plan of the clusters that could be planned, and what failed as a whole."""
+
+    plan: Plan
+    problems: tuple[Problem, ...] = ()
+    commits: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.problems) or any(cluster.failed for cluster in self.plan.clusters)
+
+
+Confirm = Callable[[Plan], bool]
+"""Shows a plan and asks whether to apply it."""
+
+
+def desired_states(
+    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]
+) -> Iterator[tuple[ClusterSpec, Desired]]:
+    """The desired state of each cluster; one that cannot be read at all adds its problems."""
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+            inputs = load_inputs(spec, settings, options.environment)
+            for note in inputs.notes:
+                options.note(note)
+            yield spec, desire(spec.name, inputs, settings, options.only, options.advance(spec.name))
+        except OsmGitopsError as failure:
+            problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+
+
+def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
+    """Plan all clusters; changes nothing, takes no lock."""
+    problems: list[Problem] = []
+    plans = []
+    for spec, desired in desired_states(clusters, options, problems):
+        try:
+            plans.append(plan_folder(_target(spec).path, desired, options.plan))
+        except TargetError as failure:
+            problems.extend(failure.problems)
+    return Outcome(Plan(tuple(plans)), tuple(problems))
+
+
+def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm: Confirm) -> Outcome:
+    """Plan all clusters and commit, target by target, after ``confirm`` said yes to the whole plan.
+
+    A push that meets newer commits plans again from them, and asks again.
+    """
+    groups: dict[TargetSpec, list[ClusterSpec]] = {}
+    for spec in clusters:
+        groups.setdefault(replace(_target(spec), display=""), []).append(spec)
+    problems: list[Problem] = []
+    with ExitStack() as locks:
+        works = []
+        for target, specs in groups.items():
+            try:
+                session = locks.enter_context(git_session(_place(target, options)))
+                works.append(_Work(session, specs, target.push if options.push is None else options.push))
+            except TargetError as failure:
+                problems.extend(failure.problems)
+        commits: dict[str, str] = {}
+        for work in works:
+            work.prepare(options, problems)
+        plan = Plan(tuple(plan for work in works for _, plan in work.planned))
+        if not confirm(plan):
+            return Outcome(plan, tuple(problems))
+        for work in works:
+            commits |= work.deliver(options, confirm, problems)
+    return Outcome(plan, tuple(problems), commits)
+
+
+def _target(spec: ClusterSpec) -> TargetSpec:
+    if spec.target is None:
+        raise TargetError([Problem("no target is named", about=f"cluster {spec.name}", fix="Give one with --to")])
+    return spec.target
+
+
+def _place(target: TargetSpec, options: RunOptions) -> GitPlace:
+    return GitPlace(
+        folder=target.path,
+        branch=target.branch,
+        remote=target.remote,
+        plaintext_secrets=options.plaintext_secrets,
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is to be done in one target, while it is locked."""
+
+    session: GitSession
+    specs: list[ClusterSpec]
+    push: bool
+    planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
+
+    def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
+        """Plan from what the remote has now. The sources may lie in the same repo, so they are read after."""
+        try:
+            if self.push:
+                self.session.catch_up()
+        except TargetError as failure:
+            problems.extend(failure.problems)
+            self.planned = []
+            return
+        self.plan(options, problems)
+
+    def plan(self, options: RunOptions, problems: list[Problem]) -> None:
+        self.planned = []
+        for _, desired in desired_states(self.specs, options, problems):
+            try:
+                self.planned.append((desired, plan_folder(self.session.root, desired, options.plan)))
+            except TargetError as failure:
+                problems.extend(failure.problems)
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
+        """Commit, and push where asked; the commits by cluster."""
+        for _ in range(_PUSH_ATTEMPTS):
+            commits = self._commit(problems)
+            try:
+                if not self.push or self.session.publish() is PushOutcome.PUSHED:
+                    return commits
+            except TargetError as failure:
+                problems.extend(failure.problems)
+                return commits
+            options.note("The remote has newer commits: planning again from them.")
+            before = [plan for _, plan in self.planned]
+            self.plan(options, problems)
+            after = [plan for _, plan in self.planned]
+            if before != after and not confirm(Plan(tuple(after))):
+                return {}
+        problems.append(
+            Problem(
+                f"the remote moved during {_PUSH_ATTEMPTS} attempts to push",
+                where=str(self.session.root),
+                fix="Run again when fewer others push to this branch",
+            )
+        )
+        return {}
+
+    def _commit(self, problems: list[Problem]) -> dict[str, str]:
+        commits = {}
+        for desired, plan in self.planned:
+            try:
+                if plan.refusals:
+                    raise UnsafePlanError(plan.refusals)
+                commit = self.session.commit(desired, plan, __version__)
+            except OsmGitopsError as failure:
+                problems.extend(failure.problems)
+                continue
+            if commit is not None:
+                commits[desired.cluster] = commit
+        return commits

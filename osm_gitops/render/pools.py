@@ -1,0 +1,162 @@
+"""Rendering the pools of one cluster: what is shared is made once (design §9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.config import OperatingSystemConfig
+from osm_gitops.model.desired import DesiredObject
+from osm_gitops.model.profile import OperatingSystemProfile, ProfileConfig
+from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
+from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
+from osm_gitops.render.edge import edge_script
+from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
+from osm_gitops.render.user_data import Pool, user_data
+from osm_gitops.render.user_data_warnings import user_data_warnings
+from osm_gitops.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.resolve.cluster import ClusterFacts
+from osm_gitops.resolve.faults import Faults
+from osm_gitops.resolve.pools import ResolvedPool
+from osm_gitops.templates.engine import Engine
+
+# A template that prints the kubeconfig itself; the name of its Secret does not count.
+_PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")
+
+
+class PoolRenderer:
+    """Renders pools of one cluster; profiles are compiled when first used.
+
+    Pure: the same pool always gives the same objects. What it keeps are compiled
+    profiles and the data that all pools share.
+    """
+
+    def __init__(self, engine: Engine, cluster: ClusterFacts) -> None:
+        self._engine = engine
+        self._cluster = cluster
+        self._profiles: dict[tuple[str, str], CompiledProfile | InputError] = {}
+        self._prints_kubeconfig: dict[tuple[str, str], bool] = {}
+        self._shared = cluster_fields(
+            ClusterData(
+                settings=cluster.settings,
+                ca_certificate=cluster.ca_certificate,
+                container_runtime_config=cluster.containerd_config,
+                getter_token=cluster.getter_token,
+                server_url=cluster.kubeconfig.server,
+            )
+        )
+
+    def render(self, pool: ResolvedPool) -> tuple[tuple[DesiredObject, ...], tuple[Problem, ...]]:
+        """All objects of a pool but its profile, and warnings. Raises InputError with all problems."""
+        config = self.config(pool)
+        bootstrap, provisioning = self.user_data(pool, config)
+        immutable = self._cluster.settings.immutable_secrets
+        machine = pool.machine
+        objects = [
+            config_object(config, pool),
+            cloud_config_secret(machine.provisioning_secret_name, provisioning, "0", pool, immutable=immutable),
+            cloud_config_secret(machine.bootstrap_secret_name, bootstrap, "1", pool, immutable=immutable),
+        ]
+        if config.provider == "edge":
+            script = edge_script(
+                machine.bootstrap_secret_name, self._cluster.getter_token, self._cluster.kubeconfig.server
+            )
+            objects.insert(0, edge_script_secret(script, pool))
+        about = str(machine.ref)
+        warnings = (warning.at(about=about) for warning in user_data_warnings(config, pool.utility))
+        return tuple(objects), tuple(warnings)
+
+    def config(self, pool: ResolvedPool) -> OperatingSystemConfig:
+        """The pool's OperatingSystemConfig."""
+        return render_config(
+            self._compiled(pool.profile),
+            pool,
+            self._data(pool),
+            self._cluster.hosts_files,
+            self._cluster.settings.namespace,
+        )
+
+    def user_data(self, pool: ResolvedPool, config: OperatingSystemConfig) -> tuple[str, str]:
+        """Bootstrap and provisioning user-data of a rendered configuration."""
+        faults = Faults()
+        taken = Pool(pool.machine.name, pool.utility, pool.dist_upgrade)
+        bootstrap = faults.run(lambda: user_data("bootstrap", config, config.bootstrap, taken))
+        provisioning = faults.run(lambda: user_data("provisioning", config, config.provisioning, taken))
+        if bootstrap is None or provisioning is None:
+            about = f"OperatingSystemConfig {config.namespace}/{config.name}"
+            raise InputError(problem.at(about=about) for problem in faults.problems)
+        return bootstrap, provisioning
+
+    def _compiled(self, profile: OperatingSystemProfile) -> CompiledProfile:
+        key = (profile.namespace, profile.name)
+        if key not in self._profiles:
+            try:
+                self._profiles[key] = compile_profile(self._engine, profile)
+            except InputError as failure:
+                self._profiles[key] = failure
+        compiled = self._profiles[key]
+        if isinstance(compiled, InputError):
+            raise InputError(compiled.problems)
+        return compiled
+
+    def _data(self, pool: ResolvedPool) -> dict[str, Any]:
+        return root_fields(
+            self._shared,
+            PoolData(
+                kube_version=pool.kube_version,
+                os=pool.provider_config.os,
+                provider=pool.provider_config.provider,
+                in_tree_provider=pool.in_tree_provider,
+                cloud_config=pool.cloud_config,
+                network=pool.provider_config.network,
+                kubelet=pool.kubelet,
+                os_spec=pool.os_spec,
+                secret_name=pool.machine.provisioning_secret_name,
+                kubelet_kubeconfig_name=pool.machine.kubelet_kubeconfig_name,
+                bootstrap_kubeconfig=self._kubeconfig(pool),
+            ),
+        )
+
+    def _kubeconfig(self, pool: ResolvedPool) -> str:
+        """The bootstrap kubeconfig, refused where a template prints it and the source holds no token."""
+        if pool.token is not None:
+            return self._cluster.kubeconfig.with_token(pool.token)
+        key = (pool.profile.namespace, pool.profile.name)
+        if key not in self._prints_kubeconfig:
+            self._prints_kubeconfig[key] = any(map(_PRINTS_KUBECONFIG.search, _texts(pool.profile)))
+        if not self._prints_kubeconfig[key]:
+            return ""
+        raise InputError(
+            [
+                Problem(
+                    f"OperatingSystemProfile {key[0]}/{key[1]} prints .BootstrapKubeconfig, "
+                    "and the source holds no bootstrap token for this pool",
+                    where=str(pool.machine.manifest.origin),
+                    about=str(pool.machine.ref),
+                    fix=f"Let the profile fetch the Secret that .BootstrapKubeconfigSecretName names, or add the "
+                    f"bootstrap token's Secret with label {NAME_LABEL}={pool.machine.token_key} to the source",
+                )
+            ]
+        )
+
+
+def used_profiles(pools: Iterator[ResolvedPool]) -> tuple[DesiredObject, ...]:
+    """The profiles of rendered pools, each once, in the order of their names."""
+    used = {(pool.profile.namespace, pool.profile.name): pool.profile for pool in pools}
+    return tuple(profile_object(used[key]) for key in sorted(used))
+
+
+def _texts(profile: OperatingSystemProfile) -> Iterator[str]:
+    """Every template text that is rendered for a pool of the profile."""
+    for half in (profile.bootstrap, profile.provisioning):
+        yield from _half_texts(half)
+
+
+def _half_texts(half: ProfileConfig) -> Iterator[str]:
+    yield from half.templates.values()
+    yield from (file.content for file in half.files)
+    for runtime in half.runtimes:
+        yield from runtime.templates.values()
+        yield from (file.content for file in runtime.files)
