@@ -29,7 +29,7 @@ _NARROWED = Problem("--only was given, so this run deletes nothing")
 def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", advance: Advance | None = None) -> Desired:
     """Render all pools of a cluster, or those whose name matches the glob ``only``."""
     machines = [machine for machine in inputs.machines if not machine.deleting]
-    chosen = [machine for machine in machines if not only or fnmatchcase(machine.name, only)]
+    chosen = [machine for machine in machines if _is_chosen(machine.name, only)]
     work = _Work(inputs)
     shared = work.shared(settings, chosen)
     if shared is not None:
@@ -39,7 +39,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
             if advance is not None:
                 advance(done, len(chosen))
     for ref, problems in inputs.broken.items():
-        if ref.kind == "MachineDeployment":
+        if ref.kind == "MachineDeployment" and _is_chosen(ref.name, only):
             work.failed[ref] = problems
     left_out = [machine for machine in machines if machine not in chosen] if only else []
     failed = [machine for machine in chosen if machine.ref in work.failed]
@@ -89,6 +89,10 @@ class _Work:
         self.pools.append(pool)
         self.objects += objects
         self.warnings += (*pool.warnings, *warnings)
+
+
+def _is_chosen(name: str, only: str) -> bool:
+    return not only or fnmatchcase(name, only)
 
 
 def _bounds(settings: Settings) -> Bounds:

@@ -13,6 +13,7 @@ from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.gitdoor.repository import PushOutcome
 from osm_gitops.model.desired import Desired
+from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.folder import plan_folder
@@ -62,9 +63,18 @@ def desired_states(
             inputs = load_inputs(spec, settings, options.environment)
             for note in inputs.notes:
                 options.note(note)
+            problems.extend(_unusable(inputs))
             yield spec, desire(spec.name, inputs, settings, options.only, options.advance(spec.name))
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+
+
+def _unusable(inputs: Inputs) -> Iterator[Problem]:
+    """Problems that belong to no pool: documents that nobody can read, and broken profiles."""
+    yield from inputs.unreadable
+    for ref, broken in inputs.broken.items():
+        if ref.kind == "OperatingSystemProfile":
+            yield from broken
 
 
 def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
@@ -104,6 +114,8 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
             return Outcome(plan, tuple(problems))
         for work in works:
             commits |= work.deliver(options, confirm, problems)
+        # A push that met newer commits has planned again.
+        plan = Plan(tuple(plan for work in works for _, plan in work.planned))
     return Outcome(plan, tuple(problems), commits)
 
 

@@ -208,19 +208,11 @@ class Expressions:
     def junction(self, name: str, args: tuple[Operand, ...], final: Expr | None, scope: Scope) -> Expr:
         """``and``, ``or``: the deciding operand itself, as Jinja2 has it."""
         values = [self.argument(each, "any", scope) for each in args]
-        if final is not None and not final.stable and values:
-            inside = ", ".join(each.within(OR) for each in values)
-            return Expr(f"{final.within(PIPED)} | go_{name}({inside})", strength=PIPED)
-        if final is not None:
-            values.append(final)
-        if not values:
+        if final is None and not values:
             return _error(f"wrong number of args for {name}: want at least 1 got 0")
-        if len(values) == 1:
-            return values[0]
-        strength = AND if name == "and" else OR
-        types = {each.type for each in values}
-        code = f" {name} ".join(each.within(strength + 1) for each in values)
-        return Expr(code, types.pop() if len(types) == 1 else "", strength)
+        if final is not None and values and not final.stable:  # Go evaluates it first, though it comes last
+            return Expr(f"{final.within(PIPED)} | go_{name}({_joined(name, values).code})", strength=PIPED)
+        return _joined(name, values if final is None else [*values, final])
 
     def argument(self, node: Operand, parameter: str, scope: Scope) -> Expr:
         if isinstance(node, Bool | Number | String | Nil):
@@ -302,6 +294,16 @@ def _plain(name: str, values: Sequence[Expr], schema: Schema) -> Expr | None:
             code = f"{values[0].within(PIPED)} {operator} {values[1].within(PIPED)}"
             return Expr(code, "bool", COMPARED)
     return None
+
+
+def _joined(name: str, values: Sequence[Expr]) -> Expr:
+    """Operands of ``and`` or ``or`` in a row."""
+    if len(values) == 1:
+        return values[0]
+    strength = AND if name == "and" else OR
+    types = {each.type for each in values}
+    code = f" {name} ".join(each.within(strength + 1) for each in values)
+    return Expr(code, types.pop() if len(types) == 1 else "", strength)
 
 
 def _kind(type_name: str, schema: Schema) -> str:

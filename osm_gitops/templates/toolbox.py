@@ -171,12 +171,12 @@ def _refuse_root(value: Any) -> None:
         raise TemplateFault("range can't iterate over the whole data")
 
 
-def _go_and(final: Any, *values: Any) -> Any:
-    return next((each for each in values if not each), final)
+def _go_and(final: Any, value: Any) -> Any:
+    return final if value else value
 
 
-def _go_or(final: Any, *values: Any) -> Any:
-    return next((each for each in values if each), final)
+def _go_or(final: Any, value: Any) -> Any:
+    return value or final
 
 
 def _iterated(value: Any) -> Any:

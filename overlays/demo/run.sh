@@ -1,41 +1,78 @@
 #!/usr/bin/env bash
 # The demo: a fresh config repo in .demo/fleet with the fleet beside this script, its plan and its
-# first commit, then a change and the plan of that. Touches nothing outside .demo/.
+# first commits; then four things that happen to a fleet, each with its plan. Touches nothing
+# outside .demo/ (or the folder in OSM_GITOPS_DEMO).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 demo=${OSM_GITOPS_DEMO:-$(cd "$here/../.." && pwd)/.demo}
-# The credentials of this fleet are made up, so its Secrets may lie in git in clear.
-export OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS=true
 # The demo's commits are its own: no user name, hook or signing key of this machine.
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=demo GIT_AUTHOR_EMAIL=demo@example.com
 export GIT_COMMITTER_NAME=demo GIT_COMMITTER_EMAIL=demo@example.com
+unset "${!OSM_GITOPS_@}"
+# The credentials of this fleet are made up, so its Secrets may lie in git in clear.
+export OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS=true
 
-say() { printf '\n\033[1m» %s\033[0m\n' "$*"; }
+bold='' plain=''
+if [[ -t 1 && -z ${NO_COLOR-} ]]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+
+say() { printf '\n%s» %s%s\n' "$bold" "$*" "$plain"; }
 run() {
-  say "$*"
+  printf '%s$ %s%s\n' "$bold" "$*" "$plain"
   "$@"
 }
+# In-place edits that GNU's and BSD's sed both understand; an edit that changes nothing is a mistake.
+edit() {
+  local file=$1 before
+  shift
+  before=$(cat "$file")
+  sed -i.before "$@" "$file"
+  rm "$file.before"
+  [[ $(cat "$file") != "$before" ]] || { echo "$file was not changed" >&2 && exit 1; }
+}
+commit() { git commit --quiet --all --message "$1"; }
 
-rm -rf "$demo"
+rm -rf "$demo"/{fleet,rendered,apply.log}
 mkdir -p "$demo/fleet"
 cd "$demo/fleet"
 cp -r "$here"/{osm-gitops.yaml,osps,prod-eu,edge-lab,dev} .
 git init --quiet --initial-branch main
 git add .
-git commit --quiet --message "Demo fleet"
+commit "Demo fleet"
 
+say "One cluster, rendered into a plain folder."
 run osm-gitops render --cluster dev --to "$demo/rendered"
-run osm-gitops plan
-run osm-gitops apply --yes
-run git log --stat --max-count 1
+run find "$demo/rendered" -type f
 
-say "Now somebody raises the kubelet of pool general and the profile's inotify limit"
-sed -i.before 's/kubelet: 1.34.2/kubelet: 1.35.0/' prod-eu/pools.yaml
-sed -i.before -e 's/= 1048576/= 2097152/' -e 's/version: v1.0.0/version: v1.1.0/' osps/demo-ubuntu.yaml
-rm prod-eu/pools.yaml.before osps/demo-ubuntu.yaml.before
-git commit --quiet --all --message "Kubelet 1.35 for prod-eu, more inotify watches"
+say "The fleet: seven pools in three clusters, nothing of it in git yet."
+run osm-gitops plan
+say "Apply it: one commit per cluster. (apply prints the plan once more; left out here.)"
+run osm-gitops apply --yes >"$demo/apply.log"
+run git log --oneline --stat --max-count 1
+
+say "1. The registry password is rotated, the proxy moves. Operating System Manager would tell no pool of it."
+edit prod-eu/facts.yaml 's/demo-registry-password/demo-rotated-registry-password/'
+edit osm-gitops.yaml 's/example.com:3128/example.com:8080/'
+commit "Rotate the registry password, move the proxy"
+run osm-gitops plan
+run osm-gitops apply --yes >"$demo/apply.log"
+
+say "2. Pool general gets a newer kubelet and the Ubuntu profile more inotify watches; pool build goes."
+edit prod-eu/general.yaml 's/kubelet: 1.34.2/kubelet: 1.35.0/'
+edit osps/demo-ubuntu.yaml -e 's/max_user_watches = 1048576/max_user_watches = 2097152/' -e 's/version: v1.0.0/version: v1.1.0/'
+git rm --quiet prod-eu/build.yaml
+commit "Kubelet 1.35 for general, more inotify watches, no more pool build"
+run osm-gitops plan
+run osm-gitops apply --yes >"$demo/apply.log"
+
+say "3. A mistake: a profile names a field that does not exist. Its pool fails, the others go on."
+edit osps/demo-flatcar.yaml 's/\.KubeVersion/.KubeVersoin/'
+edit dev/playground.yaml 's/kubelet: 1.35.0/kubelet: 1.36.1/'
+run osm-gitops plan || echo "(exit code $?)"
+git checkout --quiet .
+
+say "4. Nothing happens, so nothing is written."
 run osm-gitops plan
 
-say "The repo is in $demo/fleet; the one cluster rendered without git is in $demo/rendered"
+say "The repo is in $demo/fleet, the one cluster rendered without git in $demo/rendered."

@@ -1,80 +1,31 @@
 package main
 
 import (
-	"net"
+	stdnet "net"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"osm-gitops.io/tests/oracle/types/amzn2"
+	"osm-gitops.io/tests/oracle/types/flatcar"
+	"osm-gitops.io/tests/oracle/types/providerconfig"
+	"osm-gitops.io/tests/oracle/types/rhel"
+	"osm-gitops.io/tests/oracle/types/rockylinux"
+	"osm-gitops.io/tests/oracle/types/ubuntu"
+	"osm-gitops.io/tests/oracle/types/v1alpha1"
 )
-
-type cloudProvider string
-
-type ipFamily string
-
-func (f ipFamily) HasIPv4() bool {
-	return f == "" || f == "IPv4" || f == "IPv4+IPv6" || f == "IPv6+IPv4"
-}
-func (f ipFamily) HasIPv6() bool     { return f == "IPv6" || f == "IPv4+IPv6" || f == "IPv6+IPv4" }
-func (f ipFamily) IsDualstack() bool { return f == "IPv4+IPv6" || f == "IPv6+IPv4" }
-
-type provisioningUtility string
-
-type dnsConfig struct {
-	Servers []string
-}
-
-type networkConfig struct {
-	CIDR     string
-	Gateway  string
-	DNS      dnsConfig
-	IPFamily ipFamily
-}
-
-func (n *networkConfig) IsStaticIPConfig() bool {
-	return n != nil && (n.CIDR != "" || n.Gateway != "" || len(n.DNS.Servers) > 0)
-}
-
-func (n *networkConfig) GetIPFamily() ipFamily {
-	if n == nil {
-		return ""
-	}
-	return n.IPFamily
-}
-
-type distUpgrade struct {
-	DistUpgradeOnBoot bool
-}
-
-type flatcarConfig struct {
-	DisableAutoUpdate   bool
-	DisableLocksmithD   bool
-	DisableUpdateEngine bool
-	ProvisioningUtility provisioningUtility
-}
-
-type rhelConfig struct {
-	DistUpgradeOnBoot               bool
-	RHELSubscriptionManagerUser     string
-	RHELSubscriptionManagerPassword string
-	RHSMOfflineToken                string
-	AttachSubscription              bool
-	RHELUseSatelliteServer          bool
-	RHELSatelliteServer             string
-	RHELOrganizationName            string
-	RHELActivationKey               string
-}
 
 // root has the fields of contract §5.1, with Go's types.
 type root struct {
 	KubeVersion                   string
-	ClusterDNSIPs                 []net.IP
+	ClusterDNSIPs                 []stdnet.IP
 	KubernetesCACert              string
 	HostCACert                    string
 	InTreeCCMAvailable            bool
 	ExternalCloudProvider         bool
 	CloudConfig                   string
 	ContainerRuntime              string
-	CloudProviderName             cloudProvider
-	NetworkConfig                 *networkConfig
+	CloudProviderName             v1alpha1.CloudProvider
+	NetworkConfig                 *providerconfig.NetworkConfig
 	NetworkIPFamily               string
 	InitialTaints                 string
 	HTTPProxy                     *string
@@ -98,11 +49,11 @@ type root struct {
 	ContainerLogMaxFiles          *string
 	ImageMinimumGCAge             *metav1.Duration
 	ImageMaximumGCAge             *metav1.Duration
-	AmazonLinuxConfig             distUpgrade
-	UbuntuConfig                  distUpgrade
-	RockyLinuxConfig              distUpgrade
-	FlatcarConfig                 flatcarConfig
-	RhelConfig                    rhelConfig
+	AmazonLinuxConfig             amzn2.Config
+	UbuntuConfig                  ubuntu.Config
+	RockyLinuxConfig              rockylinux.Config
+	FlatcarConfig                 flatcar.Config
+	RhelConfig                    rhel.Config
 	KubeletConfiguration          string
 	KubeletSystemdUnit            string
 	CNIVersion                    string

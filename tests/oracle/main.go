@@ -4,6 +4,8 @@
 //
 //	{"files": {"/a": "text"}, "templates": {"x": "text"}, "data": {…}}
 //	    → {"output": {"/a": "rendered"}} or {"error": "…"}
+//	{"ignition": "Container Linux Config"}
+//	    → {"output": "Ignition"} or {"error": "…"}
 //
 // Assembly follows contract §6.1, the data's types §5.1, the functions §6.5.
 package main
@@ -12,6 +14,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"sort"
 )
@@ -20,21 +24,20 @@ type request struct {
 	Files     map[string]string `json:"files"`
 	Templates map[string]string `json:"templates"`
 	Data      root              `json:"data"`
+	Ignition  *string           `json:"ignition"`
 }
 
 type answer struct {
-	Output map[string]string `json:"output,omitempty"`
-	Error  string            `json:"error,omitempty"`
+	Output any    `json:"output,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 func main() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
 	for {
 		line, err := in.ReadBytes('\n')
 		if len(line) > 1 {
-			reply(out, line)
+			reply(os.Stdout, line)
 		}
 		if err != nil {
 			return
@@ -42,42 +45,47 @@ func main() {
 	}
 }
 
-func reply(out *bufio.Writer, line []byte) {
-	var req request
-	var ans answer
-	if err := json.Unmarshal(line, &req); err != nil {
-		ans.Error = "request: " + err.Error()
-	} else {
-		ans = render(req)
-	}
-	encoded, err := json.Marshal(ans)
+// reply writes each answer at once: who asks may wait for it before asking on.
+func reply(out io.Writer, line []byte) {
+	output, err := respond(line)
+	ans := answer{Output: output}
 	if err != nil {
-		encoded = []byte(fmt.Sprintf(`{"error": %q}`, err.Error()))
+		ans = answer{Error: err.Error()}
 	}
-	out.Write(encoded)
-	out.WriteByte('\n')
-	out.Flush()
+	if err := json.NewEncoder(out).Encode(ans); err != nil {
+		log.Fatal(err)
+	}
 }
 
-func render(req request) (ans answer) {
+// respond turns a library's panic into an error, as OSM's controller does.
+func respond(line []byte) (output any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			ans = answer{Error: fmt.Sprintf("panic: %v", p)}
+			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	var req request
+	if err := json.Unmarshal(line, &req); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if req.Ignition != nil {
+		return transpile(*req.Ignition)
+	}
+	return render(req)
+}
+
+func render(req request) (map[string]string, error) {
 	snippets, err := renderTemplates(req.Templates, &req.Data)
 	if err != nil {
-		return answer{Error: err.Error()}
+		return nil, err
 	}
 	output := map[string]string{}
 	for _, path := range sorted(req.Files) {
-		text, err := renderFile(path, req.Files[path], snippets, &req.Data)
-		if err != nil {
-			return answer{Error: err.Error()}
+		if output[path], err = renderFile(path, req.Files[path], snippets, &req.Data); err != nil {
+			return nil, err
 		}
-		output[path] = text
 	}
-	return answer{Output: output}
+	return output, nil
 }
 
 func sorted(texts map[string]string) []string {

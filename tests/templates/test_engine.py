@@ -44,6 +44,7 @@ from tests.templates.rendering import ENGINE, ROOT, SMALL, go, go_fault, jinja, 
         ("{{ if .Pods }}a{{ else if .Proxy }}{{ .Proxy }}{{ end }}", "http://proxy:3128"),
         ('{{ and 1 "" 2 }}|{{ or "" 0 "x" }}|{{ or "" 0 }}|{{ "x" | and 0 }}|{{ list 1 | or 0 }}', "|x|0|0|[1]"),
         ('{{ (dict "a" (dict "b" 5)).a.b }}{{ (dict "a" 1).z.y }}', "5<no value>"),
+        ('{{ print 1 | and "" (fail "x") }}{{ print 1 | or 2 (fail "x") }}{{ print 1 | and 2 3 }}', "21"),
         ("{{ print ($x := 1) $x }}{{ $x }}", "1 11"),
         ("{{ $ := 1 }}{{ $ }}", "1"),
         (

@@ -1,0 +1,130 @@
+"""Run all measures and print them as a table: ``make bench``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+
+from osm_gitops.fleet.load import load_inputs
+from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.model.settings import Settings
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import PoolRenderer
+from osm_gitops.resolve.cluster import resolve_cluster
+from osm_gitops.resolve.pools import resolve_pool
+from osm_gitops.templates.engine import Engine
+from tests.bench.fleets import PROFILES, write_fleet
+
+_ROUNDS = 5
+_MACHINES = 600
+_SETTINGS = Settings(external_cloud_provider=True)
+
+
+def main() -> None:
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores; medians of {_ROUNDS} runs\n")
+    print("| measure | value | ratio | asked for |\n|---|---|---|---|")
+    for name, value, ratio, wanted in measures():
+        print(f"| {name} | {value} | {ratio} | {wanted} |", flush=True)
+
+
+def measures() -> Iterator[tuple[str, str, str, str]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        yield from _rendering(folder)
+        yield from _start_up(folder)
+        for count in (1_000, 10_000):
+            yield from _planning(folder, count)
+
+
+def _rendering(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """OSC and both Secrets in memory, one core; compilation and serialisation excluded."""
+    every = _rate(folder / "distinct", distinct=True, profiles=PROFILES)
+    yield "MDs/s, six profiles, every field distinct", f"{every:,.0f}", "1.0", "1,500"
+    for profile in PROFILES[:2]:
+        rate = _rate(folder / f"distinct-{profile[0]}", distinct=True, profiles=(profile,))
+        yield f"MDs/s, {profile[0]}, every field distinct", f"{rate:,.0f}", f"{rate / every:.1f}", ""
+    names = _rate(folder / "names", distinct=False, profiles=PROFILES)
+    yield "MDs/s, fleet that differs in names only", f"{names:,.0f}", f"{names / every:.1f}", "4,000"
+
+
+def _rate(folder: Path, *, distinct: bool, profiles: tuple[tuple[str, str, str], ...]) -> float:
+    tree = TreeRef(write_fleet(folder, _MACHINES, distinct=distinct, profiles=profiles), "bench")
+    spec = ClusterSpec("bench", SourceSpec(tree, tree, tree), (), None)
+    inputs = load_inputs(spec, _SETTINGS, {})
+    cluster = resolve_cluster(_SETTINGS, inputs.facts)
+    renderer = PoolRenderer(Engine(ROOT_TYPES), cluster)
+    warm, rest = inputs.machines[: len(profiles)], inputs.machines[len(profiles) :]
+
+    def render(machines: tuple[object, ...]) -> None:
+        for machine in machines:
+            pool = resolve_pool(machine, inputs, cluster)  # type: ignore[arg-type] # a tuple of machines
+            renderer.user_data(pool, renderer.config(pool))
+
+    render(warm)
+    # Every round must meet machines that it has not seen, or its caches would answer.
+    size = len(rest) // _ROUNDS
+    rates = []
+    for start in range(0, size * _ROUNDS, size):
+        part = rest[start : start + size]
+        rates.append(size / _seconds(lambda part=part: render(part)))  # type: ignore[misc] # bound by default
+    return statistics.median(rates)
+
+
+def _start_up(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    one = write_fleet(folder / "one", 1, distinct=True, profiles=PROFILES[:1])
+    bare = _median(lambda: _run("-c", "pass"))
+    yield "start of bare Python", f"{bare * 1000:.0f} ms", "1.0", ""
+    version = _median(lambda: _run("-m", "osm_gitops", "--version"))
+    yield "start of --version", f"{version * 1000:.0f} ms", f"{version / bare:.1f}", "150 ms"
+    render = _median(lambda: _run("-m", "osm_gitops", "render", "--from", str(one), "--to", "-"))
+    yield "render of one MD", f"{render * 1000:.0f} ms", f"{render / bare:.1f}", "400 ms"
+
+
+def _planning(folder: Path, count: int) -> Iterator[tuple[str, str, str, str]]:
+    tree = write_fleet(folder / f"fleet-{count}", count, distinct=False, profiles=PROFILES)
+    target = folder / f"target-{count}"
+    arguments = ("--from", str(tree), "--to", str(target), "--external-cloud-provider")
+    cold = _usage("plan", *arguments)
+    yield f"plan of {count:,} MDs, cold", f"{cold[0]:.1f} s, {cold[1]:.0f} MB", "1.0", ""
+    write = _usage("render", *arguments)
+    yield f"render of {count:,} MDs into a folder", f"{write[0]:.1f} s, {write[1]:.0f} MB", f"{write[0] / cold[0]:.1f}", ""
+    same = _usage("plan", *arguments)
+    wanted = f"{count / 1000:.0f} s, 300 MB"
+    yield f"plan of {count:,} MDs, unchanged", f"{same[0]:.1f} s, {same[1]:.0f} MB", f"{same[0] / cold[0]:.1f}", wanted
+
+
+def _usage(*arguments: str) -> tuple[float, float]:
+    """Wall seconds and peak memory in MB of one command line."""
+    started = perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "osm_gitops", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        message = f"osm-gitops {' '.join(arguments)} ended with {status}"
+        raise RuntimeError(message)
+    return perf_counter() - started, usage.ru_maxrss / 1024
+
+
+def _run(*arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def _median(work: Callable[[], None]) -> float:
+    work()
+    return statistics.median(_seconds(work) for _ in range(_ROUNDS))
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    started = perf_counter()
+    work()
+    return perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Made-up fleets of any size over OSM's six released profiles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.conformance_data import CONFORMANCE, load_case
+
+VERSION = "v1.11.2"
+# Profile, operating system, provider: each profile with a provider that it supports.
+PROFILES = (
+    ("osp-ubuntu", "ubuntu", "hetzner"),
+    ("osp-flatcar", "flatcar", "openstack"),
+    ("osp-flatcar-cloud-init", "flatcar", "anexia"),
+    ("osp-amzn2", "amzn2", "aws"),
+    ("osp-rhel", "rhel", "azure"),
+    ("osp-rockylinux", "rockylinux", "hetzner"),
+)
+_KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
+
+
+def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> dict[str, Any]:
+    """A MachineDeployment; ``distinct`` gives every field that a template reads a value of its own."""
+    name, system, provider = profile
+    annotations = {"k8c.io/operating-system-profile": name, "machinedeployment.clusters.k8s.io/revision": "1"}
+    spec: dict[str, Any] = {"provisioningUtility": "cloud-init"} if name == "osp-flatcar-cloud-init" else {}
+    keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHk3 ops@example.com"]
+    kubelet = "1.34.2"
+    if distinct:
+        annotations |= {
+            f"{_KUBELET}/MaxPods": str(100 + number),
+            f"{_KUBELET}/KubeReserved": f"cpu={number}m,memory={number}Mi",
+            f"{_KUBELET}/SystemReserved": f"cpu={number}m",
+            f"{_KUBELET}/EvictionHard": f"memory.available<{number}Mi",
+            f"{_KUBELET}/ContainerLogMaxSize": f"{number}Mi",
+            f"{_KUBELET}/ContainerLogMaxFiles": str(number),
+            f"{_KUBELET}/ImageGCHighThresholdPercent": str(number),
+            f"{_KUBELET}/ImageGCLowThresholdPercent": str(number),
+        }
+        keys.append(f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{number:08d} user-{number}@example.com")
+        kubelet = f"1.34.{number}"
+    value = {
+        "sshPublicKeys": keys,
+        "cloudProvider": provider,
+        "cloudProviderSpec": {"pool": f"pool-{number}"},
+        "operatingSystem": system,
+        "operatingSystemSpec": spec,
+    }
+    return {
+        "apiVersion": "cluster.k8s.io/v1alpha1",
+        "kind": "MachineDeployment",
+        "metadata": {"name": f"pool-{number:05d}", "namespace": "kube-system", "annotations": annotations},
+        "spec": {"template": {"spec": {"versions": {"kubelet": kubelet}, "providerSpec": {"value": value}}}},
+    }
+
+
+def write_fleet(folder: Path, count: int, *, distinct: bool, profiles: tuple[tuple[str, str, str], ...]) -> Path:
+    """A tree with ``count`` MachineDeployments, a hundred a file, their profiles and their facts."""
+    folder.mkdir(parents=True)
+    facts = load_case("default-ubuntu-hetzner")["objects"]
+    (folder / "facts.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": facts}))
+    for name in {name for name, _, _ in profiles}:
+        text = (CONFORMANCE / "profiles" / VERSION / f"{name}.yaml").read_bytes()
+        (folder / f"{name}.yaml").write_bytes(text)
+    machines = [machine(number, profiles[number % len(profiles)], distinct=distinct) for number in range(count)]
+    for start in range(0, count, 100):
+        documents = "".join(f"---\n{_yaml(body)}" for body in machines[start : start + 100])
+        (folder / f"machines-{start:05d}.yaml").write_text(documents)
+    return folder
+
+
+def _yaml(body: dict[str, Any]) -> str:
+    from osm_gitops.yamldoor.emit import dump  # noqa: PLC0415 - only where a fleet is written
+
+    return dump(body)

@@ -1,0 +1,6 @@
+// Package ubuntu bears the name that templates see in %T.
+package ubuntu
+
+type Config struct {
+	DistUpgradeOnBoot bool
+}
