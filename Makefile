@@ -7,7 +7,8 @@ UV_VERSION := 0.13.8
 # An uv on PATH serves; else one is installed into a virtual environment of our own.
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := $(UV) run --frozen
-GO := $(or $(shell command -v go),$(error the oracles of `make test-all` are built with Go: install it, see https://go.dev/doc/install))
+# Asked for only where it is used: all but test-all do without Go.
+GO = $(or $(shell command -v go),$(error the oracles of `make test-all` are built with Go: install it, see https://go.dev/doc/install))
 
 .PHONY: setup demo test test-all lint format bench image clean
 

@@ -10,6 +10,7 @@ from time import monotonic
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.text import visible
 
 _NAMED_POOLS = 5
 _BAR_AFTER = 0.5  # seconds: short work shows no bar
@@ -43,7 +44,7 @@ class Console:
         """Each problem once, a line each. Shapes of secrets are masked even where no value is known."""
         mask = masker or Masker()
         for problem in dict.fromkeys(problems):
-            self.say(f"{label}: {mask.problem(problem)}")
+            self.say(f"{label}: {visible(str(mask.problem(problem)))}")
 
     def failures(self, failed: Mapping[ObjectRef, tuple[Problem, ...]], masker: Masker) -> None:
         """Problems of pools; one that many pools share is told once."""
@@ -56,7 +57,7 @@ class Console:
             if len(refs) > 1 or problem.about != str(refs[0]):
                 names = ", ".join(f"{ref.namespace}/{ref.name}" for ref in refs[:_NAMED_POOLS])
                 more = f" and {len(refs) - _NAMED_POOLS} more" if len(refs) > _NAMED_POOLS else ""
-                self.say(f"  It keeps from being rendered: {names}{more}.")
+                self.say(f"  Not rendered because of it: {visible(names)}{more}.")
 
     def colours(self) -> bool:
         """Whether stdout takes colours; ``NO_COLOR`` and a dumb terminal count."""

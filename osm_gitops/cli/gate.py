@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.errors import OsmGitopsError
+
+if TYPE_CHECKING:
+    from typer.exceptions import TyperException
 
 DONE = 0
 FAILED = 1
@@ -37,6 +41,9 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output has gone (`| head`). Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as fault:  # a full disk, a folder that is gone: the machine's trouble, not a bug
+        console.say(f"Error: {_named(fault)}{fault.strerror or type(fault).__name__}")
+        return FAILED
     except Exception as bug:  # noqa: BLE001 - the last line of defence: no traceback, which may hold secrets
         console.say(_bug(bug))
         return FAILED
@@ -55,7 +62,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         code = typer.main.get_command(app).main(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
     except TyperException as wrong:
-        console.say(_usage(wrong))
+        console.say(_usage(wrong) if arguments else wrong.format_message())  # without arguments it is the help
         return FAILED
     except typer.Abort:
         console.say("Not confirmed: nothing was changed.")
@@ -65,8 +72,12 @@ def _run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _usage(wrong: Exception) -> str:
-    message = getattr(wrong, "format_message", wrong.__str__)()
+def _named(fault: OSError) -> str:
+    return f"{os.fsdecode(fault.filename)}: " if isinstance(fault.filename, str | bytes) else ""
+
+
+def _usage(wrong: TyperException) -> str:
+    message = wrong.format_message().replace(": Value error, ", ": ")
     context = getattr(wrong, "ctx", None)
     command = context.command_path if context is not None else "osm-gitops"
     return f"Error: {message}\nSee {command} --help."

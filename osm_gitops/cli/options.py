@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from osm_gitops.cli.console import console
 from osm_gitops.resolve.setting_names import SETTINGS, Kind
 from osm_gitops.resolve.settings import RawSetting
 
@@ -69,20 +70,33 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         _option(str, "--only", "Work only on pools whose name matches; deletes nothing.", metavar="GLOB"),
         "",
     ),
-    "verbose": (Annotated[bool, typer.Option("--verbose", "-v", help="Tell more.")], False),
+    "verbose": (_option(bool, "--verbose,-v", "Tell more."), False),
 }
+
+
+# Flags of OSM too, so that its args can be pasted; clusters come with a later release.
+_CONNECTION: Mapping[str, str] = {
+    "kubeconfig": "Kubeconfig of the management cluster",
+    "context": "Context in it",
+    "worker-cluster-kubeconfig": "Kubeconfig of the worker cluster",
+    "worker-context": "Context in it",
+}
+_UNUSED = "a run from trees to git does not use it"
 
 
 def with_request(command: Callable[..., int]) -> Callable[..., int]:
     """Give ``command`` the shared options; its first parameter receives them as a :class:`Request`."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    parameters = [*own, *_shared_parameters(), *_setting_parameters()]
+    parameters = [*own, *_shared_parameters(), *_connection_parameters(), *_setting_parameters()]
     keyword = inspect.Parameter.KEYWORD_ONLY
     context = inspect.Parameter("ctx", keyword, annotation=typer.Context)
 
     @functools.wraps(command)
     def called(ctx: typer.Context, **given: Any) -> int:
         shared = {name: given.pop(name) for name in _SHARED}
+        for flag in _CONNECTION:
+            if given.pop(_python_name(flag)) is not None:
+                console.say(f"--{flag} is passed over: {_UNUSED}")
         raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in SETTINGS}
         settings = {
             flag: RawSetting(flag, value, _where(ctx, flag))
@@ -99,6 +113,13 @@ def with_request(command: Callable[..., int]) -> Callable[..., int]:
 
 def _shared_parameters() -> list[inspect.Parameter]:
     return [_parameter(name, annotation, default) for name, (annotation, default) in _SHARED.items()]
+
+
+def _connection_parameters() -> list[inspect.Parameter]:
+    return [
+        _parameter(_python_name(flag), _option(str | None, f"--{flag}", f"{text}; {_UNUSED}."), None)
+        for flag, text in _CONNECTION.items()
+    ]
 
 
 def _setting_parameters() -> list[inspect.Parameter]:

@@ -23,7 +23,7 @@ def show_plan(plan: Plan, form: Format, *, verbose: bool) -> None:
     """Print a plan on stdout."""
     if form is Format.JSON:
         console.out(plan_json(plan, whole=verbose))
-    else:
+    elif plan.clusters:  # where no cluster could be planned, its problems say all
         console.out(format_plan(plan, Style(color=console.colours(), verbose=verbose)))
 
 

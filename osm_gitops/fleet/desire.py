@@ -41,7 +41,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
     for ref, problems in inputs.broken.items():
         if ref.kind == "MachineDeployment" and _is_chosen(ref.name, only):
             work.failed[ref] = problems
-    left_out = [machine for machine in machines if machine not in chosen] if only else []
+    left_out = [machine for machine in machines if not _is_chosen(machine.name, only)]
     failed = [machine for machine in chosen if machine.ref in work.failed]
     return Desired(
         cluster=cluster,

@@ -306,5 +306,8 @@ def _git_dir(root: Path) -> Path:
 
 def _git(folder: Path) -> git.Git:
     # Imported here: it takes longer than all else that a run without git needs.
-    found: git.Git = import_module("git").Git(folder)
+    try:
+        found: git.Git = import_module("git").Git(folder)
+    except ImportError as missing:
+        raise TargetError([Problem("git cannot be run", where=str(folder), fix="Install it, or mend PATH")]) from missing
     return found

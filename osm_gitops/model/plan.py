@@ -126,5 +126,10 @@ class Plan:
         return any(cluster.has_changes for cluster in self.clusters)
 
     @property
+    def can_change(self) -> bool:
+        """Whether ``apply`` would do anything: some cluster has changes, and no guard forbids them."""
+        return any(cluster.has_changes and not cluster.refusals for cluster in self.clusters)
+
+    @property
     def refusals(self) -> tuple[Problem, ...]:
         return tuple(problem for cluster in self.clusters for problem in cluster.refusals)

@@ -8,7 +8,7 @@ from typing import Any
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import File, Modules, OperatingSystemProfile, ProfileConfig
+from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, ProfileConfig
 from osm_gitops.resolve.os_spec import rh_subscription
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.templates.assembly import CompiledHalf, compile_go_half, compile_jinja_half
@@ -126,7 +126,8 @@ def _render_half(
 
 
 def _rendered(file: File, text: str) -> File:
-    return replace(file, content=_as_json_text(text), permissions=file.permissions or 644)
+    permissions = file.permissions or DEFAULT_PERMISSIONS
+    return File(file.path, text if text.isascii() else _as_json_text(text), permissions, file.encoding)
 
 
 def _as_json_text(text: str) -> str:

@@ -32,7 +32,7 @@ def format_plan(plan: Plan, style: Style) -> str:
     lines = [line for cluster in clusters for line in _cluster(cluster, style)]
     lines += [summary(plan), *_machines(plan)]
     for cluster in clusters:
-        lines += [_paint(f"Refused: {_visible(str(problem))}", "-", style) for problem in cluster.plan.refusals]
+        lines += [_paint(f"Refused: {visible(str(problem))}", "-", style) for problem in cluster.plan.refusals]
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +85,7 @@ def _cluster(cluster: ShownCluster, style: Style) -> Iterator[str]:
         yield ""
         yield f"  Files beside the objects to write: {', '.join(cluster.plan.layout)}"
     for note in notes:
-        yield f"  {_visible(note)}"
+        yield f"  {visible(note)}"
     yield ""
 
 
@@ -108,7 +108,7 @@ def _pool(changes: Iterable[ShownChange], pools: int, style: Style) -> Iterator[
         action, ref = change.change.action, change.change.ref
         symbol = _SYMBOLS[action]
         times = f" and {pools - 1} more alike" if pools > 1 else ""
-        yield _paint(f"  {symbol} {action.value} {ref}{times}: {_visible(change.reason)}", symbol, style)
+        yield _paint(f"  {symbol} {action.value} {ref}{times}: {visible(change.reason)}", symbol, style)
         for diff in change.diffs:
             yield from _diff(diff, seen, style)
 
@@ -125,7 +125,7 @@ def _diff(diff: TextDiff, seen: set[tuple[str, ...]], style: Style) -> Iterator[
         return
     yield f"      {head}"
     for line in diff.lines:
-        yield _paint(f"        {_visible(line)}", line[:1], style)
+        yield _paint(f"        {visible(line)}", line[:1], style)
 
 
 def _notes(plan: ClusterPlan) -> Iterator[str]:
@@ -146,7 +146,8 @@ def _many(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
+    """A text whose control characters are written out: they would act on the terminal."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

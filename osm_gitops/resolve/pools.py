@@ -7,11 +7,12 @@ one pool at once.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.gojson import annotations_hash, canonical
+from osm_gitops.golang.gojson import annotations_hash
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import (
     PROFILE_ANNOTATION,
@@ -110,7 +111,7 @@ def _with_config(
 
 def template_digest(template: Json) -> str:
     """Digest of a MachineDeployment's ``spec.template`` (design §6): SHA-256 of its JSON with sorted keys."""
-    return hashlib.sha256(canonical(template)).hexdigest()
+    return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: str) -> tuple[str, str]:

@@ -178,13 +178,13 @@ def refuse_links(root: Path, cluster: str) -> None:
 def _read(path: Path) -> bytes | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         what = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise TargetError([Problem(what, where=str(path), fix="Remove it or put a file in its place")]) from error
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
 
 
 def _only_document(text: bytes, path: PurePosixPath) -> Mapping[str, Json] | None:

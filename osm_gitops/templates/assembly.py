@@ -65,10 +65,10 @@ class _GoText:
     combined: bool = False
     program: Program | None = None
     memo: Memo | None = None
+    has_actions: bool = field(init=False)
 
-    @property
-    def has_actions(self) -> bool:
-        return "{{" in self.text
+    def __post_init__(self) -> None:
+        self.has_actions = "{{" in self.text
 
     def compiled(self) -> tuple[Program, Memo]:
         if self.program is None or self.memo is None:

@@ -22,6 +22,11 @@ run() {
   printf '%s$ %s%s\n' "$bold" "$*" "$plain"
   "$@"
 }
+# apply prints the plan that it carries out; it was on the screen a moment ago.
+apply() {
+  printf '%s$ osm-gitops apply --yes%s\n' "$bold" "$plain"
+  osm-gitops apply --yes >"$demo/apply.log"
+}
 # In-place edits that GNU's and BSD's sed both understand; an edit that changes nothing is a mistake.
 edit() {
   local file=$1 before
@@ -47,8 +52,8 @@ run find "$demo/rendered" -type f
 
 say "The fleet: seven pools in three clusters, nothing of it in git yet."
 run osm-gitops plan
-say "Apply it: one commit per cluster. (apply prints the plan once more; left out here.)"
-run osm-gitops apply --yes >"$demo/apply.log"
+say "Apply it: one commit per cluster. (apply prints the plan again; here it goes to apply.log.)"
+apply
 run git log --oneline --stat --max-count 1
 
 say "1. The registry password is rotated, the proxy moves. Operating System Manager would tell no pool of it."
@@ -56,7 +61,7 @@ edit prod-eu/facts.yaml 's/demo-registry-password/demo-rotated-registry-password
 edit osm-gitops.yaml 's/example.com:3128/example.com:8080/'
 commit "Rotate the registry password, move the proxy"
 run osm-gitops plan
-run osm-gitops apply --yes >"$demo/apply.log"
+apply
 
 say "2. Pool general gets a newer kubelet and the Ubuntu profile more inotify watches; pool build goes."
 edit prod-eu/general.yaml 's/kubelet: 1.34.2/kubelet: 1.35.0/'
@@ -64,7 +69,7 @@ edit osps/demo-ubuntu.yaml -e 's/max_user_watches = 1048576/max_user_watches = 2
 git rm --quiet prod-eu/build.yaml
 commit "Kubelet 1.35 for general, more inotify watches, no more pool build"
 run osm-gitops plan
-run osm-gitops apply --yes >"$demo/apply.log"
+apply
 
 say "3. A mistake: a profile names a field that does not exist. Its pool fails, the others go on."
 edit osps/demo-flatcar.yaml 's/\.KubeVersion/.KubeVersoin/'

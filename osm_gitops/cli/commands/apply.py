@@ -29,7 +29,12 @@ def apply(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", envvar="OSM_GITOPS_YES")] = False,
     push: Annotated[
         bool | None,
-        typer.Option("--push/--no-push", help="Push the commits; else as the fleet file says.", show_default=False),
+        typer.Option(
+            "--push/--no-push",
+            help="Push the commits; else as the fleet file says.",
+            envvar="OSM_GITOPS_PUSH",
+            show_default=False,
+        ),
     ] = None,
     plaintext_secrets: PlaintextSecrets = False,
     allow_empty: AllowEmpty = False,
@@ -48,7 +53,7 @@ def apply(
 
     def confirm(plan: Plan) -> bool:
         show_plan(plan, Format.TEXT, verbose=request.verbose)
-        if yes or not plan.has_changes or not console.is_asked():
+        if yes or not plan.can_change or not console.is_asked():
             return True
         return typer.confirm("Apply this plan?", err=True)
 

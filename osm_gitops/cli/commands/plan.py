@@ -23,9 +23,12 @@ from osm_gitops.fleet.run import plan_clusters
 @with_request
 def plan(
     request: Request,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How the plan is written.")] = Format.TEXT,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How the plan is written.", envvar="OSM_GITOPS_OUTPUT")] = Format.TEXT,
     detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 when there are changes.")
+        bool,
+        typer.Option(
+            "--detailed-exitcode", help="Exit with 2 when there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
+        ),
     ] = False,
     allow_empty: AllowEmpty = False,
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,

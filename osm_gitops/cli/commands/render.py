@@ -8,7 +8,7 @@ from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.run_options import PlaintextSecrets, run_options
-from osm_gitops.errors import Problem, input_error
+from osm_gitops.errors import Problem, TargetError, input_error
 from osm_gitops.fleet.run import desired_states
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.guards import Limits
@@ -38,7 +38,10 @@ def render(request: Request, plaintext_secrets: PlaintextSecrets = False) -> int
     for _, desired in desired_states(
         clusters_of(request, needs_target=False), run_options(request, Limits()), problems
     ):
-        failed |= _write(desired, target)
+        try:
+            failed |= _write(desired, target)
+        except TargetError as failure:
+            problems.extend(failure.problems)
     console.problems(problems)
     return 1 if failed or problems else 0
 
@@ -47,7 +50,6 @@ def _write(desired: Desired, target: Path | None) -> bool:
     """Write one cluster; whether any of its pools failed."""
     masker = Masker(desired.sensitive)
     console.problems(desired.warnings, label="Warning", masker=masker)
-    console.problems(desired.no_deletion, masker=masker)
     console.failures(desired.failed, masker)
     if target is None:
         for text in stream(desired.objects):
@@ -58,4 +60,4 @@ def _write(desired: Desired, target: Path | None) -> bool:
             f"{desired.cluster}: {len(desired.objects)} objects of {len(desired.pools)} pools, "
             f"{len(changes.write)} files written, {len(changes.remove)} removed"
         )
-    return bool(desired.failed or desired.no_deletion)
+    return bool(desired.failed)
