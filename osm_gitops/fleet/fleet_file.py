@@ -23,6 +23,7 @@ _CLUSTER_KEYS = ("name", "from", "settings", "overlays", "to", "management", "wo
 _SOURCE_KEYS = ("machineDeployments", "profiles", "facts")
 _GIT_KEYS = ("path", "branch", "remote", "push")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_NO_CLUSTERS = "clusters as source or target come with a later release"
 _LATER = "This release reads trees and writes to git; leave it out for now"
 
 
@@ -71,10 +72,7 @@ class _Reader:
         if not isinstance(entries, list) or not entries:
             self._problem("clusters", "it must be a list of at least one cluster")
             return ()
-        clusters = [
-            self._cluster(self._mapping(entry, f"clusters[{at}]"), defaults, f"clusters[{at}]")
-            for at, entry in enumerate(entries)
-        ]
+        clusters = [self._cluster(entry, defaults, f"clusters[{at}]") for at, entry in enumerate(entries)]
         self._check_unique(clusters)
         return tuple(cluster for cluster in clusters if cluster is not None)
 
@@ -89,7 +87,10 @@ class _Reader:
                 )
             seen.setdefault(cluster.name, at)
 
-    def _cluster(self, entry: Mapping[str, Json], defaults: Mapping[str, Json], at: str) -> ClusterSpec | None:
+    def _cluster(self, entry: Json, defaults: Mapping[str, Json], at: str) -> ClusterSpec | None:
+        if not isinstance(entry, dict):
+            self._problem(at, f"it must be a mapping, not {type_name(entry)}")
+            return None
         before = len(self.problems)
         self._check_keys(entry, at, _CLUSTER_KEYS)
         name = entry.get("name")
@@ -102,6 +103,8 @@ class _Reader:
         settings = self._settings(defaults.get("settings"), "defaults.settings")
         settings |= self._settings(entry.get("settings"), f"{at}.settings")
         settings |= self._namespace(merged)
+        worker, place = merged.get("worker", ({}, "worker"))
+        self._check_keys(self._mapping(worker, place), place, ("kubeconfig", "context"))
         source = self._source(*merged.get("from", (None, f"{at}.from")))
         target = self._target(*merged["to"]) if "to" in merged else None
         if len(self.problems) > before or not isinstance(name, str) or source is None:
@@ -138,12 +141,13 @@ class _Reader:
             value, at = merged.get(side, ({}, side))
             for key in ("kubeconfig", "context"):
                 if isinstance(value, dict) and key in value:
-                    self._problem(f"{at}.{key}", "clusters as source or target come with a later release", _LATER)
+                    self._problem(f"{at}.{key}", _NO_CLUSTERS, _LATER)
         for key in ("from", "to"):
             value, at = merged.get(key, (None, ""))
-            named = value.values() if key == "from" and isinstance(value, dict) else (value,)
-            if "cluster" in named:
-                self._problem(at, "clusters as source or target come with a later release", _LATER)
+            parts = value if key == "from" and isinstance(value, dict) else {"": value}
+            for part, named in parts.items():
+                if named == "cluster":
+                    self._problem(f"{at}.{part}".rstrip("."), _NO_CLUSTERS, _LATER)
 
     def _source(self, value: Json, at: str) -> SourceSpec | None:
         if isinstance(value, str):
@@ -152,7 +156,10 @@ class _Reader:
         if value is None:
             self._problem(at, "it must name the folder with the manifests")
             return None
-        parts = self._mapping(value, at)
+        if not isinstance(value, dict):
+            self._problem(at, f"it must be a path, or a mapping of paths, not {type_name(value)}")
+            return None
+        parts: Mapping[str, Json] = value
         self._check_keys(parts, at, _SOURCE_KEYS)
         for key, part in parts.items():
             if not isinstance(part, str) or not part:
@@ -167,17 +174,20 @@ class _Reader:
         return SourceSpec(*(self._tree(part) for part in chosen))
 
     def _target(self, value: Json, at: str) -> TargetSpec | None:
+        if value == "cluster":  # refused by name
+            return None
         target = self._mapping(value, at)
         self._check_keys(target, at, ("git",))
         git = self._mapping(target.get("git"), f"{at}.git")
         self._check_keys(git, f"{at}.git", _GIT_KEYS)
         for key in ("path", "branch", "remote"):
             if key in git and (not isinstance(git[key], str) or not git[key]):
-                self._problem(f"{at}.git.{key}", "it must be a text")
+                self._problem(f"{at}.git.{key}", "it must be a text that is not empty")
         if not isinstance(git.get("push", False), bool):
             self._problem(f"{at}.git.push", "it must be true or false")
-        if not isinstance(git.get("path"), str):
+        if "path" not in git:
             self._problem(f"{at}.git.path", "it must name the folder for the desired state")
+        if not isinstance(git.get("path"), str):
             return None
         path = self._tree(git["path"])
         return TargetSpec(
@@ -196,8 +206,7 @@ class _Reader:
             return {}
         if isinstance(value, dict):
             return value
-        if value != "cluster":  # refused by name elsewhere
-            self._problem(at, f"it must be a mapping, not {type_name(value)}")
+        self._problem(at, f"it must be a mapping, not {type_name(value)}")
         return {}
 
     def _check_keys(self, value: Mapping[str, Json], at: str, known: Iterable[str]) -> None:

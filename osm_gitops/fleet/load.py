@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from osm_gitops.errors import TargetError
 from osm_gitops.fleet.spec import ClusterSpec, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.inputs import Inputs
@@ -57,7 +58,13 @@ def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str]) -> Inpu
         display=tree.display,
         in_git=root is not None,
     )
-    revision = None if root is None else Repository(root).head()
+    if root is None:
+        return replace(inputs, sources=(tree.display,))
+    try:
+        revision = Repository(root).head()
+    except TargetError as failure:
+        # The manifests are there all the same; only their revision cannot be told.
+        return replace(inputs, sources=(tree.display,), warnings=(*inputs.warnings, *failure.problems))
     return replace(inputs, sources=(f"{tree.display}@{revision}" if revision else tree.display,))
 
 

@@ -14,6 +14,7 @@ from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.gitdoor.repository import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.folder import plan_folder
@@ -69,6 +70,12 @@ def desired_states(
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
 
 
+def check_only(only: str, pools: Sequence[ObjectRef], problems: list[Problem]) -> None:
+    """A run that was narrowed to nothing is a slip; ``pools`` are those of all clusters."""
+    if only and not pools and not problems:
+        problems.append(Problem(f'no pool has a name that matches "{only}"', where="--only"))
+
+
 def _unusable(inputs: Inputs) -> Iterator[Problem]:
     """Problems that belong to no pool: documents that nobody can read, and broken profiles."""
     yield from inputs.unreadable
@@ -81,11 +88,14 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
     """Plan all clusters; changes nothing, takes no lock."""
     problems: list[Problem] = []
     plans = []
+    pools: list[ObjectRef] = []
     for spec, desired in desired_states(clusters, options, problems):
+        pools += (*desired.pools, *desired.failed)
         try:
             plans.append(plan_folder(_target(spec).path, desired, options.plan))
         except TargetError as failure:
             problems.extend(failure.problems)
+    check_only(options.only, pools, problems)
     return Outcome(Plan(tuple(plans)), tuple(problems))
 
 
@@ -109,6 +119,7 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
         commits: dict[str, str] = {}
         for work in works:
             work.prepare(options, problems)
+        check_only(options.only, [pool for work in works for pool in work.pools], problems)
         plan = Plan(tuple(plan for work in works for _, plan in work.planned))
         if not confirm(plan):
             return Outcome(plan, tuple(problems))
@@ -142,6 +153,10 @@ class _Work:
     specs: list[ClusterSpec]
     push: bool
     planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
+
+    @property
+    def pools(self) -> list[ObjectRef]:
+        return [pool for desired, _ in self.planned for pool in (*desired.pools, *desired.failed)]
 
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
         """Plan from what the remote has now. The sources may lie in the same repo, so they are read after."""

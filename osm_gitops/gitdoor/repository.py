@@ -309,5 +309,7 @@ def _git(folder: Path) -> git.Git:
     try:
         found: git.Git = import_module("git").Git(folder)
     except ImportError as missing:
-        raise TargetError([Problem("git cannot be run", where=str(folder), fix="Install it, or mend PATH")]) from missing
+        raise TargetError(
+            [Problem("git cannot be run", where=str(folder), fix="Install it, or mend PATH")]
+        ) from missing
     return found

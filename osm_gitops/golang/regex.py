@@ -59,6 +59,11 @@ class Pattern:
         self._compiled = compiled
         self._names = _named_groups(text)
 
+    @property
+    def size(self) -> int:
+        """Instructions of the program; a search may take as many steps for every byte."""
+        return int(self._compiled.programsize)
+
     def matches(self, text: str) -> bool:
         """``MatchString``."""
         return self._search(_Subject(text).data, 0) is not None

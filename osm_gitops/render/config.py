@@ -155,7 +155,7 @@ def _problems(
 
 
 def _line_in_manifest(profile: OperatingSystemProfile, field: str, line: int) -> str:
-    """``file:line`` of a line inside a template: a block scalar's text starts below its key."""
-    place = profile.manifest.line_of(field)
-    path, _, start = place.rpartition(":")
-    return f"{path}:{int(start) + line}" if line and start.isdigit() else place
+    """``file:line`` of a line inside a template; of its key where the text is not written line by line."""
+    manifest = profile.manifest
+    start = manifest.lines.get(f"{field}|")
+    return f"{manifest.origin.path}:{start + line - 1}" if line and start else manifest.line_of(field)

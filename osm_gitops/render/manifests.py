@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import lru_cache
 
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
 from osm_gitops.model.profile import File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.resolve.pools import ResolvedPool
+from osm_gitops.yamldoor.emit import Kept
 
 REVISION = "k8c.io/machine-deployment-revision"
 ANNOTATIONS_HASH = "k8c.io/mdannotations-hash"
@@ -130,11 +132,13 @@ def _half(half: ConfigHalf) -> dict[str, Json]:
     return body
 
 
-def _file(file: File) -> dict[str, Json]:
+# Most files are the same for many machines, so their YAML is made once.
+@lru_cache(maxsize=512)
+def _file(file: File) -> Kept:
     inline = {"data": file.content}
     if file.encoding:
         inline["encoding"] = file.encoding
-    return {"path": file.path, "permissions": file.permissions, "content": {"inline": inline}}
+    return Kept({"path": file.path, "permissions": file.permissions, "content": {"inline": inline}})
 
 
 def _unit(unit: Unit) -> dict[str, Json]:

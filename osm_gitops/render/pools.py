@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.config import OperatingSystemConfig
-from osm_gitops.model.desired import DesiredObject
+from osm_gitops.model.desired import DesiredObject, LazyBody
+from osm_gitops.model.objects import Json
 from osm_gitops.model.profile import OperatingSystemProfile, ProfileConfig
 from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
@@ -21,6 +25,7 @@ from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.faults import Faults
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.templates.engine import Engine
+from osm_gitops.yamldoor.emit import dump
 
 # A template that prints the kubeconfig itself; the name of its Secret does not count.
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")
@@ -37,6 +42,8 @@ class PoolRenderer:
         self._engine = engine
         self._cluster = cluster
         self._profiles: dict[tuple[str, str], CompiledProfile | InputError] = {}
+        # Consumers look at the objects of one pool after the other.
+        self._last: tuple[ResolvedPool, tuple[DesiredObject, ...]] | None = None
         self._prints_kubeconfig: dict[tuple[str, str], bool] = {}
         self._shared = cluster_fields(
             ClusterData(
@@ -49,24 +56,38 @@ class PoolRenderer:
         )
 
     def render(self, pool: ResolvedPool) -> tuple[tuple[DesiredObject, ...], tuple[Problem, ...]]:
-        """All objects of a pool but its profile, and warnings. Raises InputError with all problems."""
+        """All objects of a pool but its profile, and warnings. Raises InputError with all problems.
+
+        Bodies are made again when they are looked at: digests tell what is unchanged.
+        """
         config = self.config(pool)
+        self._last = (pool, self._objects(pool, config))
+        about = str(pool.machine.ref)
+        warnings = tuple(warning.at(about=about) for warning in user_data_warnings(config, pool.utility))
+        return tuple(self._lazy(pool, index, each) for index, each in enumerate(self._last[1])), warnings
+
+    def _lazy(self, pool: ResolvedPool, index: int, made: DesiredObject) -> DesiredObject:
+        digest = hashlib.sha256(dump(made.body).encode()).digest()
+        return replace(made, body=LazyBody(partial(self._body, pool, index)), digest=digest)
+
+    def _body(self, pool: ResolvedPool, index: int) -> Mapping[str, Json]:
+        if self._last is None or self._last[0] is not pool:
+            self._last = (pool, self._objects(pool, self.config(pool)))
+        return self._last[1][index].body
+
+    def _objects(self, pool: ResolvedPool, config: OperatingSystemConfig) -> tuple[DesiredObject, ...]:
         bootstrap, provisioning = self.user_data(pool, config)
         immutable = self._cluster.settings.immutable_secrets
         machine = pool.machine
-        objects = [
+        objects = (
             config_object(config, pool),
             cloud_config_secret(machine.provisioning_secret_name, provisioning, "0", pool, immutable=immutable),
             cloud_config_secret(machine.bootstrap_secret_name, bootstrap, "1", pool, immutable=immutable),
-        ]
-        if config.provider == "edge":
-            script = edge_script(
-                machine.bootstrap_secret_name, self._cluster.getter_token, self._cluster.kubeconfig.server
-            )
-            objects.insert(0, edge_script_secret(script, pool))
-        about = str(machine.ref)
-        warnings = (warning.at(about=about) for warning in user_data_warnings(config, pool.utility))
-        return tuple(objects), tuple(warnings)
+        )
+        if config.provider != "edge":
+            return objects
+        script = edge_script(machine.bootstrap_secret_name, self._cluster.getter_token, self._cluster.kubeconfig.server)
+        return (edge_script_secret(script, pool), *objects)
 
     def config(self, pool: ResolvedPool) -> OperatingSystemConfig:
         """The pool's OperatingSystemConfig."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from osm_gitops.errors import InputError, Problem, TargetError
@@ -38,11 +40,17 @@ _KINDS = {
 }
 
 
+Content = Callable[[], bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """Files to write and to remove, relative to the target path. Contents hold secrets."""
+    """Files to write and to remove, relative to the target path.
 
-    write: Mapping[PurePosixPath, bytes] = field(default_factory=dict, repr=False)
+    Contents hold secrets, and are made when they are needed: a fleet's do not fit into memory.
+    """
+
+    write: Mapping[PurePosixPath, Content] = field(default_factory=dict, repr=False)
     remove: tuple[PurePosixPath, ...] = ()
     private: frozenset[PurePosixPath] = frozenset()
 
@@ -83,7 +91,7 @@ def read_folder(root: Path, desired: Desired) -> CurrentState:
         text = _read(root / paths[wanted.ref])
         if text is None:
             continue
-        if text == dump(wanted.body).encode():
+        if _is_text_of(text, wanted):
             identical.add(wanted.ref)
         else:
             body = _only_document(text, paths[wanted.ref])
@@ -98,6 +106,16 @@ def read_folder(root: Path, desired: Desired) -> CurrentState:
     )
 
 
+def _is_text_of(text: bytes, wanted: DesiredObject) -> bool:
+    if wanted.digest:
+        return hashlib.sha256(text).digest() == wanted.digest
+    return text == _text(wanted)
+
+
+def _text(wanted: DesiredObject) -> bytes:
+    return dump(wanted.body).encode()
+
+
 def file_changes(root: Path, desired: Desired, plan: ClusterPlan, *, exact: bool = False) -> FileChanges:
     """The files that a plan writes and removes, both ``kustomization.yaml`` included.
 
@@ -105,16 +123,22 @@ def file_changes(root: Path, desired: Desired, plan: ClusterPlan, *, exact: bool
     """
     paths = paths_of(desired.cluster, desired.objects)
     effective = {change.ref for change in plan.effective}
-    texts = {}
+    texts: dict[PurePosixPath, Content] = {}
     for wanted in desired.objects:
+        path = paths[wanted.ref]
         if exact or wanted.ref in effective:
-            texts[paths[wanted.ref]] = dump(wanted.body).encode()
+            there = _read(root / path)
+            if there is None or not _is_text_of(there, wanted):
+                texts[path] = partial(_text, wanted)
     removed = [change.ref for change in plan.changes if change.action is Action.DELETE]
     staying = [*plan.kept, *(change.ref for change in plan.not_deleted)]
     listed = {*paths.values(), *(path_of(desired.cluster, ref) for ref in staying)}
-    texts |= {path: text.encode() for path, text in kustomizations(desired.cluster, listed).items()}
+    for path, text in kustomizations(desired.cluster, listed).items():
+        content = text.encode()
+        if _read(root / path) != content:
+            texts[path] = partial(bytes, content)
     return FileChanges(
-        write={path: text for path, text in texts.items() if _read(root / path) != text},
+        write=texts,
         remove=tuple(path_of(desired.cluster, ref) for ref in removed),
         private=frozenset(path for ref, path in paths.items() if ref.kind in SECRET_KINDS),
     )
@@ -129,7 +153,7 @@ def write_files(
     """
     for path in sorted(changes.write, key=lambda path: (path.name == KUSTOMIZATION, path)):
         mode = _PRIVATE if private and path in changes.private else None
-        _replace(root / path, changes.write[path], mode)
+        _replace(root / path, changes.write[path](), mode)
         step(f"wrote {path}")
     for path in changes.remove:
         (root / path).unlink(missing_ok=True)

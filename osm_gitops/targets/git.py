@@ -187,7 +187,8 @@ class GitSession:
         if not changes.paths:
             return None
         prefix = self._prefix()
-        after: dict[str, str | None] = {f"{prefix}{path}": self._id(text) for path, text in changes.write.items()}
+        after: dict[str, str | None]
+        after = {f"{prefix}{path}": self._id(content()) for path, content in changes.write.items()}
         after |= {f"{prefix}{path}": None for path in changes.remove}
         self._journal.write({path: (self._content_id(path), state) for path, state in after.items()})
         step("journal")

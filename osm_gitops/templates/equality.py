@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.compare import eq
 from osm_gitops.templates.values import Pointer, Struct, go_type, is_nil
 
@@ -33,12 +34,16 @@ def deep_equal(first: Any, second: Any) -> bool:
 def _equal_lists(first: list[Any], second: list[Any]) -> bool:
     if first is second:
         return True
-    return len(first) == len(second) and all(map(deep_equal, first, second))
+    if len(first) != len(second):
+        return False
+    budget().step(len(first))
+    return all(map(deep_equal, first, second))
 
 
 def _equal_maps(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
     if first is second:
         return True
-    return len(first) == len(second) and all(
-        key in second and deep_equal(value, second[key]) for key, value in first.items()
-    )
+    if len(first) != len(second):
+        return False
+    budget().step(len(first))
+    return all(key in second and deep_equal(value, second[key]) for key, value in first.items())

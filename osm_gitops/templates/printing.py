@@ -8,7 +8,7 @@ from typing import Any, Final
 from osm_gitops.golang.gofmt import Flags
 from osm_gitops.golang.text import is_digit
 from osm_gitops.templates.faults import BoundExceeded
-from osm_gitops.templates.printing_values import Printer, stringer
+from osm_gitops.templates.printing_values import Printer
 from osm_gitops.templates.values import NO_VALUE, Pointer, go_type, kind
 
 _FLAG_NAMES: Final = {"#": "sharp", "0": "zero", "+": "plus", "-": "minus", " ": "space"}
@@ -232,6 +232,3 @@ def _overflows(digits: str) -> bool:
 
 def _small(number: int) -> bool:
     return -_LARGEST <= number <= _LARGEST
-
-
-__all__ = ["printable", "sprint", "sprintf", "sprintln", "stringer", "to_string", "to_text"]

@@ -32,20 +32,21 @@ def stringer(value: Any) -> str | None:
 class Printer:
     """Collects text; ``flags`` belong to the verb at hand."""
 
-    __slots__ = ("_erroring", "_parts", "flags", "size")
+    __slots__ = ("_budget", "_erroring", "_parts", "flags", "size")
 
     def __init__(self) -> None:
         self.flags = Flags()
         self.size = 0
         self._parts: list[str] = []
         self._erroring = False
+        self._budget = budget()
 
     def text(self) -> str:
         return "".join(self._parts)
 
     def write(self, text: str) -> None:
         self.size += len(text)
-        budget().size(self.size)
+        self._budget.size(self.size)
         self._parts.append(text)
 
     def argument(self, value: Any, verb: str) -> None:

@@ -30,6 +30,25 @@ _ESCAPED: Final = re.compile("[^ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufef
 _SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
+class Kept(dict[str, Json]):
+    """A mapping that stands as a list's entry in many documents: its lines are made once.
+
+    It must not change after it was dumped.
+    """
+
+    __slots__ = ("_entries",)
+
+    def entry(self, margin: str) -> str:
+        """Its lines as an entry of a list at ``margin``, the dash included."""
+        entries: dict[str, str] = getattr(self, "_entries", None) or {}
+        if margin not in entries:
+            parts = [margin, "-"]
+            _beside_dash(self, margin + _STEP, parts)
+            entries[margin] = "".join(parts)
+            self._entries = entries
+        return entries[margin]
+
+
 def dump(value: Json) -> str:
     """``value`` as one YAML document that ends in a newline.
 
@@ -45,17 +64,25 @@ def dump(value: Json) -> str:
 
 
 def _is_block(value: Json) -> bool:
+    kind = type(value)
+    if kind is str:
+        return False
+    if kind is dict or kind is list:  # the usual cases first: asking an abstract class is slow
+        return bool(value)
     return isinstance(value, Mapping | list | tuple) and len(value) > 0
 
 
 def _block(value: Json, margin: str, parts: list[str]) -> None:
     """A collection that is not empty, every line at ``margin``."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         for key in sorted(value):
             parts.append(margin)
             _member(_key(key), value[key], margin, parts)
         return
     for item in value:
+        if type(item) is Kept and item:
+            parts.append(item.entry(margin))
+            continue
         parts += (margin, "-")
         if _is_block(item):
             _beside_dash(item, margin + _STEP, parts)

@@ -20,7 +20,8 @@ class Lines(Mapping[str, int]):
     """Field path → line (1-based) of a YAML text whose first line is number ``offset + 1`` of its file.
 
     The text is read on first use. Paths look like ``spec.files[0].path``; the line of an
-    entry is that of its key. What follows a fault has no lines.
+    entry is that of its key; ``PATH|`` is the first line of a literal block's text. What
+    follows a fault has no lines.
     """
 
     __slots__ = ("_found", "_offset", "_text")
@@ -91,3 +92,5 @@ class _Walk:
     def value(self, event: Any, path: str) -> None:
         if not isinstance(event, ScalarEvent | AliasEvent):
             self.collection(event, path)
+        elif getattr(event, "style", None) == "|":
+            self.found[f"{path}|"] = event.start_mark.line + self.first + 1

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from osm_gitops.yamldoor.emit import dump
 from tests.conformance_data import CONFORMANCE, load_case
 
 VERSION = "v1.11.2"
@@ -66,12 +67,6 @@ def write_fleet(folder: Path, count: int, *, distinct: bool, profiles: tuple[tup
         (folder / f"{name}.yaml").write_bytes(text)
     machines = [machine(number, profiles[number % len(profiles)], distinct=distinct) for number in range(count)]
     for start in range(0, count, 100):
-        documents = "".join(f"---\n{_yaml(body)}" for body in machines[start : start + 100])
+        documents = "".join(f"---\n{dump(body)}" for body in machines[start : start + 100])
         (folder / f"machines-{start:05d}.yaml").write_text(documents)
     return folder
-
-
-def _yaml(body: dict[str, Any]) -> str:
-    from osm_gitops.yamldoor.emit import dump  # noqa: PLC0415 - only where a fleet is written
-
-    return dump(body)

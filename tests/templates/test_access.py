@@ -42,7 +42,7 @@ def test_a_field_of_a_nil_element_is_an_error() -> None:
 
 
 def test_an_unknown_field_names_those_that_exist() -> None:
-    with pytest.raises(TemplateFault, match="no field Nope in a value of type v1.Duration; it has Duration"):
+    with pytest.raises(TemplateFault, match=r"no field Nope in a value of type v1\.Duration; it has Duration"):
         field(DurationPointer(1), ["Nope"])
 
 

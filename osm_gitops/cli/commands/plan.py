@@ -23,7 +23,9 @@ from osm_gitops.fleet.run import plan_clusters
 @with_request
 def plan(
     request: Request,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How the plan is written.", envvar="OSM_GITOPS_OUTPUT")] = Format.TEXT,
+    output: Annotated[
+        Format, typer.Option("--output", "-o", help="How the plan is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Format.TEXT,
     detailed_exitcode: Annotated[
         bool,
         typer.Option(

@@ -9,8 +9,9 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.run_options import PlaintextSecrets, run_options
 from osm_gitops.errors import Problem, TargetError, input_error
-from osm_gitops.fleet.run import desired_states
+from osm_gitops.fleet.run import check_only, desired_states
 from osm_gitops.model.desired import Desired
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.folder import render_to, stream
@@ -35,14 +36,19 @@ def render(request: Request, plaintext_secrets: PlaintextSecrets = False) -> int
         refuse_plaintext(target, allowed=plaintext_secrets, ignored_is_fine=True)
     problems: list[Problem] = []
     failed = False
+    pools: list[ObjectRef] = []
+    sensitive: set[str] = set()
     for _, desired in desired_states(
         clusters_of(request, needs_target=False), run_options(request, Limits()), problems
     ):
+        pools += (*desired.pools, *desired.failed)
+        sensitive |= desired.sensitive
         try:
             failed |= _write(desired, target)
         except TargetError as failure:
             problems.extend(failure.problems)
-    console.problems(problems)
+    check_only(request.only, pools, problems)
+    console.problems(problems, masker=Masker(sensitive))
     return 1 if failed or problems else 0
 
 

@@ -130,14 +130,18 @@ def _rebuilt(lists: list[list[Any]], build: Callable[[Iterable[Any]], list[Any]]
 
 def _distinct(elements: Iterable[Any]) -> list[Any]:
     kept: list[Any] = []
-    plain: set[str] = set()
+    plain: set[tuple[type, Any]] = set()
+    shapes: list[Any] = []
     for each in elements:
-        if type(each) is str:
-            if each in plain:
+        if isinstance(each, (str, int)):
+            if (type(each), each) in plain:
                 continue
-            plain.add(each)
-        elif _among(each, kept):
-            continue
+            plain.add((type(each), each))
+        else:
+            budget().step(len(shapes) >> 3)
+            if _among(each, shapes):
+                continue
+            shapes.append(each)
         kept.append(each)
     return kept
 

@@ -15,7 +15,7 @@ from osm_gitops.golang.numbers import RangeFault, parse_float, parse_int
 from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.printing import sprint
-from osm_gitops.templates.values import Duration, Int64, IntList, Pointer
+from osm_gitops.templates.values import Int64, IntList, Pointer
 
 _DECIMAL: Final = re.compile(r"([-+]?[0-9]*)(?:\.[0-9]*)?")
 _SMALLEST: Final = -(1 << 63)
@@ -193,10 +193,9 @@ def _length(numbers: range) -> int:
 
 
 def _behind_pointers(value: Any) -> Any:
-    """What sprig converts: not a duration, which is no number to it."""
     while isinstance(value, Pointer):
         value = value.elem
-    return None if isinstance(value, Duration) else value
+    return value
 
 
 def _int_of_text(text: str) -> int:

@@ -15,7 +15,9 @@ from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.values import NilStringList, StringList
 
 _BYTES_PER_STEP: Final = 1 << 16
-"""Searching this much of a text counts as one more loop step."""
+"""A match in this much of a text counts as one more loop step."""
+_WORK_PER_STEP: Final = 1 << 13
+"""Bytes of the text times instructions of the expression that count as a loop step: the most that RE2 has to do."""
 
 
 def match(pattern: str, text: str) -> bool:
@@ -27,44 +29,47 @@ def match(pattern: str, text: str) -> bool:
 
 
 def must_match(pattern: str, text: str) -> bool:
-    return _compiled(pattern).matches(text)
+    return _compiled(pattern, text).matches(text)
 
 
 def find(pattern: str, text: str) -> str:
-    return _compiled(pattern).find(text)
+    return _compiled(pattern, text).find(text)
 
 
 def find_all(pattern: str, text: str, limit: int) -> StringList:
     """``regexFindAll pattern text limit``: all for a negative limit; a nil list without any match."""
-    found = _counted(_compiled(pattern).iterate(text, limit), text)
+    found = _counted(_compiled(pattern, text).iterate(text, limit), text)
     return StringList(found) if found else NilStringList()
 
 
 def replace_all(pattern: str, text: str, template: str) -> str:
-    return _assembled(_compiled(pattern).replace_all(text, template), text)
+    return _assembled(_compiled(pattern, text).replace_all(text, template), text)
 
 
 def replace_all_literal(pattern: str, text: str, replacement: str) -> str:
-    return _assembled(_compiled(pattern).replace_all_literal(text, replacement), text)
+    return _assembled(_compiled(pattern, text).replace_all_literal(text, replacement), text)
 
 
 def split(pattern: str, text: str, limit: int) -> StringList:
     """``regexSplit pattern text limit``: a nil list for limit 0."""
     if limit == 0:
-        _compiled(pattern)
+        _compiled(pattern, text)
         return NilStringList()
-    return StringList(_compiled(pattern).split(text, limit, partial(_count, text)))
+    return StringList(_compiled(pattern, text).split(text, limit, partial(_count, text)))
 
 
-def _compiled(pattern: str) -> Pattern:
+def _compiled(pattern: str, text: str) -> Pattern:
+    """``pattern`` for a search in ``text``, whose work is counted against the loop steps."""
     try:
-        return compile_pattern(pattern)
+        compiled = compile_pattern(pattern)
     except RegexRefused as fault:
         raise Refused(f"{fault}; write the expression in another way") from fault
+    budget().step(compiled.size * len(text) // _WORK_PER_STEP)
+    return compiled
 
 
 def _count(text: str) -> None:
-    """Count one search in ``text`` against the loop steps, so that no expression takes for ever."""
+    """Count one match in ``text`` against the loop steps, so that no expression takes for ever."""
     budget().step(1 + len(text) // _BYTES_PER_STEP)
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.calls import call
+from osm_gitops.templates.copying import deep_copy
 from osm_gitops.templates.faults import Refused, TemplateFault
 from osm_gitops.templates.functions import dicts
+from osm_gitops.templates.functions.merging import merge, merge_overwrite
 from osm_gitops.templates.functions.table import FUNCTIONS
 from osm_gitops.templates.values import (
     BoolMap,
@@ -32,32 +34,33 @@ def test_merging_is_as_in_go() -> None:
     assert disagreements("merging") == []
 
 
-@pytest.mark.parametrize("name", [function.name for function in FUNCTIONS.values() if function.mutates])
+@pytest.mark.parametrize("name", [function.name for function in dicts.FUNCTIONS if function.mutates])
 @pytest.mark.parametrize(
     "shared",
     [BoolMap({"A": True}), StringMap({"a": "1"}), NilStringMap(), Pointer(StringMap({"a": "1"}), "map[string]string")],
 )
 def test_a_map_of_the_data_is_never_changed(name: str, shared: Any) -> None:
-    extra = {"set": ["k", 1], "unset": ["A"]}.get(name, [{"A": False, "a": "2"}])
+    others: dict[str, list[Any]] = {"set": ["k", 1], "unset": ["A"]}
+    extra = others.get(name, [{"A": False, "a": "2"}])
     with pytest.raises(TemplateFault, match="wrong type"):
         call(FUNCTIONS[name], [shared, *extra])
 
 
-@pytest.mark.parametrize("merge", [dicts.merge, dicts.merge_overwrite])
-def test_a_map_of_the_data_within_a_dict_is_never_changed(merge: Any) -> None:
+@pytest.mark.parametrize("merging", [merge, merge_overwrite])
+def test_a_map_of_the_data_within_a_dict_is_never_changed(merging: Any) -> None:
     gates = BoolMap({"A": False})
     reserved = Pointer(StringMap({"cpu": "1"}), "map[string]string")
     with pytest.raises(Refused, match=r"map\[string\]bool"):
-        merge({"gates": gates}, {"gates": BoolMap({"A": True, "B": True})})
+        merging({"gates": gates}, {"gates": BoolMap({"A": True, "B": True})})
     with pytest.raises(Refused, match=r"map\[string\]string"):
-        merge({"reserved": reserved}, {"reserved": Pointer(StringMap({"memory": "1"}), "map[string]string")})
+        merging({"reserved": reserved}, {"reserved": Pointer(StringMap({"memory": "1"}), "map[string]string")})
     assert gates == {"A": False}
     assert reserved.elem == {"cpu": "1"}
 
 
 def test_a_copy_shares_nothing_that_can_change() -> None:
     original = {"a": {"b": [1, {"c": 2}]}, "p": Pointer("x", "string")}
-    copied = dicts.deep_copy(original)
+    copied = deep_copy(original)
     copied["a"]["b"][1]["c"] = 3
     copied["a"]["d"] = 4
     assert original["a"] == {"b": [1, {"c": 2}]}

@@ -30,7 +30,7 @@ def test_fail_fails_with_its_message() -> None:
 def test_equality_goes_by_type_and_content() -> None:
     assert deep_equal([1, {"a": ["b"]}], [1, {"a": ["b"]}])
     assert not deep_equal(1, Int64(1))
-    assert not deep_equal(True, 1)
+    assert not deep_equal([True], [1])
     assert not deep_equal(StringList(["a"]), ["a"])
     assert not deep_equal(NilList(), [])
     assert not deep_equal(NilDict(), {})

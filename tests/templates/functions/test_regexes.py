@@ -39,3 +39,11 @@ def test_replacing_is_bounded_in_size_and_steps() -> None:
     for call in (regexes.find_all, regexes.split):
         with spending(Bounds(loop_steps=50)), pytest.raises(BoundExceeded, match="loop steps"):
             call("x", "x" * 100, -1)
+
+
+def test_a_long_expression_on_a_long_text_is_refused_because_it_would_take_minutes() -> None:
+    long = "a" * 200_000
+    for call in (regexes.match, regexes.find):
+        with pytest.raises(BoundExceeded, match="loop steps"):
+            call(long, long)
+    assert regexes.match("a{500}b?", long)

@@ -1,0 +1,19 @@
+"""Nothing of the user's own git or environment reaches these tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.gitdoor.repos import pin_git
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pin_git(monkeypatch)
+    for name in os.environ:
+        if name.startswith(("OSM_GITOPS_", "OS_", "AZURE_", "VSPHERE_", "GOOGLE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)

@@ -1,0 +1,216 @@
+"""The fleet file: every key, every refusal with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from osm_gitops.errors import InputError
+from osm_gitops.fleet.fleet_file import find_fleet_file, read_fleet
+from osm_gitops.fleet.load import load_settings
+from osm_gitops.fleet.spec import ClusterSpec
+
+_HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
+
+
+def _read(tmp_path: Path, text: str) -> tuple[ClusterSpec, ...]:
+    file = tmp_path / "osm-gitops.yaml"
+    file.write_text(_HEAD + dedent(text))
+    return read_fleet(file, "osm-gitops.yaml")
+
+
+def _problems(tmp_path: Path, text: str) -> list[str]:
+    with pytest.raises(InputError) as refused:
+        _read(tmp_path, text)
+    return [str(problem) for problem in refused.value.problems]
+
+
+def test_all_keys_of_a_cluster_are_read(tmp_path: Path) -> None:
+    (cluster,) = _read(
+        tmp_path,
+        """\
+        clusters:
+        - name: prod-eu.1
+          from: {machineDeployments: pools, profiles: osps/, facts: facts.yaml}
+          settings: {clusterDNS: 10.96.0.10, nodeHTTPProxy: "http://proxy:3128"}
+          to: {git: {path: clusters, branch: main, remote: upstream, push: true}}
+          management: {namespace: osm}
+        """,
+    )
+    assert cluster.name == "prod-eu.1"
+    source = cluster.source
+    assert [tree.path for tree in (source.machines, source.profiles, source.facts)] == [
+        tmp_path / "pools",
+        tmp_path / "osps",
+        tmp_path / "facts.yaml",
+    ]
+    assert source.profiles.display == "osps/"
+    target = cluster.target
+    assert target is not None
+    assert (target.path, target.branch, target.remote, target.push) == (tmp_path / "clusters", "main", "upstream", True)
+    settings = load_settings(cluster)
+    assert settings.namespace == "osm"
+    assert settings.http_proxy == "http://proxy:3128"
+    assert list(settings.cluster_dns) == ["10.96.0.10"]
+
+
+def test_profiles_and_facts_are_where_the_pools_are_unless_said(tmp_path: Path) -> None:
+    short, long = _read(
+        tmp_path, "clusters: [{name: a, from: tree}, {name: b, from: {machineDeployments: tree, profiles: osps}}]"
+    )
+    assert {short.source.machines, short.source.profiles, short.source.facts} == {short.source.machines}
+    assert long.source.facts == long.source.machines
+    assert long.source.profiles.path == tmp_path / "osps"
+    assert short.target is None
+
+
+def test_defaults_fill_what_a_cluster_leaves_out_and_settings_are_merged(tmp_path: Path) -> None:
+    first, second = _read(
+        tmp_path,
+        """\
+        defaults:
+          from: tree
+          settings: {clusterDNS: 10.0.0.1, pauseImage: pause:1}
+          to: {git: {path: clusters, branch: main}}
+          management: {namespace: shared}
+        clusters:
+        - name: a
+        - name: b
+          from: other
+          settings: {clusterDNS: 10.0.0.2, namespace: own}
+          to: {git: {path: elsewhere}}
+        """,
+    )
+    assert first.source.machines.path == tmp_path / "tree"
+    assert load_settings(first).pause_image == "pause:1"
+    assert load_settings(first).namespace == "shared"
+    assert second.source.machines.path == tmp_path / "other"
+    assert load_settings(second).pause_image == "pause:1"
+    assert list(load_settings(second).cluster_dns) == ["10.0.0.2"]
+    assert second.target is not None
+    assert (second.target.path, second.target.branch) == (tmp_path / "elsewhere", "")
+
+
+def test_relative_files_in_settings_start_at_the_fleet_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    (cluster,) = _read(tmp_path, "clusters: [{name: a, from: tree, settings: {hostCABundle: ca.pem}}]")
+    with pytest.raises(InputError) as missing:
+        load_settings(cluster)
+    assert str(tmp_path / "ca.pem") in str(missing.value)
+    assert "osm-gitops.yaml:3 clusters[0].settings.hostCABundle" in str(missing.value)
+
+
+def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path,
+        """\
+        cluster: []
+        defaults: {setings: {}}
+        clusters:
+        - name: Prod
+          from: {machineDeployment: x}
+          settings:
+            clusterDns: 10.0.0.1
+            hatBundle: x
+        - name: b
+          from: [tree]
+          to: {git: {path: 7, push: maybe, force: true}, hg: {}}
+        - from: tree
+          settings: 12
+        - name: c
+        - 7
+        """,
+    ) == [
+        'osm-gitops.yaml:3: cluster: "cluster" is not known here. Did you mean clusters?',
+        'osm-gitops.yaml:4: defaults.setings: "setings" is not known here. Did you mean settings?',
+        "osm-gitops.yaml:6: clusters[0].name: it must be a name of lower-case letters, digits, dashes and dots",
+        'osm-gitops.yaml:9: clusters[0].settings.clusterDns: "clusterDns" is no setting. Did you mean clusterDNS?',
+        'osm-gitops.yaml:10: clusters[0].settings.hatBundle: "hatBundle" is no setting. Did you mean hostCABundle?',
+        'osm-gitops.yaml:7: clusters[0].from.machineDeployment: "machineDeployment" is not known here. '
+        "Did you mean machineDeployments?",
+        "osm-gitops.yaml:7: clusters[0].from: it must name machineDeployments: the folder with the MachineDeployments",
+        "osm-gitops.yaml:12: clusters[1].from: it must be a path, or a mapping of paths, not a list",
+        'osm-gitops.yaml:13: clusters[1].to.hg: "hg" is not known here. Known are git',
+        'osm-gitops.yaml:13: clusters[1].to.git.force: "force" is not known here. Known are branch, path, push, remote',
+        "osm-gitops.yaml:13: clusters[1].to.git.path: it must be a text that is not empty",
+        "osm-gitops.yaml:13: clusters[1].to.git.push: it must be true or false",
+        "osm-gitops.yaml:14: clusters[2].name: it must be a name of lower-case letters, digits, dashes and dots",
+        "osm-gitops.yaml:15: clusters[2].settings: it must be a mapping, not a number",
+        "osm-gitops.yaml:16: clusters[3].from: it must name the folder with the manifests",
+        "osm-gitops.yaml:17: clusters[4]: it must be a mapping, not a number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "field"),
+    [
+        ("from: tree, overlays: [overlays/air-gapped]", "clusters[0].overlays: overlays come"),
+        ("from: tree, profilesVersion: v1.11.2", "clusters[0].profilesVersion: pinned built-in profiles come"),
+        ("from: cluster", "clusters[0].from: clusters as source or target come"),
+        ("from: {machineDeployments: cluster}", "clusters[0].from.machineDeployments: clusters as source"),
+        ("from: {machineDeployments: tree, facts: cluster}", "clusters[0].from.facts: clusters as source"),
+        ("from: tree, to: cluster", "clusters[0].to: clusters as source or target come"),
+        ("from: tree, management: {kubeconfig: x}", "clusters[0].management.kubeconfig: clusters as source"),
+        ("from: tree, management: {context: x}", "clusters[0].management.context: clusters as source"),
+        ("from: tree, worker: {kubeconfig: x}", "clusters[0].worker.kubeconfig: clusters as source"),
+        ("from: tree, worker: {context: x}", "clusters[0].worker.context: clusters as source"),
+    ],
+)
+def test_what_comes_later_is_refused_by_name(tmp_path: Path, cluster: str, field: str) -> None:
+    (problem,) = _problems(tmp_path, f"clusters:\n- {{name: a, {cluster}}}\n")
+    assert problem.startswith(f"osm-gitops.yaml:4: {field}")
+    assert problem.endswith("with a later release. This release reads trees and writes to git; leave it out for now")
+
+
+def test_unknown_keys_of_management_and_worker_are_told(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path, "clusters: [{name: a, from: tree, management: {namespaces: x}, worker: {namespace: y}}]"
+    ) == [
+        'osm-gitops.yaml:3: clusters[0].management.namespaces: "namespaces" is not known here. Did you mean namespace?',
+        'osm-gitops.yaml:3: clusters[0].worker.namespace: "namespace" is not known here. Known are context, kubeconfig',
+    ]
+
+
+def test_two_clusters_of_one_name_are_refused(tmp_path: Path) -> None:
+    assert _problems(tmp_path, "clusters:\n- {name: a, from: x}\n- {name: b, from: x}\n- {name: a, from: z}\n") == [
+        'osm-gitops.yaml:6: clusters[2].name: "a" is already the name of clusters[0]'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "one YAML document with the kind Fleet"),
+        ("- a\n", "one YAML document with the kind Fleet"),
+        ("apiVersion: a\n---\nkind: b\n", "one YAML document with the kind Fleet"),
+        ("a: [\n", "osm-gitops.yaml:"),
+        ("apiVersion: osm-gitops.io/v1\nkind: Fleets\nclusters: []\n", "it must be osm-gitops.io/v1alpha1"),
+        (_HEAD, "it must be a list of at least one cluster"),
+        (_HEAD + "clusters: {}\n", "it must be a list of at least one cluster"),
+        (_HEAD + "clusters: []\n", "it must be a list of at least one cluster"),
+        (_HEAD + "defaults: 3\nclusters: [{name: a, from: x}]\n", "defaults: it must be a mapping, not a number"),
+    ],
+)
+def test_what_is_no_fleet_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "osm-gitops.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_fleet(file, "osm-gitops.yaml")
+    assert said in str(refused.value)
+
+
+def test_a_missing_fleet_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the fleet file cannot be read: No such file or directory"):
+        read_fleet(tmp_path / "none.yaml", "none.yaml")
+
+
+def test_the_nearest_fleet_file_above_is_found(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    (tmp_path / "osm-gitops.yaml").touch()
+    assert find_fleet_file(deep) == tmp_path / "osm-gitops.yaml"
+    (tmp_path / "a" / "osm-gitops.yaml").touch()
+    assert find_fleet_file(deep) == tmp_path / "a" / "osm-gitops.yaml"
+    assert find_fleet_file(Path("/")) is None

@@ -1,0 +1,355 @@
+"""README and docs against the program: every command is run, every flag is there, every link leads somewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from osm_gitops.cli.app import app
+from osm_gitops.model.settings import Settings
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.resolve.setting_names import PASSED_OVER, SETTINGS, Kind
+from osm_gitops.templates.bounds import Bounds
+from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+PROFILES = (ROOT / "docs" / "profiles.md").read_text("utf-8")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+# What may stand in a fence. Commands stand in the first two only, and in `run:` of yaml.
+COMMANDS = {"console", "bash"}
+OTHERS = {"text", "yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a document."""
+
+    language: str
+    text: str
+
+
+def blocks(document: str) -> list[Block]:
+    found = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", document, re.MULTILINE)
+    assert document.count("\n```") == 2 * len(found), "a fence is not closed"
+    return [Block(language, text) for language, text in found]
+
+
+def steps() -> Iterator[tuple[str, list[str]]]:
+    """The commands of the README in order: a script, and the lines that it is said to print."""
+    for block in blocks(README):
+        if block.language == "bash":
+            yield block.text, []
+        elif block.language == "console":
+            lines = block.text.splitlines()
+            assert lines[0].startswith("$ ")
+            yield (
+                "\n".join(line[2:] for line in lines if line.startswith("$ ")),
+                [line for line in lines if not line.startswith("$ ")],
+            )
+        elif block.language == "yaml":
+            for step in yaml.safe_load(block.text):
+                if "run" in step:
+                    variables = "".join(f"export {name}={value}\n" for name, value in step.get("env", {}).items())
+                    yield f"cd nodes\n{variables}{step['run']}", []
+
+
+# --- running every command ---
+
+
+def listed(*objects: dict[str, Any]) -> str:
+    """What ``kubectl get … --output yaml`` prints: a List, with all that a server adds."""
+    items = []
+    for entry in objects:
+        server = {
+            "creationTimestamp": "2026-01-05T10:00:00Z",
+            "generation": 3,
+            "managedFields": [{"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {}}}],
+            "resourceVersion": "4711",
+            "uid": "0b6b9c0e-7f0e-4c1e-9b59-0d2f4b9d3c11",
+        }
+        items.append(entry | {"metadata": entry["metadata"] | server})
+    return yaml.safe_dump({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
+
+
+def frozen_cluster() -> dict[str, str]:
+    """The answers of the stub kubectl by resource: the demo's cluster ``dev``, with the README's names."""
+    demo = ROOT / "overlays" / "demo"
+    pool = yaml.safe_load((demo / "dev" / "playground.yaml").read_text("utf-8"))
+    profile = yaml.safe_load((demo / "osps" / "demo-rockylinux.yaml").read_text("utf-8"))
+    info, token = yaml.safe_load_all((demo / "dev" / "facts.yaml").read_text("utf-8"))
+    pool["metadata"]["name"] = "workers"
+    pool["metadata"]["annotations"]["k8c.io/operating-system-profile"] = "rocky"
+    pool["status"] = {"observedGeneration": 3, "replicas": 1, "readyReplicas": 1}
+    profile["metadata"]["name"] = "rocky"
+    return {
+        "machinedeployments.cluster.k8s.io": listed(pool),
+        "operatingsystemprofiles": listed(profile),
+        "configmap cluster-info": yaml.safe_dump(info),
+        "secret cloud-init-getter-token": yaml.safe_dump(token),
+        "deployment operating-system-manager": json.dumps(
+            [
+                "-namespace=kube-system",
+                "-cluster-dns=10.96.0.10",
+                "-external-cloud-provider=true",
+                "-leader-elect=true",
+            ],
+            separators=(",", ":"),
+        )
+        + "\n",
+    }
+
+
+KUBECTL = """
+    import json, pathlib, re, subprocess, sys
+    arguments = sys.argv[1:]
+    assert arguments.pop(0) == "get", arguments
+    words = []
+    while arguments:
+        word = arguments.pop(0)
+        if word in {"--namespace", "--output"}:
+            arguments.pop(0)
+        elif word != "--all-namespaces":
+            words.append(word)
+    what = " ".join(words)
+    if what.endswith("-provisioning-config"):
+        # What Operating System Manager made with the same settings, by the way of another command.
+        made = subprocess.run(["osm-gitops", "render", "--from", "cluster-dump", "--to", "-", "--cluster-dns", "10.96.0.10",
+            "--external-cloud-provider"], capture_output=True, text=True, check=True).stdout
+        secret = next(text for text in made.split("---\\n") if f"name: {words[1]}\\n" in text and "kind: Secret" in text)
+        print(re.search("cloud-config: (.*)", secret)[1], end="")
+    else:
+        print(json.loads(pathlib.Path(__file__).with_suffix(".json").read_text())[what], end="")
+"""
+
+DOCKER = """
+    import os, pathlib, subprocess, sys
+    arguments = sys.argv[1:]
+    if arguments[0] == "build":
+        assert arguments[1:] == ["--tag", "osm-gitops", "."] and pathlib.Path("Dockerfile").exists()
+        sys.exit()
+    assert arguments.pop(0) == "run"
+    environment, volumes, flags = dict(os.environ), [], []
+    while arguments[0].startswith("--"):
+        flag = arguments.pop(0)
+        flags.append(flag)
+        if flag == "--env":
+            name, _, value = arguments.pop(0).partition("=")
+            environment[name] = value
+        elif flag == "--volume":
+            volumes.append(arguments.pop(0).split(":"))
+        elif flag in {"--tmpfs", "--user"}:
+            flags.append(arguments.pop(0))
+        else:
+            assert flag in {"--rm", "--read-only"}, flag
+    assert "--read-only" in flags and "/tmp" in flags
+    inside = {place: os.path.realpath(folder) for folder, place, *_ in volumes}
+    # The fleet file names ../cluster-dump, which must be the same folder inside and outside.
+    assert inside["/cluster-dump"] == os.path.realpath(os.path.join(inside["/repo"], "../cluster-dump"))
+    assert arguments.pop(0) == "osm-gitops"
+    sys.exit(subprocess.run(["osm-gitops", *arguments], cwd=inside["/repo"], env=environment).returncode)
+"""
+
+# `make test` would run this test again: what make would do is as far as it goes. `make demo` is run by test_demo.py.
+MAKE = """
+    import subprocess, sys
+    sys.exit(subprocess.run(["{make}", "--dry-run", "--directory", "{root}", *sys.argv[1:]]).returncode)
+"""
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\n{dedent(text)}", "utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def fresh_machine(tmp_path: Path) -> Path:
+    """A folder with the project in it, stand-ins for kubectl, docker and make, and a git server."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program(programs, "kubectl", KUBECTL)
+    (programs / "kubectl.json").write_text(json.dumps(frozen_cluster()), "utf-8")
+    program(programs, "docker", DOCKER)
+    program(programs, "make", MAKE.format(make=shutil.which("make"), root=ROOT))
+    (programs / "uv").symlink_to(uv())
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("pyproject.toml", "uv.lock", "README.md", "LICENSE", "Dockerfile", "osm_gitops"):
+        (work / name).symlink_to(ROOT / name)
+    server = tmp_path / "server" / "platform" / "nodes.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(server)], check=True)
+    (tmp_path / "gitconfig").write_text(
+        f"[user]\n name = me\n email = me@example.com\n[init]\n defaultBranch = main\n"
+        f'[url "{tmp_path}/server/"]\n insteadOf = ssh://git@git.example.com/\n',
+        "utf-8",
+    )
+    return tmp_path
+
+
+def uv() -> Path:
+    """The uv that runs this, as the Makefile finds it."""
+    candidates = (os.environ.get("UV"), shutil.which("uv"), str(ROOT / ".tools" / "bin" / "uv"))
+    return next(Path(each) for each in candidates if each and Path(each).exists())
+
+
+def environment(machine: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OSM_GITOPS_", "GIT_"))}
+    # The tool that `uv tool install` puts in place comes first.
+    path = os.pathsep.join([str(machine / "bin"), str(machine / "programs"), str(Path(sys.executable).parent)])
+    return kept | {
+        "PATH": f"{path}{os.pathsep}{kept['PATH']}",
+        "UV_TOOL_DIR": str(machine / "tools"),
+        "UV_TOOL_BIN_DIR": str(machine / "bin"),
+        "GIT_CONFIG_GLOBAL": str(machine / "gitconfig"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "NO_COLOR": "1",
+    }
+
+
+def test_every_command_of_the_readme_works_in_order_and_prints_what_it_says(fresh_machine: Path) -> None:
+    folder = fresh_machine / "work"
+    for script, promised in steps():
+        if script.startswith(("cd nodes", "docker build")):  # these begin anew at the project
+            folder = fresh_machine / "work"
+        ran = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{script}\npwd >'{fresh_machine}/pwd'"],
+            cwd=folder,
+            env=environment(fresh_machine),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, f"{script}\n{ran.stdout}\n{ran.stderr}"
+        folder = Path((fresh_machine / "pwd").read_text("utf-8").strip())
+        assert_printed(promised, f"{ran.stdout}{ran.stderr}")
+    pushed = subprocess.run(
+        ["git", "-C", str(fresh_machine / "server" / "platform" / "nodes.git"), "ls-tree", "-r", "--name-only", "main"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    layout = next(block.text for block in blocks(README) if block.text.startswith("clusters/prod/"))
+    assert [line for line in pushed.splitlines() if line.startswith("clusters/")] == layout.splitlines()
+
+
+def assert_printed(promised: list[str], printed: str) -> None:
+    """Every promised line was printed, in any place; ``…`` stands for lines that are left out."""
+    lines = [line.rstrip() for line in printed.splitlines()]
+    for line in promised:
+        assert line == "…" or line.rstrip() in lines, f"not printed: {line!r}\n{printed}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_fences_are_of_a_known_language_so_no_command_escapes_the_test(document: Path) -> None:
+    found = {block.language for block in blocks(document.read_text("utf-8"))}
+    assert found <= (COMMANDS | OTHERS if document.name == "README.md" else OTHERS | {"python"})
+
+
+# --- tables ---
+
+
+def rows(document: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its head."""
+    section = document.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def test_the_table_of_settings_is_the_programs() -> None:
+    expected = [[f"`--{setting.flag}`", f"`{setting.key}`", setting.kind.value, setting.help] for setting in SETTINGS]
+    assert [[row[0], row[1], row[2], row[4]] for row in rows(README, "Settings")] == expected
+
+
+def test_the_defaults_of_settings_are_the_programs() -> None:
+    own = Settings()
+    texts = {
+        "namespace": own.namespace,
+        "container-runtime": own.container_runtime,
+        "cluster-dns": ",".join(own.cluster_dns),
+        "node-kubelet-feature-gates": ",".join(f"{gate}={str(on).lower()}" for gate, on in own.feature_gates.items()),
+        "node-no-proxy": own.no_proxy,
+        "max-output-bytes": str(own.max_output_bytes),
+        "max-loop-steps": str(own.max_loop_steps),
+        "max-template-depth": str(own.max_template_depth),
+    }
+    booleans = {setting.flag: "false" for setting in SETTINGS if setting.kind is Kind.BOOLEAN}
+    expected = {setting.flag: (texts | booleans).get(setting.flag) for setting in SETTINGS}
+    shown = {row[0].strip("`-"): None if row[3] == "–" else row[3].strip("`") for row in rows(README, "Settings")}
+    assert shown == expected
+    assert Bounds() == Bounds(own.max_output_bytes, own.max_loop_steps, own.max_template_depth)
+
+
+def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
+    group = typer.main.get_command(app)
+    commands: dict[str, Any] = group.commands  # type: ignore[attr-defined] # a group, as it has commands
+    settings = {f"--{setting.flag}" for setting in SETTINGS} | {f"--no-{setting.flag}" for setting in SETTINGS}
+    takers: dict[str, set[str]] = {}
+    for name, command in commands.items():
+        for option in command.params:
+            for spelling in {*option.opts, *option.secondary_opts} - settings:
+                takers.setdefault(spelling, set()).add(name)
+    takers |= {spelling: set() for option in group.params for spelling in option.opts}
+    takers |= {"--help": set(commands), "-h": set(commands)}
+    shown = {}
+    for names, where, _ in rows(README, "Options"):
+        users = set(commands) if where == "all" else set() if where == "–" else set(re.findall(r"`(\w+)`", where))
+        shown |= dict.fromkeys(re.findall(r"`(--?[a-z-]+)", names), users)
+    assert shown == takers
+
+
+def test_every_option_has_the_environment_variable_that_the_readme_promises() -> None:
+    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for command in commands.values():
+        for option in command.params:
+            name = next(each for each in option.opts if each.startswith("--")).removeprefix("--")
+            if name != "help":
+                assert option.envvar == "OSM_GITOPS_" + name.upper().replace("-", "_")
+
+
+def test_the_flags_that_are_passed_over_are_named() -> None:
+    for flag in PASSED_OVER:
+        assert f"`-{flag}`" in README
+
+
+def test_the_table_of_data_is_what_templates_see() -> None:
+    shown = {name: row[1].strip("`") for row in rows(PROFILES, "Data") for name in re.findall(r"`(\w+)`", row[0])}
+    assert shown == ROOT_TYPES
+
+
+@pytest.mark.parametrize(("mark", "names"), [("functions", FUNCTIONS), ("refused", REFUSED)])
+def test_the_lists_of_functions_are_complete(mark: str, names: dict[str, Any]) -> None:
+    listing = PROFILES.split(f"<!-- {mark} -->", 1)[1].split("<!-- end -->", 1)[0]
+    assert re.findall(r"`(\w+)`", listing) == sorted(names)
+
+
+# --- links ---
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
+    text = document.read_text("utf-8")
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if "://" in path:
+            continue
+        goal = document if not path else document.parent / path
+        assert goal.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", goal.read_text("utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}, target
