@@ -29,7 +29,8 @@ class TextDiff:
 def text_diff(change: TextChange, context: int = 3) -> TextDiff:
     """The diff of one text; ``state`` is ``changed``, ``new`` or ``gone``."""
     state = "new" if change.before is None else "gone" if change.after is None else "changed"
-    lines = _hunks(change.before or "", change.after or "", context)
+    # Metadata is a list of facts: its neighbours explain nothing.
+    lines = _hunks(change.before or "", change.after or "", 0 if change.name == "metadata" else context)
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
     return TextDiff(change.name, state, lines, added, removed)
@@ -38,15 +39,19 @@ def text_diff(change: TextChange, context: int = 3) -> TextDiff:
 # Pools that share a file share its change.
 @lru_cache(maxsize=1024)
 def _hunks(before: str, after: str, context: int) -> _Lines:
-    old, new = _split(before), _split(after)
+    # A missing line end at the end matters only where the other side has one.
+    told = before.endswith("\n") or after.endswith("\n")
+    old, new = _split(before, told=told), _split(after, told=told)
     start, end = _common(old, new, context)
     return tuple(_unified(old[start : len(old) - end], new[start : len(new) - end], context, start))
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, *, told: bool) -> list[str]:
     lines = text.split("\n")
     last = lines.pop()
-    return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines
+    if not last:
+        return lines
+    return [*lines, f"{last}\n{_NO_NEWLINE}" if told else last]
 
 
 def _common(old: list[str], new: list[str], context: int) -> tuple[int, int]:
