@@ -129,9 +129,9 @@ KUBECTL = """
     what = " ".join(words)
     if what.endswith("-provisioning-config"):
         # What Operating System Manager made with the same settings, by the way of another command.
-        made = subprocess.run(["osm-gitops", "render", "--from", "cluster-dump", "--to", "-", "--cluster-dns", "10.96.0.10",
-            "--external-cloud-provider"], capture_output=True, text=True, check=True).stdout
-        secret = next(text for text in made.split("---\\n") if f"name: {words[1]}\\n" in text and "kind: Secret" in text)
+        render = "osm-gitops render --from cluster-dump --to - --cluster-dns 10.96.0.10 --external-cloud-provider"
+        made = subprocess.run(render.split(), capture_output=True, text=True, check=True).stdout
+        secret = next(text for text in made.split("---\\n") if f"\\n  name: {words[1]}\\n" in text)
         print(re.search("cloud-config: (.*)", secret)[1], end="")
     else:
         print(json.loads(pathlib.Path(__file__).with_suffix(".json").read_text())[what], end="")
@@ -238,6 +238,7 @@ def test_every_command_of_the_readme_works_in_order_and_prints_what_it_says(fres
         assert ran.returncode == 0, f"{script}\n{ran.stdout}\n{ran.stderr}"
         folder = Path((fresh_machine / "pwd").read_text("utf-8").strip())
         assert_printed(promised, f"{ran.stdout}{ran.stderr}")
+    assert (fresh_machine / "bin" / "osm-gitops").exists()  # what ran was what was installed
     pushed = subprocess.run(
         ["git", "-C", str(fresh_machine / "server" / "platform" / "nodes.git"), "ls-tree", "-r", "--name-only", "main"],
         capture_output=True,
@@ -306,7 +307,7 @@ def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
                 takers.setdefault(spelling, set()).add(name)
     takers |= {spelling: set() for option in group.params for spelling in option.opts}
     takers |= {"--help": set(commands), "-h": set(commands)}
-    shown = {}
+    shown: dict[str, set[str]] = {}
     for names, where, _ in rows(README, "Options"):
         users = set(commands) if where == "all" else set() if where == "–" else set(re.findall(r"`(\w+)`", where))
         shown |= dict.fromkeys(re.findall(r"`(--?[a-z-]+)", names), users)

@@ -23,7 +23,7 @@ _PUBLIC_DATA = re.compile(
 # What a service account's JSON tells anyone.
 _PUBLIC_LEAF = re.compile(r"type|project_id|auth_uri|token_uri|universe_domain|email|.*_cert_url")
 _SECRET_KEY = re.compile(
-    r"(?i).*(?:pass(?:word|wd|phrase)?|secret|token|credentials?|kubeconfig|service-?_?account|auth"
+    r"(?i).*(?:pass(?:word|wd|phrase)?|secret|token|credentials?|kubeconfig|service-?_?account|auth|subscriptionmanageruser"
     r"|(?:private|secret|access|activation|api|account|shared|storage|client)[-_]?key(?:[-_]?(?:id|data|secret))?"
     r"|(?:key|token|password|credentials?)[-_]?data)"
 )

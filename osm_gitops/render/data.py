@@ -11,13 +11,12 @@ from typing import Any, ClassVar
 
 from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
 from osm_gitops.model.settings import Settings
+from osm_gitops.templates.durations import DurationPointer, MetaDuration
 from osm_gitops.templates.values import (
     IP,
     BoolMap,
-    DurationPointer,
     Int32,
     IPList,
-    MetaDuration,
     NamedString,
     NilStringList,
     NilStringMap,

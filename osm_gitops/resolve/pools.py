@@ -28,7 +28,7 @@ from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.faults import Faults
 from osm_gitops.resolve.kubelet import kubelet_options
 from osm_gitops.resolve.os_spec import decode_os_spec, dist_upgrade, provisioning_utility
-from osm_gitops.resolve.provider_config import decode_provider_config
+from osm_gitops.resolve.provider_config import decode_provider_config, readable_provider_config
 from osm_gitops.resolve.versions import kube_version
 
 _DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
@@ -63,14 +63,15 @@ class ResolvedPool:
 def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFacts) -> ResolvedPool:
     """Resolve one pool. Raises InputError with all of its problems, each with its place."""
     faults = Faults()
-    config = faults.run(lambda: decode_provider_config(machine.provider_spec))
+    strict = faults.run(lambda: decode_provider_config(machine.provider_spec))
+    config = strict or readable_provider_config(machine.provider_spec)
     kubelet = faults.run(lambda: kubelet_options(machine.annotations))
     version = faults.run(lambda: kube_version(machine.kubelet))
     token = faults.run(lambda: cluster.tokens.token(machine))
     resolved = None
-    if config is not None:
+    if strict is not None or (config.os and config.provider):
         resolved = _with_config(machine, config, inputs, cluster, faults)
-    if faults.problems or config is None or resolved is None or kubelet is None or version is None:
+    if faults.problems or resolved is None or kubelet is None or version is None:
         raise InputError(_placed(machine, faults.problems))
     profile, os_spec, clouds, upgrade = resolved
     options, kubelet_warnings = kubelet

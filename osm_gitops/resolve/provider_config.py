@@ -47,9 +47,22 @@ def decode_provider_config(value: Json) -> ProviderConfig:
             ]
         )
     problems: list[Problem] = []
-    found = read_struct(value, PROVIDER_CONFIG_FIELD, _FIELDS, problems, strict=True)
+    config = _decode(value, problems)
     if problems:
         raise InputError(problems)
+    return config
+
+
+def readable_provider_config(value: Json) -> ProviderConfig:
+    """What can be read of a provider config that :func:`decode_provider_config` refuses.
+
+    With it the other checks of a pool still run, so that all of its problems come at once.
+    """
+    return _decode(value, [])
+
+
+def _decode(value: Json, problems: list[Problem]) -> ProviderConfig:
+    found = read_struct(value, PROVIDER_CONFIG_FIELD, _FIELDS, problems, strict=True)
     network = found.get("network")
     return ProviderConfig(
         ssh_keys=found.get("sshPublicKeys", ()),

@@ -78,6 +78,8 @@ class Gathering:
     def _without_copies(self, manifests: list[Manifest]) -> list[Manifest]:
         """What we wrote ourselves (a desired state inside of the source) gives way to its original."""
         originals = [manifest for manifest in manifests if not _is_ours(manifest)]
+        if not originals and _alike(manifests):
+            return manifests[:1]  # the desired states of several clusters
         if len(manifests) == 1 or not originals:
             return manifests
         self.notes += [
@@ -200,6 +202,12 @@ def _is_ours(manifest: Manifest) -> bool:
     metadata = manifest.body.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     return isinstance(labels, dict) and labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+
+
+def _alike(manifests: list[Manifest]) -> bool:
+    """Whether it does not matter which of these is read: Secrets that we wrote are no facts."""
+    first, *others = manifests
+    return first.ref.kind == "Secret" or all(first.body.get("spec") == other.body.get("spec") for other in others)
 
 
 def _times(count: int) -> str:

@@ -150,7 +150,7 @@ class _Tree:
         elif encrypted:
             self.gathering.unreadable.append(_encrypted(manifest))
         else:
-            if manifest.ref.kind == "Secret":
+            if manifest.ref.kind == "Secret" and loose.labels.get(MANAGED_BY_LABEL) != MANAGED_BY:
                 self.secrets.append(str(manifest.origin))
             self.gathering.add(manifest)
 

@@ -27,11 +27,16 @@ def _copied(value: Any) -> Any:
     return value
 
 
+def _member(value: Any) -> Any:
+    """A nil pointer in a map or list loses its type, as in Go."""
+    return None if isinstance(value, Pointer) and value.elem is None else _copied(value)
+
+
 def _copy_map(value: dict[Any, Any]) -> dict[Any, Any]:
     budget().step(len(value))
     copied = type(value)()
     for key, each in value.items():
-        copied[key] = _copied(each)
+        copied[key] = _member(each)
     return copied
 
 
@@ -39,7 +44,7 @@ def _copy_list(value: list[Any]) -> list[Any]:
     budget().step(len(value))
     if isinstance(value, (IP, Nil)):
         return value
-    return type(value)(_copied(each) for each in members(value))
+    return type(value)(_member(each) for each in members(value))
 
 
 def _copy_pointer(value: Pointer) -> Pointer:

@@ -10,10 +10,11 @@ from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.fields import Fields
 from osm_gitops.golang.text import normalise
 from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.durations import MetaDuration
 from osm_gitops.templates.faults import BoundExceeded, Refused
 from osm_gitops.templates.functions.dates import Time
 from osm_gitops.templates.printing import to_string
-from osm_gitops.templates.values import IP, NO_VALUE, AnyKeyMap, Duration, MetaDuration, Nil, Pointer, Struct
+from osm_gitops.templates.values import IP, NO_VALUE, AnyKeyMap, Duration, Nil, Pointer, Struct
 
 _DEEPEST: Final = 100
 _LEADING_CAPITALS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]+")

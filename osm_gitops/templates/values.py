@@ -33,7 +33,6 @@ A type with ``String`` (and a pointer to a struct with it) prints as Go's ``fmt.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NoReturn
 
 from osm_gitops.golang.duration import format_duration
@@ -155,9 +154,6 @@ class NilDict(dict[str, Any], Nil):
     """The nil ``map[string]interface {}``."""
 
     __slots__ = ()
-
-
-_Duration = Duration  # a name that a field called Duration does not hide
 
 
 class GoMap(dict[Any, Any]):
@@ -377,37 +373,6 @@ def kind(value: Any) -> str:
 def is_nil(value: Any) -> bool:
     """Whether ``value`` is nil: no value, or the nil of a pointer, map or slice type."""
     return value is None or value is NO_VALUE or isinstance(value, Nil) or (isinstance(value, Pointer) and not value)
-
-
-@dataclass(frozen=True)
-class MetaDuration(Struct):
-    """``metav1.Duration``; it prints in a form that no kubelet reads (contract §6.4)."""
-
-    go_type = "v1.Duration"
-    methods = frozenset({"String"}) | (Duration.methods - {"String"})
-    Duration: _Duration
-
-    def String(self) -> str:
-        return f"&Duration{{Duration:{self.Duration.String()},}}"
-
-    def __getattr__(self, name: str) -> Any:
-        """The methods of the embedded ``time.Duration``."""
-        if name in Duration.methods:
-            return getattr(self.Duration, name)
-        raise AttributeError(name)
-
-
-class DurationPointer(Pointer):
-    """``*metav1.Duration``: ``String`` works on nil too."""
-
-    __slots__ = ()
-    methods = frozenset({"String"})
-
-    def __init__(self, nanoseconds: int | None) -> None:
-        super().__init__(None if nanoseconds is None else MetaDuration(Duration(nanoseconds)), MetaDuration.go_type)
-
-    def String(self) -> str:
-        return "nil" if self.elem is None else str(self.elem.String())
 
 
 def nil(elem_type: str) -> Pointer:

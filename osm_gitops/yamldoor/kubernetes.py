@@ -236,9 +236,9 @@ class _Reader:
     def alias(self, event: Any, depth: int) -> Json:
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            self.refuse(event, f"no anchor &{event.anchor} stands before this alias")
+            self.refuse(event, "a text that starts with * is an alias, and no anchor of its name stands before", "Quote it")
         if anchored is _OPEN:
-            self.refuse(event, f"the anchor &{event.anchor} contains itself")
+            self.refuse(event, "an alias stands inside of its own anchor")
         if depth + anchored.height > MAX_DEPTH:
             self.refuse(event, _TOO_DEEP)
         self.deepest = max(self.deepest, depth + anchored.height)

@@ -42,6 +42,16 @@ KINDS: Final[Mapping[str, Sequence[str]]] = {
     **{name: ("digits",) for name in ("ceil", "floor", "round")},
 }
 
+# What a function that takes any value is for.
+SUBJECTS: Final[Mapping[str, str]] = {
+    **{must + name: "list" for must in ("", "must") for name in ("first", "rest", "last", "initial", "reverse", "uniq")},
+    **{must + name: "list" for must in ("", "must") for name in ("First", "Rest", "Last", "Initial", "Reverse", "Uniq")},
+    **{name: "list" for name in ("compact", "mustCompact", "chunk", "mustChunk", "concat", "sortAlpha", "join", "toStrings")},
+    **{name: "time" for name in ("date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "unixEpoch")},
+    **{name: "time" for name in ("dateModify", "date_modify", "mustDateModify", "must_date_modify")},
+    **{name: "map" for name in ("deepCopy", "mustDeepCopy", "deepEqual")},
+}
+
 _STRING_FIELDS: Final = (
     *(".KubeVersion", ".ContainerRuntime", ".InitialTaints", ".CloudConfig", ".NetworkIPFamily", ".PauseImage", ".ServerURL"),
     *(".HTTPProxy", ".NoProxy", ".ContainerLogMaxSize", ".HostCACert", ".NetworkConfig.CIDR", ".RhelConfig.RHSMOfflineToken"),
@@ -62,36 +72,45 @@ _OTHER_FIELDS: Final = (
     *("(index .ClusterDNSIPs 0)", "(index .ClusterDNSIPs 0).String", ".ImageMinimumGCAge.Duration.Seconds", ".Nope"),
 )
 _INTS: Final = ("0", "1", "2", "3", "-1", "7", "12", "100", "0x10", "0644", "'a'", "1_000", "-0", "0b11", "9223372036854775807")
+_SMALL: Final = ("0", "1", "2", "3", "-1", "7", "12")
+_COUNTING: Final = frozenset({"until", "untilStep", "seq"})
+_SIZED: Final = _COUNTING | {"repeat", "indent", "nindent"}
+"""Their number is how much they make, which Go does not bound."""
 _FLOATS: Final = ("0.5", "3.7", "-0.25", "1e3", "1e21", "1e-7", "2.5", "1.0", "123456789.0", "-0.0", "0.1", "1.005")
 _KEYS: Final = ('"a"', '"b"', '"A"', '"z"', '"_0"', '"a.b"', '"a"', '"x1"', '"x10"', '"x9"')
 
 
 @dataclass(slots=True)
 class Expressions:
-    """``variables`` are those in scope; ``dot`` whether ``.`` is the root here, whose fields ``$`` has too."""
+    """``variables`` are those in scope; ``dot`` what fields of the root begin with: empty, or ``$`` inside of a loop.
+
+    ``wild`` is how often an argument has a type that the function does not take.
+    """
 
     random: Random
     functions: Sequence[GoFunction]
-    wild: float = 0.06
+    wild: float = 0.03
     deepest: int = 3
     dot: str = ""
     variables: list[str] = field(default_factory=list)
 
     def pipeline(self, depth: int = 0) -> str:
         """A command, and often further ones that take its result."""
-        made = self.command(depth)
+        if self.random.random() < 0.12:
+            made, returned = self.operand("any", depth), "any"
+        else:
+            function = self.random.choice(self.functions)
+            made, returned = self._call(function, depth, 0), function.returns
         while self.random.random() < 0.3:
-            made += f" | {self._stage(depth + 1)}"
+            function = self._stage(returned)
+            made += f" | {self._call(function, depth + 1, int(function.name not in _COUNTING))}"
+            returned = function.returns
         return made
 
-    def command(self, depth: int = 0) -> str:
-        """A call, or an operand alone."""
-        if self.random.random() < 0.12:
-            return self.operand("any", depth)
-        return self._call(self.random.choice(self.functions), depth, 0)
-
-    def _stage(self, depth: int) -> str:
-        return self._call(self.random.choice(self.functions), depth, 1)
+    def _stage(self, returned: str) -> GoFunction:
+        """A function that mostly takes what the one before it returns."""
+        fitting = [each for each in self.functions if each.types and each.types[-1] in {returned, "any"}]
+        return self.random.choice(fitting if fitting and self.random.random() > self.wild else self.functions)
 
     def _call(self, function: GoFunction, depth: int, piped: int) -> str:
         types = list(function.types)
@@ -102,16 +121,13 @@ class Expressions:
         kinds = KINDS.get(function.name, ())
         arguments = []
         for place, wanted in enumerate(types[: max(len(types) - piped, 0)]):
-            kind = kinds[min(place, len(kinds) - 1)] if kinds and wanted in {"string", "any"} else "text"
-            if wanted == "any" and kinds and self.random.random() < 0.3:
-                kind = "text"
-            arguments.append(self.operand(wanted, depth + 1, kind))
-        if function.name in {"repeat", "indent", "nindent", "until", "untilStep", "seq"}:
-            arguments = [self._small(each) for each in arguments]
+            if wanted == "int" and function.name in _SIZED:
+                arguments.append(self.random.choice(_SMALL))
+                continue
+            if wanted == "any" and self.random.random() > self.wild:
+                wanted = SUBJECTS.get(function.name, wanted)
+            arguments.append(self.operand(wanted, depth + 1, kinds[min(place, len(kinds) - 1)] if kinds else "text"))
         return " ".join([function.name, *arguments])
-
-    def _small(self, argument: str) -> str:
-        return self.random.choice(_INTS[:9]) if argument in _INTS else argument
 
     def operand(self, wanted: str, depth: int, kind: str = "text") -> str:
         """One argument that mostly has the type ``wanted``."""
@@ -128,15 +144,11 @@ class Expressions:
 
     def _nested(self, wanted: str, depth: int) -> str:
         fitting = [each for each in self.functions if each.returns == wanted] or self.functions
-        call = self._call(self.random.choice(fitting), depth + 1, 0)
-        if self.random.random() < 0.2:
-            call += f" | {self._stage(depth + 1)}"
-        return f"({call})"
+        return f"({self._call(self.random.choice(fitting), depth + 1, 0)})"
 
     def _field(self, names: Sequence[str]) -> str:
         name = self.random.choice(names)
-        return f"({self.dot}{name[1:]}" if name.startswith("(") and self.dot == "" else name.replace(" .", f" {self.dot}.")\
-            if name.startswith("(") else self.dot + name
+        return name.replace(" .", f" {self.dot}.") if name.startswith("(") else self.dot + name
 
     def _leaf(self, wanted: str, depth: int, kind: str) -> str:
         random = self.random
@@ -161,6 +173,8 @@ class Expressions:
                 return self._field(_NUMBER_FIELDS)
             case "nil":
                 return "nil"
+            case "time":
+                return f'(toDate "2006-01-02T15:04:05Z07:00" "20{random.randrange(10, 40)}-02-28T23:59:0{random.randrange(10)}Z")'
         return self._field(random.choice((_OTHER_FIELDS, _MAP_FIELDS, _LIST_FIELDS, _BOOL_FIELDS)))
 
     def _dict(self, depth: int) -> str:

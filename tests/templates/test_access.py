@@ -6,13 +6,13 @@ import pytest
 
 from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.access import field, index, iterate1, iterate2, length
+from osm_gitops.templates.durations import DurationPointer
 from osm_gitops.templates.faults import Refused, TemplateFault
 from osm_gitops.templates.values import (
     IP,
     NO_VALUE,
     AnyKeyMap,
     BoolMap,
-    DurationPointer,
     Int64,
     NamedString,
     Pointer,

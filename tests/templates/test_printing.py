@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.templates.bounds import Bounds, spending
+from osm_gitops.templates.durations import DurationPointer
 from osm_gitops.templates.faults import BoundExceeded, Refused
 from osm_gitops.templates.printing import sprint, sprintf, sprintln, to_string, to_text
 from osm_gitops.templates.values import (
@@ -14,7 +15,6 @@ from osm_gitops.templates.values import (
     NO_VALUE,
     AnyKeyMap,
     Duration,
-    DurationPointer,
     Int32,
     IPList,
     Pointer,

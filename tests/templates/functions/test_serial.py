@@ -9,6 +9,7 @@ import pytest
 
 from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.bounds import Bounds, spending
+from osm_gitops.templates.durations import DurationPointer
 from osm_gitops.templates.faults import BoundExceeded, Refused
 from osm_gitops.templates.functions.serial import FUNCTIONS
 from osm_gitops.templates.values import (
@@ -16,7 +17,6 @@ from osm_gitops.templates.values import (
     AnyKeyMap,
     BoolMap,
     Duration,
-    DurationPointer,
     IPList,
     MapList,
     NilDict,

@@ -1,0 +1,140 @@
+"""The demo: it runs from a fresh folder, tells what it promises, shows no secret, and the README quotes it truly."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMO = ROOT / "overlays" / "demo"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder that the demo made, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ran = subprocess.run(
+        [str(DEMO / "run.sh")],
+        env=kept
+        | {
+            "OSM_GITOPS_DEMO": str(folder),
+            "OSM_GITOPS_ONLY": "nothing",  # the demo does not heed what the caller has set
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    return folder, ran.stdout
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(folder / "fleet"), *arguments], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def chapter(log: str, number: int) -> str:
+    return log.split(f"\n» {number}. ", 1)[1].split("\n» ", 1)[0]
+
+
+def test_every_cluster_is_committed_and_nothing_is_left_over(demo: tuple[Path, str]) -> None:
+    folder, _ = demo
+    assert git(folder, "status", "--porcelain") == ""
+    subjects = git(folder, "log", "--format=%s").splitlines()
+    assert subjects[-4:] == [
+        "osm-gitops: dev: 4 created, 0 updated, 0 deleted",
+        "osm-gitops: edge-lab: 9 created, 0 updated, 0 deleted",
+        "osm-gitops: prod-eu: 15 created, 0 updated, 0 deleted",
+        "Demo fleet",
+    ]
+
+
+def test_a_rotated_password_reaches_every_pool_of_its_cluster_and_is_not_shown(demo: tuple[Path, str]) -> None:
+    _, log = demo
+    told = chapter(log, 1)
+    assert '-password = "*** (before)"' in told
+    assert '+password = "*** (after)"' in told
+    assert "Plan: 0 to create, 12 to update, 0 to replace, 0 to delete, 16 unchanged." in told
+
+
+def test_no_credential_of_the_fleet_is_ever_printed(demo: tuple[Path, str]) -> None:
+    _, log = demo
+    text = "".join(path.read_text("utf-8") for path in DEMO.rglob("*.yaml"))
+    secrets = set(re.findall(r"demo-[a-z-]*(?:token|password)[a-z-]*", text)) | {"demo-rotated-registry-password"}
+    assert len(secrets) == 6
+    assert [secret for secret in sorted(secrets) if secret in log] == []
+
+
+def test_an_edit_shows_as_a_diff_of_the_files_inside_and_a_pool_that_is_gone_as_deleted(demo: tuple[Path, str]) -> None:
+    _, log = demo
+    told = chapter(log, 2)
+    for line in ("-version=v1.34.2", "+version=v1.35.0", "+fs.inotify.max_user_watches = 2097152"):
+        assert f"        {line}\n" in told
+    assert "profile version v1.0.0 → v1.1.0" in told
+    assert "- delete Secret cloud-init-settings/build-kube-system-bootstrap-config: pool is gone" in told
+    assert "/database-kube-system" not in told
+
+
+def test_a_mistake_stops_its_pool_and_no_other(demo: tuple[Path, str]) -> None:
+    folder, log = demo
+    told = chapter(log, 3)
+    assert "Error: osps/demo-flatcar.yaml:60: OperatingSystemProfile kube-system/demo-flatcar" in told
+    assert "did you mean KubeVersion?" in told
+    assert '+dnf install --assumeyes containerd.io "kubelet-1.36*"' in told
+    assert "(exit code 1)" in told
+    assert (
+        folder / "fleet/clusters/edge-lab/management/operatingsystemconfigs/gateway-kube-system-config.yaml"
+    ).exists()
+
+
+def test_nothing_to_do_is_said(demo: tuple[Path, str]) -> None:
+    assert "\nNo changes.\n" in chapter(demo[1], 4)
+
+
+def test_what_is_rendered_outside_of_git_is_what_git_first_got(demo: tuple[Path, str]) -> None:
+    folder, _ = demo
+    first = git(folder, "log", "--format=%H", "--grep", "dev: 4 created").strip()
+    for path in sorted((folder / "rendered" / "dev").rglob("*.yaml")):
+        assert git(folder, "show", f"{first}:clusters/{path.relative_to(folder / 'rendered')}") == path.read_text(
+            "utf-8"
+        )
+    assert not (folder / "rendered" / "prod-eu").exists()
+
+
+def test_the_fleet_is_as_large_as_it_says() -> None:
+    """Three clusters, seven pools, four operating systems, six providers; both kinds of templates."""
+    fleet = yaml.safe_load((DEMO / "osm-gitops.yaml").read_text("utf-8"))
+    documents = [
+        document for path in sorted(DEMO.glob("*/*.yaml")) for document in yaml.safe_load_all(path.read_text("utf-8"))
+    ]
+    pools = [each["spec"]["template"]["spec"] for each in documents if each["kind"] == "MachineDeployment"]
+    values = [pool["providerSpec"]["value"] for pool in pools]
+    counts = (len(fleet["clusters"]), len(pools), *(len({each[key] for each in values}) for key in _COUNTED))
+    assert counts == (3, 7, 4, 6)
+    marks = [each["metadata"].get("annotations") for each in documents if each["kind"] == "OperatingSystemProfile"]
+    assert marks.count({"osm-gitops.io/template": "jinja2/v1"}) == 1
+    assert marks.count(None) == 3
+
+
+_COUNTED = ("operatingSystem", "cloudProvider")
+
+
+def test_the_readme_quotes_the_demo_truly(demo: tuple[Path, str]) -> None:
+    """Line by line and in order; ``…`` stands for what is left out."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    quoted = [text for text in re.findall(r"^```text\n((?:.*\n)*?)```$", readme, re.MULTILINE) if "»" in text]
+    assert len(quoted) == 1
+    printed = iter(line.rstrip() for line in demo[1].splitlines())
+    for line in quoted[0].splitlines():
+        assert line == "…" or line in printed, line

@@ -1,0 +1,93 @@
+"""The laws of docs/architecture.md that import-linter does not check: doors, purity, and that the map is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "osm_gitops"
+MAP = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+PURE = ("golang", "templates", "model", "resolve", "render", "plan", "report")
+# Modules through which files, time, chance, processes and the network are reached.
+IMPURE = {
+    *("asyncio", "glob", "io", "multiprocessing", "os", "random", "secrets", "shutil", "signal", "socket"),
+    *("subprocess", "tempfile", "threading", "time", "urllib.request", "uuid"),
+}
+DOORS = {
+    "jinja2": "templates",
+    "yaml": "yamldoor",
+    "git": "gitdoor",
+    "typer": "cli",
+    "click": "cli",
+    "re2": "golang/regex.py",
+}
+
+
+def modules(*rooms: str) -> list[Path]:
+    return sorted(path for room in rooms for path in (PACKAGE / room).rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
+
+
+def called(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func)
+
+
+@pytest.mark.parametrize(("library", "door"), DOORS.items())
+def test_an_outside_library_has_one_door(library: str, door: str) -> None:
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules(".")
+        for name in imported(path)
+        if name.split(".", 1)[0] == library
+    }
+    assert [user for user in sorted(users) if not f"{user}/".startswith(f"{door}/")] == []
+
+
+@pytest.mark.parametrize("path", modules(*PURE), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_the_middle_is_pure(path: Path) -> None:
+    assert IMPURE.isdisjoint(imported(path))
+    assert {"open", "input", "print", "exec", "eval", "__import__"}.isdisjoint(called(path))
+    assert not any(name.endswith((".now", ".utcnow", ".today", ".read_text", ".write_text")) for name in called(path))
+
+
+def test_every_room_says_what_belongs_there_and_is_on_the_map() -> None:
+    for room in ROOMS:
+        text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))) or ""
+        law = " ".join(text.split())
+        assert "Belongs here:" in law
+        assert "May not come in:" in law
+    table = MAP.split("\n## The rooms\n", 1)[1].split("\n## ", 1)[0]
+    shown = {
+        name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`([\w.]+)`", row)
+    }
+    assert shown == {*ROOMS, "errors.py"}
+
+
+def test_the_places_that_the_map_names_are_there() -> None:
+    for name in re.findall(r"`((?:\w+/)+[\w.]*)`", MAP):
+        below = ROOT if name.startswith(("docs/", "tests/", "osm_gitops/")) else PACKAGE
+        assert (below / name).exists(), name
+
+
+def test_only_the_command_line_prints_and_ends_the_process() -> None:
+    for path in modules(*(room for room in ROOMS if room != "cli")):
+        assert {"print", "input", "sys.exit", "exit", "quit"}.isdisjoint(called(path)), path
+        assert not re.search(r"\bsys\.(stdout|stderr|stdin|argv)\b", path.read_text("utf-8")), path

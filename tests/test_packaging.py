@@ -1,0 +1,201 @@
+"""What is delivered: wheel, source archive, image, and a pipeline that runs what the gate runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from osm_gitops import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def uv(*arguments: str) -> str:
+    """Run the uv that the Makefile uses."""
+    candidates = (os.environ.get("UV"), shutil.which("uv"), str(ROOT / ".tools" / "bin" / "uv"))
+    program = next(each for each in candidates if each and Path(each).exists())
+    kept = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    ran = subprocess.run([program, *arguments], cwd=ROOT, env=kept, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The wheel and the source archive."""
+    folder = tmp_path_factory.mktemp("dist")
+    uv("build", "--quiet", "--out-dir", str(folder))
+    return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment with the wheel and what it depends on, nothing else; its programs."""
+    folder = tmp_path_factory.mktemp("installed")
+    uv("venv", "--quiet", "--python", sys.executable, str(folder))
+    requirements = folder / "requirements.txt"
+    requirements.write_text(uv("export", "--quiet", "--frozen", "--no-dev", "--no-emit-project"), "utf-8")
+    python = str(folder / "bin" / "python")
+    uv("pip", "install", "--quiet", "--python", python, "--require-hashes", "--requirement", str(requirements))
+    uv("pip", "install", "--quiet", "--python", python, "--no-deps", str(built[0]))
+    return folder / "bin"
+
+
+def run(*arguments: str | Path, cwd: Path) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OSM_GITOPS_", "PYTHON"))}
+    ran = subprocess.run(
+        [str(each) for each in arguments], cwd=cwd, env=kept, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_the_wheel_holds_the_package_its_types_its_licence_and_nothing_else(built: tuple[Path, Path]) -> None:
+    names = set(zipfile.ZipFile(built[0]).namelist())
+    info = f"osm_gitops-{__version__}.dist-info"
+    assert {"osm_gitops/py.typed", f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"} <= names
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "osm_gitops").rglob("*.py")}
+    others = {name for name in names if not name.startswith(f"{info}/")} - {"osm_gitops/py.typed"}
+    assert others == modules
+
+
+def test_the_source_archive_holds_what_the_wheel_is_built_from_and_the_demo(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[1]) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    wanted = {"pyproject.toml", "README.md", "LICENSE", "osm_gitops/__init__.py", "overlays/demo/run.sh"}
+    assert wanted <= names
+    unwanted = [
+        name for name in names if re.search(r"(^|/)(\.venv|\.tools|\.demo|\.[a-z]+_cache|__pycache__)(/|$)", name)
+    ]
+    assert unwanted == []
+
+
+def test_what_is_installed_tells_its_version_and_renders(installed: Path, tmp_path: Path) -> None:
+    assert run(installed / "osm-gitops", "--version", cwd=tmp_path) == f"osm-gitops {__version__}\n"
+    assert run(installed / "python", "-m", "osm_gitops", "--version", cwd=tmp_path) == f"osm-gitops {__version__}\n"
+    shutil.copytree(ROOT / "overlays" / "demo", tmp_path / "fleet")
+    run(installed / "osm-gitops", "render", "--to", tmp_path / "rendered", cwd=tmp_path / "fleet")
+    assert len(list((tmp_path / "rendered").glob("*/worker/secrets/*-bootstrap-config.yaml"))) == 7
+
+
+def test_what_is_installed_needs_no_place_to_write_but_the_target(installed: Path, tmp_path: Path) -> None:
+    """As in a container with a read-only root: no home, no bytecode, only the temporary folder."""
+    shutil.copytree(ROOT / "overlays" / "demo", tmp_path / "fleet")
+    (tmp_path / "tmp").mkdir()
+    before = sorted(path for path in (tmp_path / "fleet").rglob("*"))
+    ran = subprocess.run(
+        [str(installed / "osm-gitops"), "plan"],
+        cwd=tmp_path / "fleet",
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/nonexistent",
+            "TMPDIR": str(tmp_path / "tmp"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Plan: 28 to create" in ran.stdout
+    assert sorted(path for path in (tmp_path / "fleet").rglob("*")) == before
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+# --- the image: what can be said of it without building it ---
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in lines]
+
+
+def test_the_image_has_two_stages_on_one_python_and_runs_without_rights() -> None:
+    found = instructions()
+    bases = [rest.split()[0] for word, rest in found if word == "FROM"]
+    assert len(bases) == 2
+    # The virtual environment of the first stage points to the Python of the second.
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3\.1[1-9]-slim", bases[0])
+    users = [rest for word, rest in found if word == "USER"]
+    assert users == ["65532:65532"]
+    assert found[-1] == ("ENTRYPOINT", '["osm-gitops"]')
+
+
+def test_everything_that_the_image_copies_is_there_and_let_through() -> None:
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    copied = {
+        name for word, rest in instructions() if word == "COPY" and "--from" not in rest for name in rest.split()[:-1]
+    }
+    assert copied == allowed
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_image_builds_with_the_makefiles_uv() -> None:
+    makefile = re.search(r"^UV_VERSION := (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    image = re.search(r"uv==(\S+)", (ROOT / "Dockerfile").read_text("utf-8"))
+    assert makefile is not None
+    assert image is not None
+    assert makefile[1] == image[1]
+
+
+def test_the_image_brings_what_a_run_calls() -> None:
+    installs = next(rest for word, rest in instructions() if word == "RUN" and "apt-get" in rest)
+    assert {"git", "openssh-client"} <= set(installs.split())
+    # A mounted repo belongs to another user: git must be told that this is fine.
+    assert "git config --system --add safe.directory '*'" in installs
+
+
+# --- the pipeline ---
+
+
+def test_the_workflow_runs_the_gate_with_few_rights_and_pinned_actions() -> None:
+    workflow: dict[Any, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step)
+    assert all(step["with"]["persist-credentials"] is False for step in steps if "checkout" in step.get("uses", ""))
+
+
+def test_the_gate_runs_lint_and_the_readmes_test_command() -> None:
+    gate = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    assert {"make lint", "make test"} <= set(gate)
+    assert "$ make test\n" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_only_test_all_needs_go(tmp_path: Path) -> None:
+    """Targets are read with a path that has the tools of every machine and nothing else."""
+    for name in ("bash", "sh", "make", "python3", "git"):
+        found = shutil.which(name)
+        assert found is not None
+        (tmp_path / name).symlink_to(found)
+    for target in ("demo", "test", "lint", "bench"):
+        ran = subprocess.run(
+            [str(tmp_path / "make"), "--dry-run", target],
+            cwd=ROOT,
+            env={"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ".tools/bin/uv run --frozen" in ran.stdout  # and it gets its own uv
+
+
+def test_the_lock_file_is_what_pyproject_asks_for() -> None:
+    uv("lock", "--check", "--offline")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["requires-python"] == ">=3.11"
