@@ -138,3 +138,10 @@ def test_the_readme_quotes_the_demo_truly(demo: tuple[Path, str]) -> None:
     printed = iter(line.rstrip() for line in demo[1].splitlines())
     for line in quoted[0].splitlines():
         assert line == "…" or line in printed, line
+
+
+def test_the_readme_quotes_the_demos_mistake_truly(demo: tuple[Path, str]) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    quoted = re.findall(r"^```text\n(Error: .*)\n```$", readme, re.MULTILINE)
+    assert len(quoted) == 1
+    assert any(line.startswith(quoted[0]) for line in demo[1].splitlines())

@@ -6,6 +6,7 @@ import base64
 import re
 from typing import Final
 
+from osm_gitops.golang import base64text
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.text import to_bytes
 
@@ -22,11 +23,10 @@ def decode_base64(text: str) -> bytes:
 
     Raises :class:`GoError`: ``illegal base64 data at input byte 4``.
     """
-    data = to_bytes(text)
-    place = _base64_fault(data)
-    if place >= 0:
-        raise GoError(f"illegal base64 data at input byte {place}")
-    return base64.b64decode(_LINE_ENDS.sub(b"", data))
+    decoded = base64text.decode_base64(text)
+    if decoded is None:
+        raise GoError(f"illegal base64 data at input byte {_base64_fault(to_bytes(text))}")
+    return decoded
 
 
 def decode_base32(text: str) -> bytes:
@@ -43,7 +43,7 @@ def decode_base32(text: str) -> bytes:
 
 
 def _base64_fault(data: bytes) -> int:
-    """Where Go stops reading; -1 if all is well."""
+    """Where Go stops reading what is no base64."""
     in_group = 0
     for place, byte in enumerate(data):
         if byte in _BASE64:

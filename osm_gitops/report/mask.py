@@ -144,8 +144,9 @@ class Masker:
         around = [data[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
         least = b"".join(around).strip()
         if not least:
-            # A line that is a secret from end to end, like those of a private key: so is its counterpart.
-            self.learn(other for other in others if len(other.split()) == 1)
+            # A line of nothing but secrets, like those of a private key: so is its counterpart.
+            words = len(line.split())
+            self.learn(word for other in others if len(other.split()) == words for word in other.split())
         if len(least) < _LEAST_AROUND:
             return
         for other in others:

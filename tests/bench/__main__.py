@@ -8,12 +8,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from osm_gitops.fleet.load import load_inputs
 from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
@@ -45,7 +46,7 @@ def measures() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _rendering(folder: Path) -> Iterator[tuple[str, str, str, str]]:
-    """OSC and both Secrets in memory, one core; compilation and serialisation excluded."""
+    """OSC and both Secrets in memory, per second of one core; compilation and serialisation excluded."""
     every = _rate(folder / "distinct", distinct=True, profiles=PROFILES)
     yield "MDs/s, six profiles, every field distinct", f"{every:,.0f}", "1.0", "1,500"
     for profile in PROFILES[:2]:
@@ -63,9 +64,9 @@ def _rate(folder: Path, *, distinct: bool, profiles: tuple[tuple[str, str, str],
     renderer = PoolRenderer(Engine(ROOT_TYPES), cluster)
     warm, rest = inputs.machines[: len(profiles)], inputs.machines[len(profiles) :]
 
-    def render(machines: tuple[object, ...]) -> None:
+    def render(machines: Sequence[MachineDeployment]) -> None:
         for machine in machines:
-            pool = resolve_pool(machine, inputs, cluster)  # type: ignore[arg-type] # a tuple of machines
+            pool = resolve_pool(machine, inputs, cluster)
             renderer.user_data(pool, renderer.config(pool))
 
     render(warm)
@@ -74,7 +75,9 @@ def _rate(folder: Path, *, distinct: bool, profiles: tuple[tuple[str, str, str],
     rates = []
     for start in range(0, size * _ROUNDS, size):
         part = rest[start : start + size]
-        rates.append(size / _seconds(lambda part=part: render(part)))  # type: ignore[misc] # bound by default
+        started = process_time()  # a busy machine must not count as slow rendering
+        render(part)
+        rates.append(size / (process_time() - started))
     return statistics.median(rates)
 
 

@@ -246,7 +246,7 @@ def test_another_branch_than_the_fleets_is_refused(tree: Path, repo: Path, tmp_p
 
 def test_sources_and_target_may_share_a_repository(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tree(repo / "tree", profile(), pool("a"))
-    write_fleet(repo, "clusters: [{name: a, from: ., to: {git: {path: .}}}, {name: b, from: tree, to: {git: {path: .}}}]")
+    write_fleet(repo, "defaults: {to: {git: {path: .}}}\nclusters: [{name: a, from: .}, {name: b, from: tree}]")
     git(repo, "add", ".")
     git(repo, "commit", "--quiet", "-m", "sources")
     monkeypatch.chdir(repo)

@@ -128,8 +128,10 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
         "osm-gitops.yaml:6: clusters[0].name: it must be a name of lower-case letters, digits, dashes and dots",
         'osm-gitops.yaml:9: clusters[0].settings.clusterDns: "clusterDns" is no setting. Did you mean clusterDNS?',
         'osm-gitops.yaml:10: clusters[0].settings.hatBundle: "hatBundle" is no setting. Did you mean hostCABundle?',
-        'osm-gitops.yaml:7: clusters[0].from.machineDeployment: "machineDeployment" is not known here. '
-        "Did you mean machineDeployments?",
+        (
+            'osm-gitops.yaml:7: clusters[0].from.machineDeployment: "machineDeployment" is not known here. '
+            "Did you mean machineDeployments?"
+        ),
         "osm-gitops.yaml:7: clusters[0].from: it must name machineDeployments: the folder with the MachineDeployments",
         "osm-gitops.yaml:12: clusters[1].from: it must be a path, or a mapping of paths, not a list",
         'osm-gitops.yaml:13: clusters[1].to.hg: "hg" is not known here. Known are git',

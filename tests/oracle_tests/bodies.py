@@ -24,13 +24,13 @@ _CALLS: Final = tuple(
         *("default", "ternary", "empty", "coalesce", "upper", "lower", "trim", "trimSuffix", "trimPrefix", "replace", "contains"),
         *("hasPrefix", "hasSuffix", "semverCompare", "toYaml", "fromYaml", "toJson", "fromJson", "dict", "list", "split"),
         *("splitList", "join", "regexReplaceAll", "regexMatch", "b64enc", "add", "sub", "int", "toString", "hasKey", "get", "set"),
-        *("first", "last", "has", "append", "until", "substr", "trunc", "kindOf", "typeOf", "html", "println", "merge", "dig"),
+        *("first", "last", "has", "append", "until", "substr", "trunc", "kindOf", "typeOf", "html", "println", "merge"),
     )
 )
 _SOURCES: Final = (
     *("$.ClusterDNSIPs", "$.KubeletFeatureGates", "$.EvictionHard", "$.KubeReserved", "$.NetworkConfig.DNS.Servers", "(list)"),
     *('(list 1 "a" nil)', "(until 3)", "3", "0", '(dict "a" 1 "b" "x")', '(splitList "," "a,b")', "$.SystemReserved", "nil", '"ab"'),
-    *('(list (list 1 2) (dict "k" "v"))', "(rest (list 1 2 3))", "$.RHSubscription", "-1", "2.0", '(split "," "x,y")'),
+    *('(list (list 1 2) (dict "k" "v"))', "(rest (list 1 2 3))", "$.RHSubscription", "-1", "2.0", "$.NoProxy", '(split "," "x,y")'),
 )
 _NAMES: Final = ("x", "y", "z", "item", "é1", "_")
 
@@ -50,7 +50,7 @@ class Bodies:
         """A whole template, sometimes with definitions before or after its body."""
         body = self.body(0)
         for name in self.defined:
-            if self.random.random() < 0.5:
+            if self.random.random() < 0.9:
                 definition = self._action(f'define "{name}"') + Bodies(self.random, self.wild).body(2) + self._action("end")
                 body = definition + body if self.random.random() < 0.7 else body + definition
         return body
@@ -62,6 +62,7 @@ class Bodies:
 
     def _text(self) -> str:
         made = "".join(self.random.choice(_TEXTS) for _ in range(self.random.choice((0, 1, 1, 2))))
+        made = made.replace("{{", "{ {")
         return made + " " if made.endswith("{") else made
 
     def _action(self, command: str) -> str:

@@ -72,7 +72,8 @@ _OTHER_FIELDS: Final = (
     *("(index .ClusterDNSIPs 0)", "(index .ClusterDNSIPs 0).String", ".ImageMinimumGCAge.Duration.Seconds", ".Nope"),
 )
 _INTS: Final = ("0", "1", "2", "3", "-1", "7", "12", "100", "0x10", "0644", "'a'", "1_000", "-0", "0b11", "9223372036854775807")
-_SMALL: Final = ("0", "1", "2", "3", "-1", "7", "12")
+_COMPARING: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_SMALL: Final = (*("0", "1", "2", "3", "4", "7", "12") * 3, "-1")
 _COUNTING: Final = frozenset({"until", "untilStep", "seq"})
 _SIZED: Final = _COUNTING | {"repeat", "indent", "nindent"}
 """Their number is how much they make, which Go does not bound."""
@@ -119,13 +120,14 @@ class Expressions:
         if self.random.random() < self.wild / 4:
             types.append("any")
         kinds = KINDS.get(function.name, ())
+        alike = self.random.choice(("string", "string", "int", "bool"))
         arguments = []
         for place, wanted in enumerate(types[: max(len(types) - piped, 0)]):
             if wanted == "int" and function.name in _SIZED:
                 arguments.append(self.random.choice(_SMALL))
                 continue
             if wanted == "any" and self.random.random() > self.wild:
-                wanted = SUBJECTS.get(function.name, wanted)
+                wanted = alike if function.name in _COMPARING else SUBJECTS.get(function.name, wanted)
             arguments.append(self.operand(wanted, depth + 1, kinds[min(place, len(kinds) - 1)] if kinds else "text"))
         return " ".join([function.name, *arguments])
 

@@ -1,0 +1,105 @@
+"""The same inputs give the same bytes: whatever the hash seed, locale, time zone, folder or order of files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.test_cases import _flags, _write_tree
+from tests.conformance_data import case_names, load_case
+
+_DEMO = Path(__file__).resolve().parent.parent / "overlays" / "demo"
+_PLAIN = {
+    name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "OSM_GITOPS_", "OS_"))
+}
+_SURROUNDINGS: dict[str, dict[str, str]] = {
+    "hash seed 1, C": {"PYTHONHASHSEED": "1", "LC_ALL": "C"},
+    "hash seed random, German, Kiritimati": {
+        "PYTHONHASHSEED": "random",
+        "LC_ALL": "de_DE.UTF-8",
+        "TZ": "Pacific/Kiritimati",
+    },
+    "Turkish, Los Angeles": {"PYTHONHASHSEED": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/Los_Angeles"},
+    "no locale, optimised": {"PYTHONHASHSEED": "3", "PYTHONOPTIMIZE": "1", "PYTHONUTF8": "0"},
+    "strange terminal": {"PYTHONHASHSEED": "4", "TERM": "xterm-256color", "COLUMNS": "20", "CLICOLOR_FORCE": "1"},
+}
+
+
+def _run(folder: Path, *arguments: str, **surroundings: str) -> bytes:
+    """stdout of one run in a process of its own."""
+    environment = _PLAIN | {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"} | surroundings
+    done = subprocess.run(
+        [sys.executable, "-m", "osm_gitops", *arguments], cwd=folder, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout
+    return done.stdout
+
+
+def _shuffled(tree: Path, into: Path) -> Path:
+    """The same files under other names, made in another order."""
+    into.mkdir()
+    for number, path in enumerate(sorted(tree.iterdir(), reverse=True)):
+        shutil.copy(path, into / f"{'zyxwvutsrq'[number % 10]}{number}{path.suffix}")
+    return into
+
+
+def _richest_case() -> dict[str, Any]:
+    """The accepted case whose objects are largest: most flags, files and credentials together."""
+    cases = [load_case(name) for name in case_names()]
+    accepted = [case for case in cases if "objects" in case["expected"] and "md" in case]
+    return max(accepted, key=lambda case: len(json.dumps(case["expected"])))
+
+
+@pytest.fixture(scope="module")
+def demo_plan() -> bytes:
+    return _run(_DEMO, "plan", "-v")
+
+
+@pytest.fixture(scope="module")
+def demo_objects() -> bytes:
+    return _run(_DEMO, "render", "--to", "-")
+
+
+@pytest.mark.parametrize("surroundings", _SURROUNDINGS.values(), ids=_SURROUNDINGS)
+def test_the_demo_fleet_is_the_same_in_all_surroundings(
+    surroundings: dict[str, str], demo_objects: bytes, demo_plan: bytes
+) -> None:
+    assert _run(_DEMO, "render", "--to", "-", **surroundings) == demo_objects
+    assert _run(_DEMO, "plan", "-v", **surroundings) == demo_plan
+
+
+def test_the_demo_fleet_is_the_same_from_any_folder(tmp_path: Path, demo_objects: bytes) -> None:
+    fleet = ("render", "--to", "-", "--fleet", str(_DEMO / "osm-gitops.yaml"))
+    assert _run(tmp_path, *fleet) == demo_objects
+    assert _run(_DEMO / "osps", "render", "--to", "-") == demo_objects
+
+
+def test_a_case_with_everything_is_the_same_whatever_its_files_are_called(tmp_path: Path) -> None:
+    case = _richest_case()
+    tree = tmp_path / "tree"
+    _write_tree(case, tree)
+    first = _run(tmp_path, "render", "--from", "tree", "--to", "-", *_flags(case))
+    other = _shuffled(tree, tmp_path / "other")
+    for surroundings in ({"PYTHONHASHSEED": "7"}, {"PYTHONHASHSEED": "random", "LC_ALL": "C", "PYTHONOPTIMIZE": "2"}):
+        assert _run(tmp_path, "render", "--from", str(other), "--to", "-", *_flags(case), **surroundings) == first
+
+
+def test_written_files_are_the_same_bytes_too(tmp_path: Path) -> None:
+    for number, surroundings in enumerate(({"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "1", "LC_ALL": "C"})):
+        environment = _PLAIN | surroundings
+        command = [sys.executable, "-m", "osm_gitops", "render", "--to", str(tmp_path / str(number))]
+        subprocess.run(command, cwd=_DEMO, env=environment, capture_output=True, check=True)
+    first, second = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.yaml")}
+        for name in ("0", "1")
+    )
+    assert first == second
+    assert len(first) > 20
