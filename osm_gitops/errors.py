@@ -40,7 +40,9 @@ class Problem:
     def __str__(self) -> str:
         head = ": ".join(part for part in (self.where, self.about, self.field) if part)
         text = f"{head}: {self.what}" if head else self.what
-        return f"{text}. {self.fix}" if self.fix else text
+        if not self.fix:
+            return text
+        return f"{text} {self.fix}" if text.endswith("?") else f"{text}. {self.fix}"
 
 
 class OsmGitopsError(Exception):

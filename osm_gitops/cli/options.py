@@ -19,6 +19,14 @@ from osm_gitops.cli.console import console
 from osm_gitops.resolve.setting_names import SETTINGS, Kind
 from osm_gitops.resolve.settings import RawSetting
 
+_METAVARS: Mapping[Kind, str] = {
+    Kind.TEXT: "TEXT",
+    Kind.TEXTS: "TEXT,…",
+    Kind.GATES: "GATE=BOOL,…",
+    Kind.MIRRORS: "REGISTRY=URL",
+    Kind.FILE: "FILE",
+    Kind.COUNT: "N",
+}
 _SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
 
 
@@ -136,6 +144,7 @@ def _setting_parameters() -> list[inspect.Parameter]:
             typer.Option(
                 names,
                 help=setting.help,
+                metavar=_METAVARS.get(setting.kind),
                 envvar=setting.environment,
                 rich_help_panel=_SETTINGS_PANEL,
                 show_default=False,

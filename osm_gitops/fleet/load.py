@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from osm_gitops.errors import TargetError
+from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.spec import ClusterSpec, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.inputs import Inputs
@@ -50,22 +51,33 @@ def load_inputs(spec: ClusterSpec, settings: Settings, environment: Mapping[str,
 
 
 def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str]) -> Inputs:
-    root = find_work_tree(tree.path)
+    kept, revision, trouble = _in_git(tree.path)
     inputs = read_tree(
         tree.path,
         management_namespace=namespace,
         environment=environment,
         display=tree.display,
-        in_git=root is not None,
+        in_git=kept,
     )
+    source = f"{tree.display}@{revision}" if revision else tree.display
+    return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
+
+
+def _in_git(path: Path) -> tuple[bool, str | None, tuple[Problem, ...]]:
+    """Whether git keeps what is at ``path``, its revision, and why that cannot be told."""
+    root = find_work_tree(path)
     if root is None:
-        return replace(inputs, sources=(tree.display,))
+        return False, None, ()
     try:
-        revision = Repository(root).head()
+        repository = Repository(root)
+        return not repository.is_ignored(_inside(path, root)), repository.head(), ()
     except TargetError as failure:
         # The manifests are there all the same; only their revision cannot be told.
-        return replace(inputs, sources=(tree.display,), warnings=(*inputs.warnings, *failure.problems))
-    return replace(inputs, sources=(f"{tree.display}@{revision}" if revision else tree.display,))
+        return True, None, failure.problems
+
+
+def _inside(path: Path, root: Path) -> str:
+    return Path(os.path.normpath(path.absolute())).relative_to(os.path.normpath(root)).as_posix()
 
 
 def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:

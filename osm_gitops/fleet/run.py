@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from osm_gitops import __version__
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
@@ -44,6 +45,7 @@ class Outcome:
     plan: Plan
     problems: tuple[Problem, ...] = ()
     commits: Mapping[str, str] = field(default_factory=dict)
+    pushed: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -110,9 +112,10 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
     problems: list[Problem] = []
     with ExitStack() as locks:
         works = []
+        held: set[Path] = set()
         for target, specs in groups.items():
             try:
-                session = locks.enter_context(git_session(_place(target, options)))
+                session = locks.enter_context(git_session(_place(target, options), held))
                 works.append(_Work(session, specs, target.push if options.push is None else options.push))
             except TargetError as failure:
                 problems.extend(failure.problems)
@@ -127,7 +130,8 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
             commits |= work.deliver(options, confirm, problems)
         # A push that met newer commits has planned again.
         plan = Plan(tuple(plan for work in works for _, plan in work.planned))
-    return Outcome(plan, tuple(problems), commits)
+    pushed = dict.fromkeys(work.session.remote for work in works if work.pushed)
+    return Outcome(plan, tuple(problems), commits, tuple(pushed))
 
 
 def _target(spec: ClusterSpec) -> TargetSpec:
@@ -153,6 +157,7 @@ class _Work:
     specs: list[ClusterSpec]
     push: bool
     planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
+    pushed: bool = False
 
     @property
     def pools(self) -> list[ObjectRef]:
@@ -182,7 +187,10 @@ class _Work:
         for _ in range(_PUSH_ATTEMPTS):
             commits = self._commit(problems)
             try:
-                if not self.push or self.session.publish() is PushOutcome.PUSHED:
+                if not self.push:
+                    return commits
+                if self.session.publish() is PushOutcome.PUSHED:
+                    self.pushed = bool(commits)
                     return commits
             except TargetError as failure:
                 problems.extend(failure.problems)

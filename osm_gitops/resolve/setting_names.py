@@ -88,7 +88,7 @@ SETTINGS_BY_FLAG: Final[Mapping[str, SettingName]] = {setting.flag: setting for 
 SETTINGS_BY_KEY: Final[Mapping[str, SettingName]] = {setting.key: setting for setting in SETTINGS}
 
 _SERVERLESS: Final = "a batch serves no endpoints"
-_LOGLESS: Final = "-v and -q set how much is told"
+_LOGLESS: Final = "-v tells more"
 
 PASSED_OVER: Final[Mapping[str, str]] = {
     "ca-bundle": "Operating System Manager ignores it too; see --kubernetes-ca-bundle and --host-ca-bundle",

@@ -70,10 +70,12 @@ class GitPlace:
 
 
 @contextmanager
-def git_session(place: GitPlace) -> Iterator[GitSession]:
+def git_session(place: GitPlace, held: set[Path] | None = None) -> Iterator[GitSession]:
     """Work on a git target alone: locked, checked, and with what a killed run left behind mended.
 
-    Make the plan inside the session. :class:`~osm_gitops.errors.TargetError` says why not.
+    Make the plan inside the session. ``held`` are the work trees that this run has locked
+    already, for a fleet with several folders in one; the session adds its own.
+    :class:`~osm_gitops.errors.TargetError` says why not.
     """
     place = replace(place, folder=Path(os.path.normpath(place.folder.absolute())))
     root = find_work_tree(place.folder)
@@ -86,15 +88,28 @@ def git_session(place: GitPlace) -> Iterator[GitSession]:
     repository = Repository(root)
     own = repository.git_dir / "osm-gitops"
     own.mkdir(exist_ok=True)
-    with (own / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise TargetError([Problem("another run of osm-gitops works here", where=str(root))]) from None
+    with _locked(own / "lock", root, set() if held is None else held):
         session = GitSession(place, repository, own / "journal.json")
         session.mend()
         session.check()
         yield session
+
+
+@contextmanager
+def _locked(path: Path, root: Path, held: set[Path]) -> Iterator[None]:
+    if root in held:
+        yield
+        return
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TargetError([Problem("another run of osm-gitops works here", where=str(root))]) from None
+        held.add(root)
+        try:
+            yield
+        finally:
+            held.remove(root)
 
 
 def _refuse_linked_folder(folder: Path, root: Path) -> None:
@@ -116,6 +131,11 @@ class GitSession:
         self._made_commits = False
         self._sensitive: frozenset[str] = frozenset()
         self.root = place.folder
+
+    @property
+    def remote(self) -> str:
+        """Where pushes go, as ``origin/main``."""
+        return f"{self._place.remote}/{self._branch()}"
 
     # -- before planning --
 

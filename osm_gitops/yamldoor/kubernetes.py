@@ -236,7 +236,9 @@ class _Reader:
     def alias(self, event: Any, depth: int) -> Json:
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            self.refuse(event, "a text that starts with * is an alias, and no anchor of its name stands before", "Quote it")
+            self.refuse(
+                event, "a text that starts with * is an alias, and no anchor of its name stands before", "Quote it"
+            )
         if anchored is _OPEN:
             self.refuse(event, "an alias stands inside of its own anchor")
         if depth + anchored.height > MAX_DEPTH:

@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 from yaml.events import (
-    AliasEvent,
     CollectionStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -90,7 +89,7 @@ class _Walk:
             index += 1
 
     def value(self, event: Any, path: str) -> None:
-        if not isinstance(event, ScalarEvent | AliasEvent):
+        if isinstance(event, CollectionStartEvent):
             self.collection(event, path)
         elif getattr(event, "style", None) == "|":
             self.found[f"{path}|"] = event.start_mark.line + self.first + 1

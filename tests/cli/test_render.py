@@ -203,7 +203,7 @@ def test_a_broken_profile_is_told_with_all_its_problems_and_fails_its_pools(tmp_
     of_profile = [line for line in ran.err.splitlines() if "tree/OperatingSystemProfile-osp-a.yaml" in line]
     assert len(of_profile) >= 2
     assert "OperatingSystemProfile kube-system/osp-a cannot be used: it has problems of its own" in ran.err
-    assert "default: 4 objects of 1 pools" in ran.err
+    assert "default: 4 objects of 1 pool" in ran.err
 
 
 @pytest.mark.parametrize("command", ["render", "plan"])
@@ -228,7 +228,7 @@ def test_a_document_that_cannot_be_read_forbids_deletion(tmp_path: Path) -> None
 def test_only_narrows_and_deletes_nothing(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b", operatingSystem="debian"))
     ran = osm_gitops(*_RENDER, "--only", "a*")
-    assert (ran.code, ran.err) == (0, "default: 4 objects of 1 pools, 6 files written, 0 removed\n")
+    assert (ran.code, ran.err) == (0, "default: 4 objects of 1 pool, 6 files written, 0 removed\n")
     write_tree(tmp_path / "tree", pool("b"))
     assert osm_gitops(*_RENDER, "--only", "b").code == 0
     assert len(_files(tmp_path / "out/default/worker/secrets")) == 4

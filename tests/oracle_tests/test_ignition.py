@@ -34,7 +34,7 @@ _GOOD_UNITS: Final = (
 _NAME: Final = (
     *("a", "b", "1", "@", "-", ".", "/", "é", "%", " ", ":", "#", "=", "null", "~", ": ", " #", '"', "'", "''", "- ", "[", "{", "*", ","),
 )
-_PATH: Final = ("a", "b", "/", ".", " ", "é", "<", "#", "''", "'", "\n", "\t", " #", '"', "\\")
+_PATH: Final = ("a", "b", "/", ".", " ", "é", "<", "#", "''", "'", "\t", " #", '"', "\\")
 _KEYS: Final = (
     *("ssh-ed25519 AAAA a@b", "ssh-rsa AAAA me@example.com\n", " k ", "", 'from="10.0.0.0/8" ssh-rsa A', "k #1", "null", "é", "a: b"),
     *('"q"', "'q'", "~", "1", "k: ", "command=\"x\",no-pty ssh-rsa AAAA", "ssh-rsa AAAA b # c"),

@@ -60,5 +60,7 @@ def apply(
     outcome = apply_clusters(clusters_of(request, needs_target=True), options, confirm)
     for cluster, commit in outcome.commits.items():
         console.say(f"{cluster}: committed {commit[:12]}")
+    for remote in outcome.pushed:
+        console.say(f"pushed to {remote}")
     show_trouble(outcome)
     return 1 if outcome.failed else 0

@@ -62,8 +62,9 @@ def _write(desired: Desired, target: Path | None) -> bool:
             console.out(text)
     else:
         changes = render_to(target, desired)
+        pools = "1 pool" if len(desired.pools) == 1 else f"{len(desired.pools)} pools"
         console.say(
-            f"{desired.cluster}: {len(desired.objects)} objects of {len(desired.pools)} pools, "
+            f"{desired.cluster}: {len(desired.objects)} objects of {pools}, "
             f"{len(changes.write)} files written, {len(changes.remove)} removed"
         )
     return bool(desired.failed)
