@@ -46,8 +46,8 @@ class Console:
         for problem in dict.fromkeys(problems):
             self.say(f"{label}: {visible(str(mask.problem(problem)))}")
 
-    def failures(self, failed: Mapping[ObjectRef, tuple[Problem, ...]], masker: Masker) -> None:
-        """Problems of pools; one that many pools share is told once."""
+    def failures(self, cluster: str, failed: Mapping[ObjectRef, tuple[Problem, ...]], masker: Masker) -> None:
+        """Problems of a cluster's pools; one that many pools share is told once."""
         pools: dict[Problem, list[ObjectRef]] = {}
         for ref, problems in failed.items():
             for problem in problems:
@@ -57,7 +57,7 @@ class Console:
             if len(refs) > 1 or problem.about != str(refs[0]):
                 names = ", ".join(f"{ref.namespace}/{ref.name}" for ref in refs[:_NAMED_POOLS])
                 more = f" and {len(refs) - _NAMED_POOLS} more" if len(refs) > _NAMED_POOLS else ""
-                self.say(f"  Not rendered because of it: {visible(names)}{more}.")
+                self.say(f"  Not rendered because of it in cluster {cluster}: {visible(names)}{more}.")
 
     def colours(self) -> bool:
         """Whether stdout takes colours; ``NO_COLOR`` and a dumb terminal count."""

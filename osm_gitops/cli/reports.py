@@ -30,7 +30,7 @@ def show_plan(plan: Plan, form: Format, *, verbose: bool) -> None:
 def show_trouble(outcome: Outcome) -> None:
     """Print on stderr what failed: whole clusters, and pools."""
     for cluster in outcome.plan.clusters:
-        console.failures(cluster.failed, Masker(cluster.sensitive))
+        console.failures(cluster.cluster, cluster.failed, Masker(cluster.sensitive))
     console.problems(
         outcome.problems, masker=Masker(value for each in outcome.plan.clusters for value in each.sensitive)
     )

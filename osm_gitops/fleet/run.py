@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from osm_gitops import __version__
-from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, TargetError, UnsafePlanError
 from osm_gitops.fleet.desire import Advance, desire
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
@@ -63,6 +63,10 @@ def desired_states(
     for spec in clusters:
         try:
             settings = load_settings(spec)
+        except InputError as failure:  # a flag or a place in the fleet file is named already
+            problems.extend(failure.problems)
+            continue
+        try:
             inputs = load_inputs(spec, settings, options.environment)
             for note in inputs.notes:
                 options.note(note)

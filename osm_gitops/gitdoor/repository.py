@@ -291,7 +291,7 @@ _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "G
 
 def find_work_tree(path: Path) -> Path | None:
     """The root of the git work tree that a path (it need not exist) is in; ``None`` outside of one."""
-    here = path.absolute()
+    here = Path(os.path.normpath(path.absolute()))  # "nodes/../dump" is not in "nodes"
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 

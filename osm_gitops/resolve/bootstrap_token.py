@@ -79,7 +79,7 @@ def getter_token(facts: Facts) -> str:
         raise input_error(
             f'Secret {wanted} has no key "token"' if secret else f"Secret {wanted} was not found",
             where=str(secret.origin) if secret else "",
-            fix="It holds the token with which machines fetch their provisioning Secret: add it to the source",
+            fix="It holds the token with which machines fetch their provisioning Secret; add it to the source",
         )
     return token
 

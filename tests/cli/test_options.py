@@ -116,7 +116,7 @@ def test_connections_are_passed_over_with_a_word(tmp_path: Path, flag: str) -> N
         (("plan", "--bad"), "No such option: --bad"),
         (("nothing",), "No such command 'nothing'"),
         (("plan", "-o", "xml"), "'xml' is not one of 'text', 'json'"),
-        (("plan", "--max-changed-pools", "-1"), "greater than or equal to 0"),
+        (("plan", "--max-changed-pools", "-1"), "-1 is not in the range"),
         (("plan", "--from", "x", "--to", "y", "--max-delete", "half"), "--max-delete"),
         (("plan", "-cluster-dnss=1.2.3.4"), "Did you mean -cluster-dns?"),
         (("plan", "-leader-elect=maybe"), "Write true or false"),

@@ -140,8 +140,8 @@ def test_a_problem_of_many_pools_is_told_once_with_their_names(tmp_path: Path) -
     error, pools, written = ran.err.splitlines()
     assert "OperatingSystemProfile kube-system/osp-a, /opt/bin/bootstrap" in error
     assert pools == (
-        "  Not rendered because of it: kube-system/p0, kube-system/p1, kube-system/p2, kube-system/p3, "
-        "kube-system/p4 and 3 more."
+        "  Not rendered because of it in cluster default: kube-system/p0, kube-system/p1, kube-system/p2, "
+        "kube-system/p3, kube-system/p4 and 3 more."
     )
     assert written.startswith("default: 0 objects of 0 pools")
 

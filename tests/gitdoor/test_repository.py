@@ -110,3 +110,9 @@ def test_a_fetch_of_a_branch_that_the_remote_lacks_is_no_error(folder: Path, tmp
     git(folder, "remote", "add", "origin", str(tmp_path / "remote.git"))
     Repository(folder).fetch("origin", "main")
     assert Repository(folder).revision("refs/remotes/origin/main") is None
+
+
+def test_a_path_that_leads_out_of_a_work_tree_again_is_not_in_it(tmp_path: Path) -> None:
+    (tmp_path / "nodes" / ".git").mkdir(parents=True)
+    assert find_work_tree(tmp_path / "nodes" / "pools") == tmp_path / "nodes"
+    assert find_work_tree(tmp_path / "nodes" / ".." / "dump") is None

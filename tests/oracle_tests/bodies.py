@@ -11,26 +11,156 @@ from osm_gitops.templates.functions.table import FUNCTIONS
 from tests.oracle_tests.expressions import Expressions
 
 _TEXTS: Final = (
-    *("a", "b\n", "\n", "  ", "\n\n", "\t", "x ", " - ", "é", "\r\n", "\r", "{", "}", "{%", "%}", "{#", "#}", "{ {", '"', "\\"),
-    *("#!/usr/bin/env bash\nset -xeuo pipefail\n", "if [[ ${#nodes[@]} -gt 0 ]]; then\n", 'echo "${X:-y}"\n', "fi\n", "\u00a0"),
-    *("cat <<EOF | tee /etc/x.conf\n  key = {value}\nEOF\n", "awk '{print $1}' | sed -e 's/{{/x/;s/}}/y/'\n"[:27], "jq '.a[]|{b:.c}'\n"),
-    *("ExecStart=/bin/x %i %% ${A}\n", "[Service]\n", "x: {a: {b: 1}}\n", "modprobe ip_vs \n", "${a}}", "{a{b}}", "# {% raw %}\n", "\u2028"),
-    *("{%- if x -%}", "{{'{{'}}"[:1], "<no value>", "line\n    indented\n", " \n", "$x", "|", "##", "-", "\v", "\x85", "\x00"),
+    *(
+        "a",
+        "b\n",
+        "\n",
+        "  ",
+        "\n\n",
+        "\t",
+        "x ",
+        " - ",
+        "é",
+        "\r\n",
+        "\r",
+        "{",
+        "}",
+        "{%",
+        "%}",
+        "{#",
+        "#}",
+        "{ {",
+        '"',
+        "\\",
+    ),
+    *(
+        "#!/usr/bin/env bash\nset -xeuo pipefail\n",
+        "if [[ ${#nodes[@]} -gt 0 ]]; then\n",
+        'echo "${X:-y}"\n',
+        "fi\n",
+        "\u00a0",
+    ),
+    *(
+        "cat <<EOF | tee /etc/x.conf\n  key = {value}\nEOF\n",
+        "awk '{print $1}' | sed -e 's/{{/x/;s/}}/y/'\n"[:27],
+        "jq '.a[]|{b:.c}'\n",
+    ),
+    *(
+        "ExecStart=/bin/x %i %% ${A}\n",
+        "[Service]\n",
+        "x: {a: {b: 1}}\n",
+        "modprobe ip_vs \n",
+        "${a}}",
+        "{a{b}}",
+        "# {% raw %}\n",
+        "\u2028",
+    ),
+    *(
+        "{%- if x -%}",
+        "{{'{{'}}"[:1],
+        "<no value>",
+        "line\n    indented\n",
+        " \n",
+        "$x",
+        "|",
+        "##",
+        "-",
+        "\v",
+        "\x85",
+        "\x00",
+    ),
 )
 _CALLS: Final = tuple(
     FUNCTIONS[name]
     for name in (
-        *("eq", "ne", "lt", "gt", "le", "ge", "not", "print", "printf", "len", "index", "quote", "squote", "indent", "nindent"),
-        *("default", "ternary", "empty", "coalesce", "upper", "lower", "trim", "trimSuffix", "trimPrefix", "replace", "contains"),
-        *("hasPrefix", "hasSuffix", "semverCompare", "toYaml", "fromYaml", "toJson", "fromJson", "dict", "list", "split"),
-        *("splitList", "join", "regexReplaceAll", "regexMatch", "b64enc", "add", "sub", "int", "toString", "hasKey", "get", "set"),
+        *(
+            "eq",
+            "ne",
+            "lt",
+            "gt",
+            "le",
+            "ge",
+            "not",
+            "print",
+            "printf",
+            "len",
+            "index",
+            "quote",
+            "squote",
+            "indent",
+            "nindent",
+        ),
+        *(
+            "default",
+            "ternary",
+            "empty",
+            "coalesce",
+            "upper",
+            "lower",
+            "trim",
+            "trimSuffix",
+            "trimPrefix",
+            "replace",
+            "contains",
+        ),
+        *(
+            "hasPrefix",
+            "hasSuffix",
+            "semverCompare",
+            "toYaml",
+            "fromYaml",
+            "toJson",
+            "fromJson",
+            "dict",
+            "list",
+            "split",
+        ),
+        *(
+            "splitList",
+            "join",
+            "regexReplaceAll",
+            "regexMatch",
+            "b64enc",
+            "add",
+            "sub",
+            "int",
+            "toString",
+            "hasKey",
+            "get",
+            "set",
+        ),
         *("first", "last", "has", "append", "until", "substr", "trunc", "kindOf", "typeOf", "html", "println", "merge"),
     )
 )
 _SOURCES: Final = (
-    *("$.ClusterDNSIPs", "$.KubeletFeatureGates", "$.EvictionHard", "$.KubeReserved", "$.NetworkConfig.DNS.Servers", "(list)"),
-    *('(list 1 "a" nil)', "(until 3)", "3", "0", '(dict "a" 1 "b" "x")', '(splitList "," "a,b")', "$.SystemReserved", "nil", '"ab"'),
-    *('(list (list 1 2) (dict "k" "v"))', "(rest (list 1 2 3))", "$.RHSubscription", "-1", "2.0", "$.NoProxy", '(split "," "x,y")'),
+    *(
+        "$.ClusterDNSIPs",
+        "$.KubeletFeatureGates",
+        "$.EvictionHard",
+        "$.KubeReserved",
+        "$.NetworkConfig.DNS.Servers",
+        "(list)",
+    ),
+    *(
+        '(list 1 "a" nil)',
+        "(until 3)",
+        "3",
+        "0",
+        '(dict "a" 1 "b" "x")',
+        '(splitList "," "a,b")',
+        "$.SystemReserved",
+        "nil",
+        '"ab"',
+    ),
+    *(
+        '(list (list 1 2) (dict "k" "v"))',
+        "(rest (list 1 2 3))",
+        "$.RHSubscription",
+        "-1",
+        "2.0",
+        "$.NoProxy",
+        '(split "," "x,y")',
+    ),
 )
 _NAMES: Final = ("x", "y", "z", "item", "é1", "_")
 
@@ -51,7 +181,9 @@ class Bodies:
         body = self.body(0)
         for name in self.defined:
             if self.random.random() < 0.9:
-                definition = self._action(f'define "{name}"') + Bodies(self.random, self.wild).body(2) + self._action("end")
+                definition = (
+                    self._action(f'define "{name}"') + Bodies(self.random, self.wild).body(2) + self._action("end")
+                )
                 body = definition + body if self.random.random() < 0.7 else body + definition
         return body
 
@@ -98,15 +230,33 @@ class Bodies:
             comment = random.choice(("/* c */", "/**/", "/* {{ x }} */", "/* #} {% raw %}\n */", "/* a */"))
             return random.choice(("{{", "{{- ")) + comment + random.choice(("}}", " -}}"))
         if choice < 0.51 and self.loops:
-            return self._action("if " + self._pipeline()) + self._action(random.choice(("break", "continue"))) + "{{ end }}"
+            return (
+                self._action("if " + self._pipeline())
+                + self._action(random.choice(("break", "continue")))
+                + "{{ end }}"
+            )
         if choice < 0.56 and self.defined:
-            return self._action(f'template "{random.choice(self.defined)}"{random.choice(("", " .", " $", " 1", " (list)"))}')
+            return self._action(
+                f'template "{random.choice(self.defined)}"{random.choice(("", " .", " $", " 1", " (list)"))}'
+            )
         if choice < 0.57:
             return self._mistake()
         return self._block(depth)
 
     def _mistake(self) -> str:
-        mistakes = ("end", "else", "break", "if", "range", "$nope", ".Nope", "nope 1", '"a" | "b"', "end if", 'template "nope"')
+        mistakes = (
+            "end",
+            "else",
+            "break",
+            "if",
+            "range",
+            "$nope",
+            ".Nope",
+            "nope 1",
+            '"a" | "b"',
+            "end if",
+            'template "nope"',
+        )
         return self._action(self.random.choice(mistakes)) if self.random.random() < self.wild * 10 else ""
 
     def _declaration(self) -> str:

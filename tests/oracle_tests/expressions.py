@@ -32,29 +32,52 @@ KINDS: Final[Mapping[str, Sequence[str]]] = {
     "fromJsonArray": ("json list",),
     "fromToml": ("toml",),
     "urlParse": ("url",),
-    **{name: ("path",) for name in ("base", "dir", "clean", "ext", "isAbs")},
-    **{name: ("path",) for name in ("osBase", "osDir", "osClean", "osExt", "osIsAbs")},
-    **{name: ("layout", "time") for name in ("toDate", "mustToDate", "date", "dateInZone", "date_in_zone")},
-    **{name: ("duration", "time") for name in ("dateModify", "date_modify", "mustDateModify", "must_date_modify")},
-    **{name: ("duration",) for name in ("duration", "durationRound")},
-    **{name: ("digits",) for name in ("atoi", "toDecimal", "int", "int64", "float64", "add", "add1", "sub", "mul", "div")},
-    **{name: ("digits",) for name in ("mod", "max", "biggest", "min", "maxf", "minf", "addf", "add1f", "subf", "mulf", "divf")},
-    **{name: ("digits",) for name in ("ceil", "floor", "round")},
+    **dict.fromkeys(("base", "dir", "clean", "ext", "isAbs"), ("path",)),
+    **dict.fromkeys(("osBase", "osDir", "osClean", "osExt", "osIsAbs"), ("path",)),
+    **dict.fromkeys(("toDate", "mustToDate", "date", "dateInZone", "date_in_zone"), ("layout", "time")),
+    **dict.fromkeys(("dateModify", "date_modify", "mustDateModify", "must_date_modify"), ("duration", "time")),
+    **dict.fromkeys(("duration", "durationRound"), ("duration",)),
+    **dict.fromkeys(("atoi", "toDecimal", "int", "int64", "float64", "add", "add1", "sub", "mul", "div"), ("digits",)),
+    **dict.fromkeys(
+        ("mod", "max", "biggest", "min", "maxf", "minf", "addf", "add1f", "subf", "mulf", "divf"), ("digits",)
+    ),
+    **dict.fromkeys(("ceil", "floor", "round"), ("digits",)),
 }
 
 # What a function that takes any value is for.
 SUBJECTS: Final[Mapping[str, str]] = {
-    **{must + name: "list" for must in ("", "must") for name in ("first", "rest", "last", "initial", "reverse", "uniq")},
-    **{must + name: "list" for must in ("", "must") for name in ("First", "Rest", "Last", "Initial", "Reverse", "Uniq")},
-    **{name: "list" for name in ("compact", "mustCompact", "chunk", "mustChunk", "concat", "sortAlpha", "join", "toStrings")},
-    **{name: "time" for name in ("date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "unixEpoch")},
-    **{name: "time" for name in ("dateModify", "date_modify", "mustDateModify", "must_date_modify")},
-    **{name: "map" for name in ("deepCopy", "mustDeepCopy", "deepEqual")},
+    **{
+        must + name: "list" for must in ("", "must") for name in ("first", "rest", "last", "initial", "reverse", "uniq")
+    },
+    **{
+        must + name: "list" for must in ("", "must") for name in ("First", "Rest", "Last", "Initial", "Reverse", "Uniq")
+    },
+    **dict.fromkeys(
+        ("compact", "mustCompact", "chunk", "mustChunk", "concat", "sortAlpha", "join", "toStrings"), "list"
+    ),
+    **dict.fromkeys(("date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "unixEpoch"), "time"),
+    **dict.fromkeys(("dateModify", "date_modify", "mustDateModify", "must_date_modify"), "time"),
+    **dict.fromkeys(("deepCopy", "mustDeepCopy", "deepEqual"), "map"),
 }
 
 _STRING_FIELDS: Final = (
-    *(".KubeVersion", ".ContainerRuntime", ".InitialTaints", ".CloudConfig", ".NetworkIPFamily", ".PauseImage", ".ServerURL"),
-    *(".HTTPProxy", ".NoProxy", ".ContainerLogMaxSize", ".HostCACert", ".NetworkConfig.CIDR", ".RhelConfig.RHSMOfflineToken"),
+    *(
+        ".KubeVersion",
+        ".ContainerRuntime",
+        ".InitialTaints",
+        ".CloudConfig",
+        ".NetworkIPFamily",
+        ".PauseImage",
+        ".ServerURL",
+    ),
+    *(
+        ".HTTPProxy",
+        ".NoProxy",
+        ".ContainerLogMaxSize",
+        ".HostCACert",
+        ".NetworkConfig.CIDR",
+        ".RhelConfig.RHSMOfflineToken",
+    ),
     *(".ContainerRuntimeConfig", ".BootstrapKubeconfig", ".Token"),
 )
 _NUMBER_FIELDS: Final = (".MaxPods", ".ImageGCHighThresholdPercent", ".ImageGCLowThresholdPercent")
@@ -68,16 +91,46 @@ _LIST_FIELDS: Final = (".ClusterDNSIPs", ".NetworkConfig.DNS.Servers")
 _OTHER_FIELDS: Final = (
     *(".CloudProviderName", ".NetworkConfig", ".NetworkConfig.IPFamily", ".NetworkConfig.DNS", ".FlatcarConfig"),
     *(".FlatcarConfig.ProvisioningUtility", ".RhelConfig", ".ImageMinimumGCAge", ".ImageMaximumGCAge", ".UbuntuConfig"),
-    *(".ImageMaximumGCAge.Duration", ".NetworkConfig.GetIPFamily", ".KubeReserved.cpu", ".EvictionHard.nope", ".SystemReserved.a.b"),
+    *(
+        ".ImageMaximumGCAge.Duration",
+        ".NetworkConfig.GetIPFamily",
+        ".KubeReserved.cpu",
+        ".EvictionHard.nope",
+        ".SystemReserved.a.b",
+    ),
     *("(index .ClusterDNSIPs 0)", "(index .ClusterDNSIPs 0).String", ".ImageMinimumGCAge.Duration.Seconds", ".Nope"),
 )
-_INTS: Final = ("0", "1", "2", "3", "-1", "7", "12", "100", "0x10", "0644", "'a'", "1_000", "-0", "0b11", "9223372036854775807")
+_INTS: Final = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "7",
+    "12",
+    "100",
+    "0x10",
+    "0644",
+    "'a'",
+    "1_000",
+    "-0",
+    "0b11",
+    "9223372036854775807",
+)
 _COMPARING: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _SMALL: Final = (*("0", "1", "2", "3", "4", "7", "12") * 3, "-1")
 _COUNTING: Final = frozenset({"until", "untilStep", "seq"})
 _SIZED: Final = _COUNTING | {"repeat", "indent", "nindent"}
 """Their number is how much they make, which Go does not bound."""
 _FLOATS: Final = ("0.5", "3.7", "-0.25", "1e3", "1e21", "1e-7", "2.5", "1.0", "123456789.0", "-0.0", "0.1", "1.005")
+_LITERALS: Final[Mapping[str, Sequence[str]]] = {
+    "int": _INTS,
+    "int64": tuple(f"(int64 {number})" for number in _INTS),
+    "float64": _FLOATS,
+    "bool": ("true", "false"),
+    "nil": ("nil",),
+}
+_FIELDS: Final[Mapping[str, Sequence[str]]] = {"bool": _BOOL_FIELDS, "number": _NUMBER_FIELDS}
 _KEYS: Final = ('"a"', '"b"', '"A"', '"z"', '"_0"', '"a.b"', '"a"', '"x1"', '"x10"', '"x9"')
 
 
@@ -126,9 +179,9 @@ class Expressions:
             if wanted == "int" and function.name in _SIZED:
                 arguments.append(self.random.choice(_SMALL))
                 continue
-            if wanted == "any" and self.random.random() > self.wild:
-                wanted = alike if function.name in _COMPARING else SUBJECTS.get(function.name, wanted)
-            arguments.append(self.operand(wanted, depth + 1, kinds[min(place, len(kinds) - 1)] if kinds else "text"))
+            subject = alike if function.name in _COMPARING else SUBJECTS.get(function.name, wanted)
+            fitting = subject if wanted == "any" and self.random.random() > self.wild else wanted
+            arguments.append(self.operand(fitting, depth + 1, kinds[min(place, len(kinds) - 1)] if kinds else "text"))
         return " ".join([function.name, *arguments])
 
     def operand(self, wanted: str, depth: int, kind: str = "text") -> str:
@@ -153,31 +206,22 @@ class Expressions:
         return name.replace(" .", f" {self.dot}.") if name.startswith("(") else self.dot + name
 
     def _leaf(self, wanted: str, depth: int, kind: str) -> str:
+        """An operand that calls nothing but what makes its type."""
         random = self.random
-        match wanted:
-            case "string":
-                if random.random() < 0.2:
-                    return self._field(_STRING_FIELDS)
-                return quoted(random, TEXTS[kind](random))
-            case "int":
-                return random.choice(_INTS)
-            case "int64":
-                return f"(int64 {random.choice(_INTS)})"
-            case "float64":
-                return random.choice(_FLOATS)
-            case "bool":
-                return random.choice(("true", "false", self._field(_BOOL_FIELDS)))
-            case "map":
-                return self._dict(depth)
-            case "any[]" | "list" | "string[]":
-                return self._list(depth)
-            case "number":
-                return self._field(_NUMBER_FIELDS)
-            case "nil":
-                return "nil"
-            case "time":
-                return f'(toDate "2006-01-02T15:04:05Z07:00" "20{random.randrange(10, 40)}-02-28T23:59:0{random.randrange(10)}Z")'
-        return self._field(random.choice((_OTHER_FIELDS, _MAP_FIELDS, _LIST_FIELDS, _BOOL_FIELDS)))
+        if wanted == "string":
+            return self._field(_STRING_FIELDS) if random.random() < 0.2 else quoted(random, TEXTS[kind](random))
+        if wanted == "map":
+            return self._dict(depth)
+        if wanted in {"any[]", "list", "string[]"}:
+            return self._list(depth)
+        if wanted == "time":
+            year, second = random.randrange(2010, 2040), random.randrange(10)
+            return f'(toDate "2006-01-02T15:04:05Z07:00" "{year}-02-28T23:59:0{second}Z")'
+        literals = _LITERALS.get(wanted)
+        if literals and (wanted != "bool" or random.random() < 0.5):
+            return random.choice(literals)
+        fields = _FIELDS.get(wanted) or random.choice((_OTHER_FIELDS, _MAP_FIELDS, _LIST_FIELDS, _BOOL_FIELDS))
+        return self._field(fields)
 
     def _dict(self, depth: int) -> str:
         pairs = [
@@ -188,7 +232,13 @@ class Expressions:
     def _list(self, depth: int) -> str:
         if self.random.random() < 0.25:
             return self.random.choice(
-                ('(splitList "," "b,a,,é")', "(until 3)", self._field(_LIST_FIELDS), '(list "b" "a" "b")', "(list 3 1 2)")
+                (
+                    '(splitList "," "b,a,,é")',
+                    "(until 3)",
+                    self._field(_LIST_FIELDS),
+                    '(list "b" "a" "b")',
+                    "(list 3 1 2)",
+                )
             )
         wanted = self.random.choice(("any", "string", "int", "any"))
         items = [self.operand(wanted, depth + 1) for _ in range(self.random.randrange(4))]
@@ -198,7 +248,3 @@ class Expressions:
 _ANY: Final = (
     *("string", "string", "string", "int", "int", "int64", "float64", "bool", "map", "list", "other", "number", "nil"),
 )
-
-
-def functions(*names: str) -> list[GoFunction]:
-    return [FUNCTIONS[name] for name in names]

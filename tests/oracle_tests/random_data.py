@@ -13,7 +13,18 @@ from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_f
 T = TypeVar("T")
 
 _VERSIONS = ("v1.34.2", "v1.30.0", "v1.29.0-rc.1", "v1.30.5+k3s1", "v1.9.11", "v2.0.0")
-_TEXTS = ("", "a", "http://proxy:3128", "a b,c", "x=y:NoSchedule", "é😀", "line\nline\n", '"q" <&> \'', "{{ .Raw }}", "0644")
+_TEXTS = (
+    "",
+    "a",
+    "http://proxy:3128",
+    "a b,c",
+    "x=y:NoSchedule",
+    "é😀",
+    "line\nline\n",
+    '"q" <&> \'',
+    "{{ .Raw }}",
+    "0644",
+)
 _FAMILIES = ("", "IPv4", "IPv6", "IPv4+IPv6", "IPv6+IPv4", "other")
 _ADDRESSES = ("10.10.10.10", "10.96.0.10", "fd00::a", "::1", "1:2:3:4:5:6:7:0", "255.255.255.255")
 _PROVIDERS = ("aws", "azure", "gce", "hetzner", "openstack", "vsphere", "kubevirt", "edge", "")

@@ -16,14 +16,55 @@ pytestmark = pytest.mark.oracle
 _NAMES: Final = ("x", "y", "safe-net", "a b", "", "/t")
 _PATHS: Final = ("/t", "/etc/a.conf", "/opt/bin/b")
 _RESULTS: Final = (
-    *("", " ", "\n", "hello", "  hello\n\n\n", "\n\nhello", "\u00a0\n", "x\v\n", "{{", "}}", '{{ "{{ . }}" }}', '{{ "{{" }}'),
-    *('{{ "{{ template \\"y\\" . }}" }}', '{{ "{{ end }}" }}', '{{ "{{ nope }}" }}', "{{ .HTTPProxy }}", "{{ .InitialTaints }}\n"),
-    *('{{ "{{ define \\"x\\" }}Z{{ end }}" }}', '{{ "{{- 1 -}}" }} ', '{{ "{{/* c */}}" }}', "{{ `{{ range $i, $e := list 1 2 }}{{ $e }}{{ end }}` }}"),
-    *('{{ "{{ $x := 1 }}{{ $x }}" }}', '{{ "{{ .KubeVersion }}" }}', '{{ template "y" }}', '{{ "{%" }} {{ "{#" }}', "a{{ 1 -}} \n", "\t{{- 1 }}\n \n"),
-    *('{{ if .HTTPProxy }}\nexport P={{ .HTTPProxy }}\n{{ end }}', '{{ "{{ break }}" }}', '{{ "{{ block \\"q\\" . }}Q{{ end }}" }}', "\r\n x \r\n"),
+    *(
+        "",
+        " ",
+        "\n",
+        "hello",
+        "  hello\n\n\n",
+        "\n\nhello",
+        "\u00a0\n",
+        "x\v\n",
+        "{{",
+        "}}",
+        '{{ "{{ . }}" }}',
+        '{{ "{{" }}',
+    ),
+    *(
+        '{{ "{{ template \\"y\\" . }}" }}',
+        '{{ "{{ end }}" }}',
+        '{{ "{{ nope }}" }}',
+        "{{ .HTTPProxy }}",
+        "{{ .InitialTaints }}\n",
+    ),
+    *(
+        '{{ "{{ define \\"x\\" }}Z{{ end }}" }}',
+        '{{ "{{- 1 -}}" }} ',
+        '{{ "{{/* c */}}" }}',
+        "{{ `{{ range $i, $e := list 1 2 }}{{ $e }}{{ end }}` }}",
+    ),
+    *(
+        '{{ "{{ $x := 1 }}{{ $x }}" }}',
+        '{{ "{{ .KubeVersion }}" }}',
+        '{{ template "y" }}',
+        '{{ "{%" }} {{ "{#" }}',
+        "a{{ 1 -}} \n",
+        "\t{{- 1 }}\n \n",
+    ),
+    *(
+        "{{ if .HTTPProxy }}\nexport P={{ .HTTPProxy }}\n{{ end }}",
+        '{{ "{{ break }}" }}',
+        '{{ "{{ block \\"q\\" . }}Q{{ end }}" }}',
+        "\r\n x \r\n",
+    ),
 )
 _CALLS: Final = (
-    *('{{ template "NAME" }}', '{{- template "NAME" }}', '{{ template "NAME" . }}', '{{ template "NAME" .KubeVersion }}'),
+    *(
+        '{{ template "NAME" }}',
+        '{{- template "NAME" }}',
+        '{{ template "NAME" . }}',
+        '{{ template "NAME" .KubeVersion }}',
+    ),
     *('{{ template "NAME" $ -}}', '{{ range .ClusterDNSIPs }}{{ template "NAME" . }}{{ end }}'),
 )
 _PARTS: Final = (
@@ -35,7 +76,9 @@ _PARTS: Final = (
 def _half(random: Random) -> Half:
     usual = random.choice((3, len(_RESULTS)))
     templates = {
-        name: "".join(random.choice(_RESULTS[:: len(_RESULTS) // usual or 1]) for _ in range(random.choice((1, 1, 2, 3))))
+        name: "".join(
+            random.choice(_RESULTS[:: len(_RESULTS) // usual or 1]) for _ in range(random.choice((1, 1, 2, 3)))
+        )
         for name in random.sample(_NAMES, random.randrange(4))
     }
     if random.random() < 0.3:
@@ -54,4 +97,4 @@ def _file(random: Random, names: list[str]) -> str:
 @pytest.mark.parametrize("seed", range(3))
 def test_templates_come_into_files_as_in_go(seed: int) -> None:
     random = Random(seed)
-    compare([_half(random) for _ in range(2000)]).check(most_refused=0.1)
+    compare([_half(random) for _ in range(800)]).check(most_refused=0.1)

@@ -19,12 +19,58 @@ from tests.oracle_tests.container_linux import container_linux_config
 pytestmark = pytest.mark.oracle
 
 _TEXT: Final = (
-    *("a", "b", "\n", "\n", "\n\n", "  ", " ", "\n ", "é", "\t", "<&>", "%", '"', "'", "\\", "#", "\n#", "~!*()", "{}", "\u2003"),
-    *("😀", "\r\n", "\ufeff", ": ", "- ", "#!/bin/sh\n", "set -e\n", "x: |\n  y\n", "if x; then\n\ty\nfi\n", "---\n", "...\n", "+"),
+    *(
+        "a",
+        "b",
+        "\n",
+        "\n",
+        "\n\n",
+        "  ",
+        " ",
+        "\n ",
+        "é",
+        "\t",
+        "<&>",
+        "%",
+        '"',
+        "'",
+        "\\",
+        "#",
+        "\n#",
+        "~!*()",
+        "{}",
+        "\u2003",
+    ),
+    *(
+        "😀",
+        "\r\n",
+        ": ",
+        "- ",
+        "#!/bin/sh\n",
+        "set -e\n",
+        "x: |\n  y\n",
+        "if x; then\n\ty\nfi\n",
+        "---\n",
+        "...\n",
+        "+",
+    ),
 )
 _BREAKING: Final = ("\r", "\x85", "\u2028", "\x7f", "\x00", "\x1b", "\ufffe")
 _UNIT: Final = (
-    *("[Unit]\n", "[Service]\n", "[Install]\n", "A=b\n", "ExecStart=/bin/x %i ${A}\n", "=", "\n", " ", "# c\n", ";", "\\", "\\\n"),
+    *(
+        "[Unit]\n",
+        "[Service]\n",
+        "[Install]\n",
+        "A=b\n",
+        "ExecStart=/bin/x %i ${A}\n",
+        "=",
+        "\n",
+        " ",
+        "# c\n",
+        ";",
+        "\\",
+        "\\\n",
+    ),
     *("[", "]", "x", "é", "A=b\\\n  c\n", "A = b\n", "WantedBy=multi-user.target\n", "\n\n", "A=\n", '"', "<"),
 )
 _GOOD_UNITS: Final = (
@@ -32,12 +78,48 @@ _GOOD_UNITS: Final = (
     "[Install]\nWantedBy=multi-user.target",
 )
 _NAME: Final = (
-    *("a", "b", "1", "@", "-", ".", "/", "é", "%", " ", ":", "#", "=", "null", "~", ": ", " #", '"', "'", "''", "- ", "[", "{", "*", ","),
+    *(
+        "a",
+        "b",
+        "1",
+        "@",
+        "-",
+        ".",
+        "/",
+        "é",
+        "%",
+        " ",
+        ":",
+        "#",
+        "=",
+        "null",
+        "~",
+        ": ",
+        " #",
+        '"',
+        "'",
+        "''",
+        "- ",
+        "[",
+        "{",
+        "*",
+        ",",
+    ),
 )
 _PATH: Final = ("a", "b", "/", ".", " ", "é", "<", "#", "''", "'", "\t", " #", '"', "\\")
 _KEYS: Final = (
-    *("ssh-ed25519 AAAA a@b", "ssh-rsa AAAA me@example.com\n", " k ", "", 'from="10.0.0.0/8" ssh-rsa A', "k #1", "null", "é", "a: b"),
-    *('"q"', "'q'", "~", "1", "k: ", "command=\"x\",no-pty ssh-rsa AAAA", "ssh-rsa AAAA b # c"),
+    *(
+        "ssh-ed25519 AAAA a@b",
+        "ssh-rsa AAAA me@example.com\n",
+        " k ",
+        "",
+        'from="10.0.0.0/8" ssh-rsa A',
+        "k #1",
+        "null",
+        "é",
+        "a: b",
+    ),
+    *('"q"', "'q'", "~", "1", "k: ", 'command="x",no-pty ssh-rsa AAAA', "ssh-rsa AAAA b # c"),
 )
 _MODES: Final = (755, 600, 0, 75, 888, 1755, 4095, 4096, 777, 778, 7, -5, -12, 4755)
 _SUFFIXES: Final = (*[".service"] * 5, ".timer", ".socket", ".mount", ".path", ".slice", "", ".conf", ".network")
@@ -62,7 +144,9 @@ def _file(random: Random) -> File:
 
 def _unit(random: Random) -> Unit:
     name = _joined(random, _NAME, 4) if random.random() < 0.2 else "u"
-    content = random.choice((None, "", *_GOOD_UNITS, _joined(random, _UNIT, 9), _GOOD_UNITS[1] + "\n" + _joined(random, _UNIT, 6)))
+    content = random.choice(
+        (None, "", *_GOOD_UNITS, _joined(random, _UNIT, 9), _GOOD_UNITS[1] + "\n" + _joined(random, _UNIT, 6))
+    )
     if content and random.random() < 0.1:
         content += "A=" + "x" * random.choice((100, 2040, 2045, 2046, 2047, 2048, 4096)) + "\n"
     flags = (True, False, None)
@@ -93,7 +177,9 @@ def _render(half: ConfigHalf, keys: Sequence[str], *, with_machine_name: bool) -
 def test_ignition_is_what_the_transpiler_makes(seed: int) -> None:
     random = Random(seed)
     questions = [(*_configuration(random), random.random() < 0.5) for _ in range(4000)]
-    answers = ask({"ignition": container_linux_config(half, keys, with_machine_name=named)} for half, keys, named in questions)
+    answers = ask(
+        {"ignition": container_linux_config(half, keys, with_machine_name=named)} for half, keys, named in questions
+    )
     wrong, right = [], 0
     for (half, keys, named), answer in zip(questions, answers, strict=True):
         if not (half.files or half.units or keys or named):

@@ -160,7 +160,11 @@ def test_anchors_are_copied_to_their_aliases() -> None:
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [("a: *x", "no anchor of its name"), ("a: &x [*x]", "inside of its own anchor"), ("a: &x {b: &x {c: *x}}", "inside of its own anchor")],
+    [
+        ("a: *x", "no anchor of its name"),
+        ("a: &x [*x]", "inside of its own anchor"),
+        ("a: &x {b: &x {c: *x}}", "inside of its own anchor"),
+    ],
 )
 def test_aliases_without_an_end_or_a_beginning_are_refused(text: str, what: str) -> None:
     assert what in refusal_of(text)

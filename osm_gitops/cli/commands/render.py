@@ -56,7 +56,7 @@ def _write(desired: Desired, target: Path | None) -> bool:
     """Write one cluster; whether any of its pools failed."""
     masker = Masker(desired.sensitive)
     console.problems(desired.warnings, label="Warning", masker=masker)
-    console.failures(desired.failed, masker)
+    console.failures(desired.cluster, desired.failed, masker)
     if target is None:
         for text in stream(desired.objects):
             console.out(text)

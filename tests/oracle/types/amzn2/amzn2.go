@@ -2,5 +2,5 @@
 package amzn2
 
 type Config struct {
-	DistUpgradeOnBoot bool
+	DistUpgradeOnBoot bool `json:"distUpgradeOnBoot"`
 }

@@ -4,8 +4,8 @@ package flatcar
 type ProvisioningUtility string
 
 type Config struct {
-	DisableAutoUpdate   bool
-	DisableLocksmithD   bool
-	DisableUpdateEngine bool
-	ProvisioningUtility ProvisioningUtility
+	DisableAutoUpdate   bool                `json:"disableAutoUpdate"`
+	DisableLocksmithD   bool                `json:"disableLocksmithD"`
+	DisableUpdateEngine bool                `json:"disableUpdateEngine"`
+	ProvisioningUtility ProvisioningUtility `json:"provisioningUtility"`
 }

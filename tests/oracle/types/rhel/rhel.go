@@ -2,13 +2,13 @@
 package rhel
 
 type Config struct {
-	DistUpgradeOnBoot               bool
-	RHELSubscriptionManagerUser     string
-	RHELSubscriptionManagerPassword string
-	RHSMOfflineToken                string
-	AttachSubscription              bool
-	RHELUseSatelliteServer          bool
-	RHELSatelliteServer             string
-	RHELOrganizationName            string
-	RHELActivationKey               string
+	DistUpgradeOnBoot               bool   `json:"distUpgradeOnBoot"`
+	RHELSubscriptionManagerUser     string `json:"rhelSubscriptionManagerUser"`
+	RHELSubscriptionManagerPassword string `json:"rhelSubscriptionManagerPassword"`
+	RHSMOfflineToken                string `json:"rhsmOfflineToken"`
+	AttachSubscription              bool   `json:"attachSubscription"`
+	RHELUseSatelliteServer          bool   `json:"rhelUseSatelliteServer"`
+	RHELSatelliteServer             string `json:"rhelSatelliteServer"`
+	RHELOrganizationName            string `json:"rhelOrganizationName"`
+	RHELActivationKey               string `json:"rhelActivationKey"`
 }

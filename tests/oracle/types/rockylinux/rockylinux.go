@@ -2,5 +2,5 @@
 package rockylinux
 
 type Config struct {
-	DistUpgradeOnBoot bool
+	DistUpgradeOnBoot bool `json:"distUpgradeOnBoot"`
 }

@@ -2,5 +2,5 @@
 package ubuntu
 
 type Config struct {
-	DistUpgradeOnBoot bool
+	DistUpgradeOnBoot bool `json:"distUpgradeOnBoot"`
 }
