@@ -17,8 +17,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret
+
+# The template engine raises the limit when it is first used.
+pytestmark = pytest.mark.filterwarnings("ignore:The recursion limit will not be reset")
 
 _SECONDS = 30
 _EXAMPLES = settings(
@@ -27,12 +31,6 @@ _EXAMPLES = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
 _GOOD = ("OperatingSystemConfig", "good-kube-system-config")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _recursion_limit_is_raised() -> None:
-    """The template engine raises it when it is first used, and hypothesis minds that in an example."""
-    _render({})
 
 
 class HangError(BaseException):
@@ -394,48 +392,71 @@ def test_absurd_yaml_ends_and_stops_no_other_pool(text: str) -> None:
     assert _renders_the_good_pool(_render({"absurd.yaml": b"apiVersion: v1\nkind: Secret\n" + text.encode()}))
 
 
-@_EXAMPLES
-@given(
-    st.text(max_size=200)
-    | _mutations(
+_FLEET = {
+    "apiVersion": "osm-gitops.io/v1alpha1",
+    "kind": "Fleet",
+    "defaults": {"settings": {}},
+    "clusters": [
         {
-            "defaults": {"settings": {}},
-            "clusters": [
-                {
-                    "name": "a",
-                    "from": "x",
-                    "to": {"git": {"path": "y", "branch": "b", "remote": "r", "push": True}},
-                    "settings": {
-                        "clusterDNS": "1.1.1.1",
-                        "nodeContainerdRegistryMirrors": ["a=b"],
-                        "nodeKubeletFeatureGates": {"a": True},
-                        "externalCloudProvider": True,
-                        "maxLoopSteps": 5,
-                        "hostCABundle": "f",
-                    },
-                    "management": {"namespace": "n"},
-                }
-            ],
+            "name": "a",
+            "from": "x",
+            "to": {"git": {"path": "y", "branch": "b", "remote": "r", "push": True}},
+            "settings": {
+                "clusterDNS": "1.1.1.1",
+                "nodeContainerdRegistryMirrors": ["a=b"],
+                "nodeKubeletFeatureGates": {"a": True},
+                "externalCloudProvider": True,
+                "maxLoopSteps": 5,
+                "hostCABundle": "f",
+            },
+            "management": {"namespace": "n"},
         }
-    ).map(json.dumps)
-)
+    ],
+}
+
+
+@_EXAMPLES
+@given(st.text(max_size=200).map("apiVersion: osm-gitops.io/v1alpha1\n{}".format) | _mutations(_FLEET).map(json.dumps))
 def test_any_fleet_file_is_told_or_used(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder, _no_hang():
         fleet = Path(folder, "fleet.yaml")
-        head = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
-        if text.startswith("{"):
-            document = {"apiVersion": "osm-gitops.io/v1alpha1", "kind": "Fleet", **_as_mapping(json.loads(text))}
-            fleet.write_text(json.dumps(document))
-        else:
-            fleet.write_bytes((head + text).encode("utf-8", "surrogatepass"))
+        fleet.write_bytes(text.encode("utf-8", "surrogatepass"))
         ran = osm_gitops("plan", "--fleet", str(fleet))
-    assert ran.code == 1
+    assert ran.code == 1  # its sources are not there
     assert "this is a bug" not in ran.err
     assert ran.err.startswith("Error: ")
 
 
-def _as_mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {"clusters": value}
+_FLAG_VALUES = st.text(max_size=40) | st.sampled_from(
+    [
+        "",
+        "/",
+        "=",
+        ",",
+        ",,",
+        "a=b",
+        "http://",
+        "http://[",
+        "%zz",
+        "http://u:p@h",
+        "::",
+        "1.2.3.4,",
+        "x" * 5000,
+        "\udcff",
+        "-1",
+    ]
+)
+
+
+@_EXAMPLES
+@given(st.sampled_from(sorted(SETTINGS_BY_FLAG)), _FLAG_VALUES)
+def test_any_value_of_any_flag_is_told_or_used(flag: str, value: str) -> None:
+    with tempfile.TemporaryDirectory() as folder, _no_hang():
+        Path(folder, "all.json").write_bytes(_list([profile(), pool(), *facts()]))
+        ran = osm_gitops("render", "--from", folder, "--to", "-", f"-{flag}={value}")
+    assert ran.code in {0, 1}
+    assert "this is a bug" not in ran.err
+    assert ran.code == 0 or ran.err.startswith("Error: ")
 
 
 def test_the_good_pool_alone_is_fine() -> None:

@@ -150,19 +150,20 @@ class _Reader:
                     self._problem(f"{at}.{part}".rstrip("."), _NO_CLUSTERS, _LATER)
 
     def _source(self, value: Json, at: str) -> SourceSpec | None:
-        if isinstance(value, str):
+        if _is_path(value):
             tree = self._tree(value)
             return SourceSpec(tree, tree, tree)
         if value is None:
             self._problem(at, "it must name the folder with the manifests")
             return None
         if not isinstance(value, dict):
-            self._problem(at, f"it must be a path, or a mapping of paths, not {type_name(value)}")
+            wrong = "such a text" if isinstance(value, str) else type_name(value)
+            self._problem(at, f"it must be a path, or a mapping of paths, not {wrong}")
             return None
         parts: Mapping[str, Json] = value
         self._check_keys(parts, at, _SOURCE_KEYS)
         for key, part in parts.items():
-            if not isinstance(part, str) or not part:
+            if not _is_path(part):
                 self._problem(f"{at}.{key}", "it must be a path")
         machines = parts.get("machineDeployments")
         if not isinstance(machines, str):
@@ -181,7 +182,7 @@ class _Reader:
         git = self._mapping(target.get("git"), f"{at}.git")
         self._check_keys(git, f"{at}.git", _GIT_KEYS)
         for key in ("path", "branch", "remote"):
-            if key in git and (not isinstance(git[key], str) or not git[key]):
+            if key in git and not _is_path(git[key]):
                 self._problem(f"{at}.git.{key}", "it must be a text that is not empty")
         if not isinstance(git.get("push", False), bool):
             self._problem(f"{at}.git.push", "it must be true or false")
@@ -225,6 +226,10 @@ class _Reader:
             cut = max(path.rfind("."), path.rfind("["))
             path = path[:cut] if cut > 0 else ""
         return self.display
+
+
+def _is_path(value: Json) -> bool:
+    return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def _unknown(value: Mapping[str, Json], known: Iterable[str]) -> Iterator[str]:

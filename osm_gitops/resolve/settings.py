@@ -99,6 +99,10 @@ def _normal(setting: RawSetting) -> Any:
 
 def _text(value: Json, kind: Kind) -> str:
     if isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+            raise _WrongError("the value is no UTF-8")
+        if "\0" in value:
+            raise _WrongError("the value holds a NUL character", "Remove it")
         return value
     hint = "Put it in quotes" if isinstance(value, (bool, int, float)) and kind is not Kind.COUNT else ""
     raise _WrongError(f"must be {kind.value}, not {type_name(value)}", hint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from osm_gitops.golang.gojson import encode
@@ -106,6 +107,7 @@ def _member(key: str, value: Json, margin: str, parts: list[str]) -> None:
     _block(value, margin + _STEP if isinstance(value, Mapping) else margin, parts)
 
 
+@lru_cache(maxsize=1024)  # a fleet's documents have few different keys
 def _key(key: str) -> str:
     return key if _is_plain(key) else _quoted(key)
 

@@ -52,6 +52,18 @@ def test_the_environment_names_source_target_and_cluster_too(tmp_path: Path, mon
     assert (tmp_path / "out/prod/worker/kustomization.yaml").is_file()
 
 
+def test_switches_and_lists_come_from_the_environment_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tree(tmp_path / "tree", profile(script="{{ .ExternalCloudProvider }}"), pool())
+    monkeypatch.setenv("OSM_GITOPS_EXTERNAL_CLOUD_PROVIDER", "true")
+    monkeypatch.setenv("OSM_GITOPS_NODE_CONTAINERD_REGISTRY_MIRRORS", "a.io=https://x b.io=https://y")
+    command = ("render", "--from", "tree", "--to", "-")
+    ran = osm_gitops(*command)
+    assert _dns(ran) == "true"
+    assert "certs.d/a.io/" in ran.out
+    assert "certs.d/b.io/" in ran.out
+    assert _dns(osm_gitops(*command, "--no-external-cloud-provider")) == "false"
+
+
 def test_a_bad_value_names_the_flag_or_the_variable_it_came_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

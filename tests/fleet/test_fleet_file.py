@@ -175,6 +175,25 @@ def test_unknown_keys_of_management_and_worker_are_told(tmp_path: Path) -> None:
     ]
 
 
+def test_paths_that_can_be_none_are_refused(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path,
+        r"""
+        clusters:
+        - {name: a, from: "", to: {git: {path: ""}}}
+        - {name: b, from: "x\0", to: {git: {path: "x\0", branch: ""}}}
+        - {name: c, from: {machineDeployments: "x\0"}}
+        """,
+    ) == [
+        "osm-gitops.yaml:5: clusters[0].from: it must be a path, or a mapping of paths, not such a text",
+        "osm-gitops.yaml:5: clusters[0].to.git.path: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].from: it must be a path, or a mapping of paths, not such a text",
+        "osm-gitops.yaml:6: clusters[1].to.git.path: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].to.git.branch: it must be a text that is not empty",
+        "osm-gitops.yaml:7: clusters[2].from.machineDeployments: it must be a path",
+    ]
+
+
 def test_two_clusters_of_one_name_are_refused(tmp_path: Path) -> None:
     assert _problems(tmp_path, "clusters:\n- {name: a, from: x}\n- {name: b, from: x}\n- {name: a, from: z}\n") == [
         'osm-gitops.yaml:6: clusters[2].name: "a" is already the name of clusters[0]'

@@ -42,7 +42,7 @@ _TEXTS: Final = (
     ),
     *(
         "cat <<EOF | tee /etc/x.conf\n  key = {value}\nEOF\n",
-        "awk '{print $1}' | sed -e 's/{{/x/;s/}}/y/'\n"[:27],
+        "awk '{print $1}' | sed -e 's/a/b/'\n",
         "jq '.a[]|{b:.c}'\n",
     ),
     *(
@@ -57,7 +57,6 @@ _TEXTS: Final = (
     ),
     *(
         "{%- if x -%}",
-        "{{'{{'}}"[:1],
         "<no value>",
         "line\n    indented\n",
         " \n",

@@ -188,7 +188,6 @@ replacement: Final = _many(
 _NUMBERS: Final = ("0", "1", "2", "9", "29", "30", "34", "01", "x", "X", "*", "")
 _RELEASES: Final = ("", "", "", "", "-0", "-rc.1", "-alpha", "-beta.2", "-01", "+b", "-rc.1+b.2", "-")
 _OPERATORS: Final = ("", "=", "!=", ">", "<", ">=", "<=", "=>", "=<", "~", "~>", "^", ">>", "==", "> ", "^ ", ">= v")
-_part: Final = _many(_joined(("", "", "", "v"), _NUMBERS[:8], _RELEASES), (".",), 1)
 
 
 def version(random: Random) -> str:

@@ -1,18 +1,17 @@
-"""Random whole cases through the command line: released profiles, every provider, settings and annotations mixed.
+"""Random whole cases through the command line.
 
-What templates make is compared with Go; the rest must hold by itself: an exit code and a sentence, documents that
-are JSON or YAML, and nothing left to do after an apply.
+What templates make is compared with Go; the rest must hold by itself: an exit code and a sentence, user-data that
+is JSON or YAML, and nothing left to do after an apply.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import yaml
@@ -22,7 +21,70 @@ from osm_gitops.templates.assembly import CompiledHalf, compile_go_half
 from osm_gitops.templates.engine import Engine
 from tests.cli.running import osm_gitops
 from tests.conformance.test_cases import _flags, render_case
-from tests.conformance_data import CONFORMANCE, case_names, load_case
 from tests.oracle_tests.comparison import Half, compare
+from tests.oracle_tests.random_cases import Cases
 
 pytestmark = pytest.mark.oracle
+
+
+class _Watched:
+    """A half that notes with what data it is rendered."""
+
+    def __init__(self, half: CompiledHalf, note: Half, notes: list[Half]) -> None:
+        self.half, self.note, self.notes = half, note, notes
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        self.notes.append(Half(self.note.files, dict(data), self.note.templates))
+        return self.half.render(data)
+
+
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> list[Half]:
+    """Every half that the command line renders, with its data."""
+    notes: list[Half] = []
+
+    def compile_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
+        return _Watched(compile_go_half(engine, templates, files), Half(dict(files), {}, dict(templates)), notes)
+
+    monkeypatch.setattr(config, "compile_go_half", compile_half)
+    return notes
+
+
+def _check_user_data(objects: list[dict[str, Any]]) -> None:
+    for text in (each["data"]["cloud-config"] for each in objects if "cloud-config" in each.get("data", {})):
+        if text.startswith("{"):
+            json.loads(text)
+        elif "\nwrite_files:\n" in text and "coreos:" not in text:
+            yaml.safe_load(text)
+
+
+def _nothing_is_left(case: dict[str, Any], folder: Path) -> None:
+    """Apply the tree of a rendered case to a repository, and plan again."""
+    target = folder / "repository"
+    subprocess.run(["git", "init", "--quiet", target], check=True)
+    places = ["--from", str(folder / "tree"), "--to", str(target), *_flags(case)]
+    applied = osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets", *places)
+    assert applied.code == 0, applied.err
+    planned = osm_gitops("plan", "--detailed-exitcode", *places)
+    assert planned.code == 0, planned.out + planned.err
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whole_cases_render_or_say_why_not(seed: int, tmp_path: Path, halves: list[Half]) -> None:
+    cases = Cases(Random(seed))
+    rendered = 0
+    for number in range(40):
+        case, folder = cases.case(), tmp_path / str(number)
+        folder.mkdir()
+        code, objects, said = render_case(case, folder)
+        assert "Traceback" not in said
+        if code == 0:
+            rendered += 1
+            _check_user_data(objects)
+            if number % 4 == 0:
+                _nothing_is_left(case, folder)
+        else:
+            assert code == 1
+            assert "Error: " in said
+    assert rendered > 10
+    compare(halves).check(most_refused=0.1)

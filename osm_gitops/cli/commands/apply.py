@@ -51,16 +51,22 @@ def apply(
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     options = run_options(request, guards, plaintext_secrets=plaintext_secrets, push=push)
 
+    declined = False
+
     def confirm(plan: Plan) -> bool:
+        nonlocal declined
         show_plan(plan, Format.TEXT, verbose=request.verbose)
         if yes or not plan.can_change or not console.is_asked():
             return True
-        return typer.confirm("Apply this plan?", err=True)
+        declined = not typer.confirm("Apply this plan?", err=True)
+        return not declined
 
     outcome = apply_clusters(clusters_of(request, needs_target=True), options, confirm)
     for cluster, commit in outcome.commits.items():
         console.say(f"{cluster}: committed {commit[:12]}")
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
+    if declined:
+        console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
     show_trouble(outcome)
-    return 1 if outcome.failed else 0
+    return 1 if declined or outcome.failed else 0

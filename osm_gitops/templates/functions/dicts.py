@@ -14,7 +14,7 @@ from osm_gitops.templates.copying import deep_copy
 from osm_gitops.templates.functions.merging import merge, merge_overwrite
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.printing import to_string
-from osm_gitops.templates.values import Nil, StringList, Unordered, UnorderedStrings
+from osm_gitops.templates.values import GoMap, Nil, StringList, Unordered, UnorderedStrings
 
 
 def make_dict(*pairs: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def dig(*path: Any) -> Any:
         if type(key) is not str:
             raise GoError("dig takes strings as keys")
     for key in wanted:
-        if type(step) is not dict and not (isinstance(step, Nil) and isinstance(step, dict)):
+        if not isinstance(step, dict) or isinstance(step, GoMap):
             raise GoError(f"dig found no dict in which to look for {key!r}")
         if key not in step:
             return default

@@ -85,3 +85,15 @@ def test_the_order_of_keys_and_values_is_random_from_two_on() -> None:
 
 def test_an_odd_key_has_an_empty_value() -> None:
     assert dicts.make_dict("a", 1, 2) == {"a": 1, "2": ""}
+
+
+def test_dig_looks_into_no_map_of_another_type_even_if_it_is_nil() -> None:
+    assert dicts.dig("a", 1, NilDict()) == 1
+    with pytest.raises(GoError, match="no dict"):
+        dicts.dig("a", 1, NilStringMap())
+
+
+def test_a_nil_pointer_in_a_copied_dict_or_list_is_plain_nil() -> None:
+    copied = deep_copy({"a": [Pointer(None, "string")]})
+    assert copied == {"a": [None]}
+    assert type(deep_copy(Pointer(None, "string"))) is Pointer

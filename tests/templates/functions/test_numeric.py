@@ -8,7 +8,7 @@ from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.bounds import Bounds, spending
 from osm_gitops.templates.faults import BoundExceeded
 from osm_gitops.templates.functions import numeric
-from osm_gitops.templates.values import Int32, Int64, NamedString, Pointer, Uint64, nil
+from osm_gitops.templates.values import Duration, Int32, Int64, NamedString, Pointer, Uint64, nil
 from tests.templates.functions.go_vectors import disagreements, vectors
 
 
@@ -23,6 +23,8 @@ def test_the_functions_do_what_sprig_does() -> None:
         (Pointer(Int32(110), "int32"), 110),
         (Pointer(Pointer("7", "string"), "*string"), 7),
         (nil("int32"), 0),
+        (Duration(90), 90),
+        (Pointer(Duration(7), "time.Duration"), 7),
         (NamedString("0x10"), 16),
         (Uint64((1 << 64) - 1), -1),
         (1e20, -(1 << 63)),

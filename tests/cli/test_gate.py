@@ -1,0 +1,166 @@
+"""Every outcome is an exit code and a sentence; what a bug's message holds is not told."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from osm_gitops.cli import gate
+from osm_gitops.cli.console import Console, Progress, console
+from osm_gitops.errors import Problem
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.report.mask import Masker
+from tests.cli.running import osm_gitops
+from tests.cli.scenes import pool, profile, write_tree
+from tests.gitdoor.repos import git, new_repository
+
+
+def _struck_by(monkeypatch: pytest.MonkeyPatch, blow: BaseException) -> None:
+    def run(_arguments: Sequence[str]) -> int:
+        raise blow
+
+    monkeypatch.setattr(gate, "_run", run)
+
+
+def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    _struck_by(monkeypatch, KeyboardInterrupt())
+    ran = osm_gitops("plan")
+    assert (ran.code, ran.out) == (130, "")
+    assert ran.err == "Interrupted; what was being written is as before or as after.\n"
+
+
+def test_a_bug_tells_its_place_and_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    _struck_by(monkeypatch, ValueError("a secret"))
+    ran = osm_gitops("plan")
+    assert ran.code == 1
+    assert "this is a bug in osm-gitops" in ran.err
+    assert "ValueError at " in ran.err
+    assert "test_gate.py:" in ran.err
+    assert "a secret" not in ran.err
+
+
+def test_trouble_of_the_machine_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    _struck_by(monkeypatch, OSError(28, "No space left on device", "/out/a"))
+    ran = osm_gitops("plan")
+    assert (ran.code, ran.err) == (1, "Error: /out/a: No space left on device\n")
+
+
+def test_a_reader_that_goes_away_is_no_error_to_talk_about(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "osm_gitops", "render", "--from", "tree", "--to", "-"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert done.returncode == 1
+    assert done.stderr == b""
+
+
+def test_without_git_manifests_are_rendered_all_the_same(tmp_path: Path) -> None:
+    repository = new_repository(tmp_path / "repo")
+    write_tree(repository / "tree", profile(), pool())
+    command = [sys.executable, "-m", "osm_gitops", "render", "--from", "repo/tree", "--to", "-"]
+    environment = os.environ | {"PATH": "/nonexistent"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"git cannot be run. Install it, or mend PATH" in done.stderr
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().problems([Problem("a\x1b[31mred\x07 name", where="\u202eevil")])
+    assert capsys.readouterr().err == "Error: \\u202eevil: a\\x1b[31mred\\x07 name\n"
+
+
+def test_a_problem_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().problems([Problem("a"), Problem("b"), Problem("a")], label="Warning")
+    assert capsys.readouterr().err == "Warning: a\nWarning: b\n"
+
+
+def test_a_problem_of_one_pool_needs_no_second_line(capsys: pytest.CaptureFixture[str]) -> None:
+    ref = ObjectRef("MachineDeployment", "kube-system", "a")
+    Console().failures("prod", {ref: (Problem("bad", about=str(ref)),)}, Masker())
+    assert capsys.readouterr().err == "Error: MachineDeployment kube-system/a: bad\n"
+    Console().failures("prod", {ref: (Problem("bad", about="cluster-info"),)}, Masker())
+    assert capsys.readouterr().err == (
+        "Error: cluster-info: bad\n  Not rendered because of it in cluster prod: kube-system/a.\n"
+    )
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", _Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert console.colours()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not console.colours()
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not console.colours()
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert not console.colours()
+
+
+def test_long_work_shows_a_bar_on_a_terminal_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    now = iter([0.0, 0.4, 0.7, 1.0, 1.2])
+    monkeypatch.setattr("osm_gitops.cli.console.monotonic", lambda: next(now))
+    progress = Progress("prod")
+    for done in (1, 2, 3, 4):
+        progress(done, 4)
+    shown = terminal.getvalue()
+    assert "prod" in shown
+    assert "2/4 pools" in shown
+    assert "1/4" not in shown
+    assert shown.endswith("\r\x1b[K")
+
+
+def test_elsewhere_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    now = iter([0.0, 5.0, 12.0, 13.0])
+    monkeypatch.setattr("osm_gitops.cli.console.monotonic", lambda: next(now))
+    progress = Progress("prod")
+    for done in (1, 2, 3):
+        progress(done, 9)
+    assert plain.getvalue() == "prod: 2 of 9 pools rendered\n"
+
+
+@pytest.mark.parametrize(("answer", "commits"), [("y\n", 2), ("n\n", 1), ("", 1)])
+def test_apply_asks_where_somebody_is_there(
+    answer: str, commits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    repository = new_repository(tmp_path / "repo")
+    monkeypatch.setattr(Console, "is_asked", lambda _self: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    command = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
+    ran = osm_gitops(*command)
+    assert ran.code == (0 if commits == 2 else 1)
+    assert int(git(repository, "rev-list", "--count", "HEAD")) == commits
+    assert ("Not confirmed: nothing was changed." in ran.err) == (commits == 1)
+    assert "Apply this plan?" in ran.err
+    assert osm_gitops(*command, "--yes").code == 0
+
+
+def test_a_plan_that_is_refused_is_not_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    new_repository(tmp_path / "repo")
+    monkeypatch.setattr(Console, "is_asked", lambda _self: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    command = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
+    ran = osm_gitops(*command, "--max-changed-pools", "0")
+    assert ran.code == 1
+    assert "Apply this plan?" not in ran.err
+    assert "1 pools would change" in ran.err
