@@ -69,8 +69,11 @@ def _in_git(path: Path) -> tuple[bool, str | None, tuple[Problem, ...]]:
     if root is None:
         return False, None, ()
     try:
-        repository = Repository(root)
-        return not repository.is_ignored(_inside(path, root)), repository.head(), ()
+        repository, inside = Repository(root), _inside(path, root)
+        revision = repository.head()
+        if revision and repository.changed_paths(inside):
+            revision += "-dirty"  # as git describe says it: more than that commit holds
+        return not repository.is_ignored(inside), revision, ()
     except TargetError as failure:
         # The manifests are there all the same; only their revision cannot be told.
         return True, None, failure.problems

@@ -233,12 +233,12 @@ class _Strays:
 
     def read(self) -> None:
         owned = owned_path(self._cluster)
-        known = {owned / side.value / KUSTOMIZATION for side in Side} | self._wanted
+        known = {f"{owned}/{side.value}/{KUSTOMIZATION}" for side in Side} | {str(path) for path in self._wanted}
         for folder, folders, names in os.walk(self._root / owned):
             folders.sort()
             here = PurePosixPath(Path(folder).relative_to(self._root).as_posix())
             for name in sorted(names):
-                if here / name not in known and not name.startswith(TEMPORARY_PREFIX):
+                if f"{here}/{name}" not in known and not name.startswith(TEMPORARY_PREFIX):
                     self._stray(here / name)
 
     def warnings(self) -> tuple[Problem, ...]:
