@@ -24,7 +24,8 @@ from osm_gitops.templates.engine import Engine
 from tests.bench.fleets import PROFILES, write_fleet
 
 _ROUNDS = 5
-_MACHINES = 600
+_MACHINES = 1_800
+_WARM = 60
 _SETTINGS = Settings(external_cloud_provider=True)
 
 
@@ -62,7 +63,7 @@ def _rate(folder: Path, *, distinct: bool, profiles: tuple[tuple[str, str, str],
     inputs = load_inputs(spec, _SETTINGS, {})
     cluster = resolve_cluster(_SETTINGS, inputs.facts)
     renderer = PoolRenderer(Engine(ROOT_TYPES), cluster)
-    warm, rest = inputs.machines[: len(profiles)], inputs.machines[len(profiles) :]
+    warm, rest = inputs.machines[:_WARM], inputs.machines[_WARM:]
 
     def render(machines: Sequence[MachineDeployment]) -> None:
         for machine in machines:
