@@ -10,6 +10,20 @@ RUN := $(UV) run --frozen
 # Asked for only where it is used: all but test-all do without Go.
 GO = $(or $(shell command -v go),$(error the oracles of `make test-all` are built with Go: install it, see https://go.dev/doc/install))
 
+# Tools that judge what we make, built from pinned modules. The stamp beside a binary bears its version.
+define real_tool
+.tools/real/$(1)-$(2).stamp:
+	GOBIN=$$(CURDIR)/.tools/real $$(GO) install $(3)@$(2)
+	@touch $$@
+REAL_TOOLS += .tools/real/$(1)-$(2).stamp
+endef
+# name, version, Go package
+$(eval $(call real_tool,sops,v3.13.3,github.com/getsops/sops/v3/cmd/sops))
+$(eval $(call real_tool,age,v1.3.2,filippo.io/age/cmd/age))
+$(eval $(call real_tool,age-keygen,v1.3.2,filippo.io/age/cmd/age-keygen))
+$(eval $(call real_tool,kustomize,v5.8.2,sigs.k8s.io/kustomize/kustomize/v5))
+$(eval $(call real_tool,actionlint,v1.7.12,github.com/rhysd/actionlint/cmd/actionlint))
+
 .PHONY: setup demo test test-all lint format bench image clean
 
 setup: .venv/.ready
@@ -28,7 +42,7 @@ demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then ch
 test: setup ## The test suite.
 	$(RUN) pytest -n 2 --dist worksteal -m "not oracle"
 
-test-all: setup ## What `make test` leaves out: comparisons with Go's own libraries, which are built first.
+test-all: setup $(REAL_TOOLS) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first.
 	cd tests/oracle && $(GO) build -o ../../.tools/oracle .
 	$(RUN) pytest -m oracle
 

@@ -23,7 +23,10 @@ IMPURE = {
 DOORS = {
     "jinja2": "templates",
     "yaml": "yamldoor",
+    "ruamel": "yamldoor",
     "git": "gitdoor",
+    "cryptography": "sops",
+    "pyrage": "sops",
     "typer": "cli",
     "click": "cli",
     "re2": "golang/regex.py",
