@@ -7,6 +7,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -48,6 +49,7 @@ class FileChanges:
     """Files to write and to remove, relative to the target path.
 
     Contents hold secrets, and are made when they are needed: a fleet's do not fit into memory.
+    Make each once: encryption never makes the same bytes twice.
     """
 
     write: Mapping[PurePosixPath, Content] = field(default_factory=dict, repr=False)
@@ -144,21 +146,51 @@ def file_changes(root: Path, desired: Desired, plan: ClusterPlan, *, exact: bool
     )
 
 
-def write_files(
-    root: Path, changes: FileChanges, *, private: bool = True, step: Callable[[str], None] = no_step
-) -> None:
-    """Write and remove files, each in one move. With ``private`` only the owner may read secrets.
+@dataclass(frozen=True, slots=True)
+class StagedFiles:
+    """New files that stand ready beside their places, and files to remove."""
+
+    ready: Mapping[PurePosixPath, Path]
+    remove: tuple[PurePosixPath, ...]
+
+
+def unseen(_path: PurePosixPath, _content: bytes) -> None:
+    """For those who need not know the bytes."""
+
+
+def stage_files(
+    root: Path, changes: FileChanges, made: Callable[[PurePosixPath, bytes], None] = unseen, *, private: bool = True
+) -> StagedFiles:
+    """Make each content once and write it beside its place; ``made`` sees the bytes that will stand there.
+
+    With ``private`` only the owner may read secrets. Where one cannot be written, none is left.
+    """
+    ready: dict[PurePosixPath, Path] = {}
+    try:
+        for path, make in changes.write.items():
+            content = make()
+            made(path, content)
+            mode = _PRIVATE if private and path in changes.private else None
+            ready[path] = _stage(root / path, content, mode)
+    except BaseException:
+        for temporary in ready.values():
+            temporary.unlink(missing_ok=True)
+        raise
+    return StagedFiles(ready, changes.remove)
+
+
+def place_files(root: Path, staged: StagedFiles, step: Callable[[str], None] = no_step) -> None:
+    """Put staged files in place, each in one move, and remove what is to go.
 
     Objects come before the ``kustomization.yaml`` that lists them, removals after it.
     """
-    for path in sorted(changes.write, key=lambda path: (path.name == KUSTOMIZATION, path)):
-        mode = _PRIVATE if private and path in changes.private else None
-        _replace(root / path, changes.write[path](), mode)
+    for path in sorted(staged.ready, key=lambda path: (path.name == KUSTOMIZATION, path)):
+        _place(staged.ready[path], root / path)
         step(f"wrote {path}")
-    for path in changes.remove:
+    for path in staged.remove:
         (root / path).unlink(missing_ok=True)
         step(f"removed {path}")
-    for path in changes.remove:
+    for path in staged.remove:
         _remove_empty(root / path.parent, root / path.parts[0])
 
 
@@ -174,9 +206,10 @@ def render_to(root: Path, desired: Desired) -> FileChanges:
     management = owned_path(desired.cluster) / Side.MANAGEMENT.value / KUSTOMIZATION
     if not (root / management).exists():
         # First of all the sign by which the next run knows this folder, should this one be killed.
-        _replace(root / management, kustomizations(desired.cluster, [])[management].encode(), None)
+        sign = kustomizations(desired.cluster, [])[management].encode()
+        _place(_stage(root / management, sign, None), root / management)
     remove_temporary(root, desired.cluster)
-    write_files(root, changes)
+    place_files(root, stage_files(root, changes))
     return changes
 
 
@@ -282,19 +315,30 @@ class _Strays:
         return Side(path.parts[1])
 
 
-def _replace(path: Path, content: bytes, mode: int | None) -> None:
-    """Put a file in place in one move, so that every reader sees the old or the new one.
+def _stage(path: Path, content: bytes, mode: int | None) -> Path:
+    """Write a file beside its place, from where one move brings it there: readers see the old or the new one.
 
     Files are not flushed to the disk one by one, which takes minutes for a fleet: what a power cut
     leaves empty differs from the desired bytes, so the next run writes it again.
     """
-    try:
+    with _as_refusal(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=".tmp", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             os.fchmod(file.fileno(), _usual_mode() if mode is None else mode)
-        Path(temporary).replace(path)
+    return Path(temporary)
+
+
+def _place(temporary: Path, path: Path) -> None:
+    with _as_refusal(path):
+        temporary.replace(path)
+
+
+@contextmanager
+def _as_refusal(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise TargetError([Problem(f"cannot be written: {error.strerror}", where=str(path))]) from error
 

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.repository import PushOutcome, Repository, find_work_tree
@@ -26,9 +26,10 @@ from osm_gitops.report.mask import Masker
 from osm_gitops.targets.folder import (
     file_changes,
     no_step,
+    place_files,
     refuse_links,
     remove_temporary,
-    write_files,
+    stage_files,
 )
 from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.message import CLUSTER_TRAILER, commit_message
@@ -207,13 +208,16 @@ class GitSession:
         if not changes.paths:
             return None
         prefix = self._prefix()
-        after: dict[str, str | None]
-        after = {f"{prefix}{path}": self._id(content()) for path, content in changes.write.items()}
-        after |= {f"{prefix}{path}": None for path in changes.remove}
+        after: dict[str, str | None] = {f"{prefix}{path}": None for path in changes.remove}
+
+        def note_id(path: PurePosixPath, content: bytes) -> None:
+            after[f"{prefix}{path}"] = self._id(content)
+
+        staged = stage_files(self.root, changes, note_id, private=False)
         self._journal.write({path: (self._content_id(path), state) for path, state in after.items()})
         step("journal")
         try:
-            write_files(self.root, changes, private=False, step=step)
+            place_files(self.root, staged, step)
             with self._masked_errors():
                 commit = self._repository.commit_paths(after, commit_message(plan, version), base)
         except BaseException:

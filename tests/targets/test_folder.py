@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -12,7 +13,16 @@ from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action
 from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.targets.folder import file_changes, plan_folder, read_folder, render_to, stream, write_files
+from osm_gitops.targets.folder import (
+    FileChanges,
+    file_changes,
+    place_files,
+    plan_folder,
+    read_folder,
+    render_to,
+    stage_files,
+    stream,
+)
 from osm_gitops.targets.layout import path_of
 from tests.plan.objects import LABELS, desired, pool
 
@@ -30,7 +40,7 @@ def _profile(name: str = "osp-a") -> DesiredObject:
 
 
 def _apply(root: Path, wanted: Desired, options: PlanOptions = PlanOptions()) -> None:  # noqa: B008 (frozen)
-    write_files(root, file_changes(root, wanted, plan_folder(root, wanted, options)))
+    place_files(root, stage_files(root, file_changes(root, wanted, plan_folder(root, wanted, options))))
 
 
 def test_the_layout_is_that_of_the_design(tmp_path: Path) -> None:
@@ -198,3 +208,19 @@ def test_a_stream_is_one_text_of_all_documents() -> None:
     text = "".join(stream(desired({"a": "x\n"}).objects))
     assert text.count("---\n") == 3
     assert text.endswith("\n")
+
+
+def test_each_content_is_made_once_and_a_failure_leaves_no_file(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def content(name: str) -> bytes:
+        made.append(name)
+        return f"{name}\n".encode()
+
+    write = {PurePosixPath("prod/a"): partial(content, "a"), PurePosixPath("prod/b"): partial(content, "b")}
+    place_files(tmp_path, stage_files(tmp_path, FileChanges(write)))
+    assert made == ["a", "b"]
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(TargetError, match="cannot be written"):
+        stage_files(tmp_path, FileChanges({**write, PurePosixPath("file/c"): partial(content, "c")}))
+    assert _files(tmp_path) == ["file", "prod/a", "prod/b"]
