@@ -8,7 +8,7 @@ from pathlib import Path
 from osm_gitops.cli.options import Request
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
-from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TargetSpec, TreeRef
+from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TargetSpec, tree_ref
 from osm_gitops.targets.layout import owned_path
 
 _LATER = "clusters as source or target come with a later release; this one reads trees and writes to git"
@@ -34,8 +34,8 @@ def _from_flags(request: Request, source: str, *, needs_target: bool) -> Cluster
         raise input_error("--from also needs --to", fix=f"Name the folder of the desired state, or use a {FLEET_FILE}")
     name = request.cluster or DEFAULT_CLUSTER
     owned_path(name)  # refuses what cannot be a folder
-    tree = _tree(source)
-    profiles = _tree(request.profiles_from) if request.profiles_from is not None else tree
+    tree = tree_ref(Path(), source)
+    profiles = tree_ref(Path(), request.profiles_from) if request.profiles_from is not None else tree
     target = TargetSpec(Path(request.target), request.target) if request.target is not None else None
     return ClusterSpec(name, SourceSpec(tree, profiles, tree), tuple(request.settings.values()), target)
 
@@ -68,15 +68,11 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
     settings = {setting.name: setting for setting in spec.settings} | dict(request.settings)
     source = spec.source
     if request.profiles_from is not None:
-        source = replace(source, profiles=_tree(request.profiles_from))
+        source = replace(source, profiles=tree_ref(Path(), request.profiles_from))
     target = spec.target
     if request.target is not None:
         target = TargetSpec(Path(request.target), request.target)
     return replace(spec, settings=tuple(settings.values()), source=source, target=target)
-
-
-def _tree(path: str) -> TreeRef:
-    return TreeRef(Path(path), path)
 
 
 def _shown(path: Path) -> str:

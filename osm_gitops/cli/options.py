@@ -55,11 +55,16 @@ def _option(kind: Any, names: str, text: str, **more: Any) -> Any:
 
 _SHARED: Mapping[str, tuple[Any, Any]] = {
     "source": (
-        _option(str | None, "--from", "Tree of manifests to read: a folder or a file.", metavar="PATH"),
+        _option(
+            str | None,
+            "--from",
+            "Tree of manifests to read: a folder or a file, as it is or at a git revision.",
+            metavar="PATH[@REV]",
+        ),
         None,
     ),
     "profiles_from": (
-        _option(str | None, "--profiles-from", "Read OperatingSystemProfiles from this tree.", metavar="PATH"),
+        _option(str | None, "--profiles-from", "Read OperatingSystemProfiles from this tree.", metavar="PATH[@REV]"),
         None,
     ),
     "target": (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TargetSpec, TreeRef
+from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TargetSpec, tree_ref
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
 from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
@@ -151,7 +151,7 @@ class _Reader:
 
     def _source(self, value: Json, at: str) -> SourceSpec | None:
         if _is_path(value):
-            tree = self._tree(value)
+            tree = tree_ref(self.base, value)
             return SourceSpec(tree, tree, tree)
         if value is None:
             self._problem(at, "it must name the folder with the manifests")
@@ -172,7 +172,7 @@ class _Reader:
         chosen = [parts.get(key, machines) for key in _SOURCE_KEYS]
         if not all(isinstance(part, str) for part in chosen):
             return None
-        return SourceSpec(*(self._tree(part) for part in chosen))
+        return SourceSpec(*(tree_ref(self.base, part) for part in chosen))
 
     def _target(self, value: Json, at: str) -> TargetSpec | None:
         if value == "cluster":  # refused by name
@@ -190,17 +190,13 @@ class _Reader:
             self._problem(f"{at}.git.path", "it must name the folder for the desired state")
         if not isinstance(git.get("path"), str):
             return None
-        path = self._tree(git["path"])
         return TargetSpec(
-            path.path,
-            path.display,
+            self.base / git["path"],
+            git["path"],
             branch=git.get("branch", ""),
             remote=git.get("remote", "origin"),
             push=git.get("push", False),
         )
-
-    def _tree(self, path: str) -> TreeRef:
-        return TreeRef(self.base / path, path)
 
     def _mapping(self, value: Json, at: str) -> Mapping[str, Json]:
         if value is None:

@@ -14,6 +14,8 @@ from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
+from osm_gitops.sources.files import Folder
+from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 
 T = TypeVar("T")
@@ -27,15 +29,15 @@ def load_settings(spec: ClusterSpec) -> Settings:
 def load_inputs(spec: ClusterSpec, settings: Settings, environment: Mapping[str, str]) -> Inputs:
     """The cluster's objects, from one tree or from several. Raises InputError where one cannot be read."""
     source = spec.source
-    trees: dict[Path, Inputs] = {}
+    trees: dict[TreeRef, Inputs] = {}
 
     def read(tree: TreeRef) -> Inputs:
-        if tree.path not in trees:
-            trees[tree.path] = _read(tree, settings.namespace, environment)
-        return trees[tree.path]
+        if tree not in trees:
+            trees[tree] = _read(tree, settings.namespace, environment)
+        return trees[tree]
 
     inputs = read(source.machines)
-    if source.facts.path != source.machines.path:
+    if source.facts != source.machines:
         facts = read(source.facts)
         inputs = replace(
             inputs,
@@ -45,20 +47,20 @@ def load_inputs(spec: ClusterSpec, settings: Settings, environment: Mapping[str,
             notes=_joined(inputs.notes, facts.notes),
             sources=_joined(inputs.sources, facts.sources),
         )
-    if source.profiles.path != source.machines.path:
+    if source.profiles != source.machines:
         inputs = with_profiles_of(inputs, read(source.profiles))
     return inputs
 
 
 def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str]) -> Inputs:
+    if tree.revision:
+        with open_revision(tree.path, tree.revision, tree.display) as files:
+            inputs = read_tree(files, management_namespace=namespace, environment=environment)
+            # A branch moves on; the commit tells for ever what was read.
+            return replace(inputs, sources=(f"{tree.display}@{files.commit}",))
     kept, revision, trouble = _in_git(tree.path)
-    inputs = read_tree(
-        tree.path,
-        management_namespace=namespace,
-        environment=environment,
-        display=tree.display,
-        in_git=kept,
-    )
+    folder = Folder(tree.path, tree.display, in_git=kept)
+    inputs = read_tree(folder, management_namespace=namespace, environment=environment)
     source = f"{tree.display}@{revision}" if revision else tree.display
     return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from osm_gitops.resolve.settings import RawSetting
@@ -12,10 +13,23 @@ DEFAULT_CLUSTER = "default"
 
 @dataclass(frozen=True, slots=True)
 class TreeRef:
-    """A tree of manifests: where it lies, and how the user named it."""
+    """A tree of manifests: where it lies, and how the user named it.
+
+    With a ``revision`` (a branch, a tag, a commit) it is the tree that git has there; then the
+    path need not exist now.
+    """
 
     path: Path
-    display: str
+    display: str = field(compare=False)
+    revision: str = ""
+
+
+def tree_ref(base: Path, text: str) -> TreeRef:
+    """What ``PATH`` or ``PATH@REVISION`` names: a path that exists wins, else the last ``@`` splits."""
+    path, at, revision = text.rpartition("@")
+    if not (at and revision) or os.path.lexists(base / text):
+        return TreeRef(base / text, text)
+    return TreeRef(base / path, path, revision)
 
 
 @dataclass(frozen=True, slots=True)

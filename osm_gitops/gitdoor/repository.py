@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osm_gitops.errors import Problem, TargetError
+from osm_gitops.gitdoor.objects import ObjectReader
 
 if TYPE_CHECKING:
     import git
@@ -44,7 +45,7 @@ class Divergence:
 
 
 class Repository:
-    """One git work tree. Paths are relative to ``root`` and use ``/``."""
+    """One git work tree, or a bare repository to read from. Paths are relative to ``root`` and use ``/``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -95,6 +96,21 @@ class Repository:
     def hash_name(self) -> str:
         """The hash function that names objects: ``sha1`` or ``sha256``."""
         return self._run("rev-parse", "--show-object-format").strip()
+
+    def tree_of(self, commit: str) -> str:
+        """The id of a commit's root folder."""
+        return self._run("rev-parse", "--verify", f"{commit}^{{tree}}").strip()
+
+    def is_shallow(self) -> bool:
+        """Whether the clone was made without its whole history."""
+        return self._run("rev-parse", "--is-shallow-repository").strip() == "true"
+
+    def objects(self) -> ObjectReader:
+        """A reader of the files of commits; a context manager."""
+        from subprocess import PIPE  # noqa: PLC0415 - most runs need none
+
+        command = ["git", *_SAFETY, *self._place, "cat-file", "--batch"]
+        return ObjectReader(self._git.execute(command, istream=PIPE, as_process=True, env=_ENVIRONMENT))
 
     # -- changing the work tree's branch --
 
@@ -295,10 +311,25 @@ def find_work_tree(path: Path) -> Path | None:
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
+def find_repository(path: Path) -> tuple[Path, str] | None:
+    """The work tree or bare repository that a path (it need not exist) is in, and the path inside of it."""
+    for here in dict.fromkeys((Path(os.path.normpath(path.absolute())), path.resolve())):
+        for folder in (here, *here.parents):
+            if (folder / ".git").exists() or _is_bare(folder):
+                return folder, here.relative_to(folder).as_posix()
+    return None
+
+
+def _is_bare(folder: Path) -> bool:
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
 def _git_dir(root: Path) -> Path:
     entry = root / ".git"
     if entry.is_dir():
         return entry.absolute()
+    if not entry.exists():
+        return root.absolute()
     # A linked work tree or a submodule: one line names the folder.
     text = entry.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
     return (root / text).absolute()

@@ -1,4 +1,4 @@
-"""A folder of Kubernetes manifests as a frozen cluster (design §2, §3)."""
+"""A tree of Kubernetes manifests as a frozen cluster (design §2, §3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import PurePath
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
@@ -14,41 +14,34 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest
 from osm_gitops.sources.facts import credential_environment
+from osm_gitops.sources.files import MAX_BYTES, Kind, SourceFiles
 from osm_gitops.sources.gathering import Gathering
 from osm_gitops.sources.manifests import PROFILE, LooseObject, identify, loose_objects, misspelt
 from osm_gitops.sources.walk import walk
 from osm_gitops.yamldoor.kubernetes import load_documents
 
-_MAX_BYTES: Final = 256 << 20
 _NOT_ASCII: Final = bytes((0, *range(128, 256)))
 # A file that says so is meant as a manifest, however broken it is.
 _MEANT: Final = re.compile(rb"""(?:^|[\s{,-])["']?(apiVersion|kind)["']?[ \t]*:""")
+# What git stores in the place of a file that a filter would bring back in a checkout.
+_FILTERED: Final = {b"\0GITCRYPT\0": "git-crypt", b"version https://git-lfs.github.com/": "Git LFS"}
 
 
-def read_tree(
-    path: Path,
-    *,
-    management_namespace: str,
-    environment: Mapping[str, str],
-    display: str | None = None,
-    in_git: bool = False,
-) -> Inputs:
-    """Read a folder (or one file) of manifests.
+def read_tree(files: SourceFiles, *, management_namespace: str, environment: Mapping[str, str]) -> Inputs:
+    """Read a folder (or one file) of manifests, on this machine or in a revision of a repository.
 
-    ``display`` is the path to show in messages; ``in_git`` says that the tree is in a git
-    work tree, where plain Secrets deserve a warning; of ``environment`` only the credential
-    variables are kept. Raises InputError where ``path`` cannot be read at all; everything
-    else that is wrong is in the result.
+    Of ``environment`` only the credential variables are kept. Raises InputError where the root
+    cannot be read at all; everything else that is wrong is in the result.
     """
-    shown = str(path) if display is None else display
-    found = walk(path, shown)
-    tree = _Tree(management_namespace, in_git)
+    found = walk(files)
+    tree = _Tree(files, management_namespace)
     tree.gathering.unreadable += found.problems
+    tree.gathering.warnings += found.warnings
     tree.gathering.notes += found.notes
     for file, name in found.files:
         tree.read(file, name)
     tree.close()
-    return tree.gathering.inputs(credential_environment(environment), (shown,))
+    return tree.gathering.inputs(credential_environment(environment), (f"{files.display}{files.suffix}",))
 
 
 def with_profiles_of(inputs: Inputs, profiles: Inputs) -> Inputs:
@@ -72,14 +65,14 @@ def _joined(first: tuple[Problem, ...], second: tuple[Problem, ...]) -> tuple[Pr
 
 @dataclass(slots=True)
 class _Tree:
+    files: SourceFiles
     management_namespace: str
-    in_git: bool
     gathering: Gathering = field(default_factory=Gathering)
     passed_over: Counter[str] = field(default_factory=Counter)
     secrets: list[str] = field(default_factory=list)
-    charts: dict[Path, bool] = field(default_factory=dict)
+    charts: dict[PurePath, bool] = field(default_factory=dict)
 
-    def read(self, file: Path, shown: str) -> None:
+    def read(self, file: PurePath, shown: str) -> None:
         text = self._text(file, shown)
         if text is None:
             return
@@ -104,7 +97,7 @@ class _Tree:
         """Say once what would be said for every object."""
         notes = [f"{count} {which} passed over" for which, count in sorted(self.passed_over.items())]
         self.gathering.notes += notes
-        if self.in_git and self.secrets:
+        if self.files.in_git and self.secrets:
             self.gathering.warnings.append(
                 Problem(
                     f"{len(self.secrets)} Secret(s) stand in plain text in git, the first here",
@@ -113,17 +106,28 @@ class _Tree:
                 )
             )
 
-    def _text(self, file: Path, shown: str) -> bytes | None:
+    def _text(self, file: PurePath, shown: str) -> bytes | None:
         try:
-            if file.stat().st_size > _MAX_BYTES:
-                self.gathering.unreadable.append(
-                    Problem(f"is larger than {_MAX_BYTES >> 20} MiB", where=shown, fix="Split it")
-                )
-                return None
-            return file.read_bytes()
+            text = self.files.read(file)
         except OSError as error:
             self.gathering.unreadable.append(Problem(f"cannot be read: {error.strerror}", where=shown))
             return None
+        if text is None:
+            self.gathering.unreadable.append(
+                Problem(f"is larger than {MAX_BYTES >> 20} MiB", where=shown, fix="Split it")
+            )
+            return None
+        tool = next((tool for start, tool in _FILTERED.items() if text.startswith(start)), "")
+        if tool:
+            self.gathering.unreadable.append(
+                Problem(
+                    f"holds what {tool} left in the place of the file",
+                    where=shown,
+                    fix=f"Let {tool} bring it back in a checkout, and read that folder",
+                )
+            )
+            return None
+        return text
 
     def _unreadable(self, error: InputError, text: bytes, shown: str, *, in_chart: bool) -> None:
         """Broken manifests are a problem; templates and files of other programs are not ours to judge."""
@@ -162,14 +166,20 @@ class _Tree:
             named = loose.api_version and loose.kind
             self.passed_over[f"of kind {loose.kind}" if named else "without apiVersion and kind"] += 1
 
-    def _is_chart_template(self, file: Path) -> bool:
+    def _is_chart_template(self, file: PurePath) -> bool:
         """Whether the file is below ``templates/`` of a folder with a ``Chart.yaml``."""
         folder = file.parent
         known = self.charts.get(folder)
         if known is None:
-            known = any(part.name == "templates" and (part.parent / "Chart.yaml").is_file() for part in file.parents)
-            self.charts[folder] = known
+            charts = (part.parent / "Chart.yaml" for part in file.parents if part.name == "templates")
+            known = self.charts[folder] = any(map(self._is_file, charts))
         return known
+
+    def _is_file(self, path: PurePath) -> bool:
+        try:
+            return self.files.locate(path)[1] is Kind.FILE
+        except (OSError, RuntimeError):
+            return False
 
 
 def _is_templated(loose: LooseObject) -> bool:

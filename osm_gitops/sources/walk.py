@@ -2,92 +2,108 @@
 
 from __future__ import annotations
 
-import os
-import stat
+import errno
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePath
 from typing import Final
 
 from osm_gitops.errors import Problem, input_error
+from osm_gitops.sources.files import Kind, SourceFiles
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk through a tree found; ``files`` are (path to open, path to show)."""
+    """What a walk through a tree found; ``files`` are (path to open, name to show)."""
 
-    files: list[tuple[Path, str]] = field(default_factory=list)
+    files: list[tuple[PurePath, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def walk(root: Path, display: str) -> Walk:
-    """The files below ``root``, or ``root`` itself where it is a file.
+def walk(source: SourceFiles) -> Walk:
+    """The files below the root of ``source``, or the root itself where it is a file.
 
     Hidden names are left out. Links are followed inside of the tree only, and what is
-    reached twice is read once. Raises InputError where there is nothing at ``root``.
+    reached twice is read once. Raises InputError where there is nothing at the root.
     """
     found = Walk()
+    shown = f"{source.display}{source.suffix}"
     try:
-        real = root.resolve(strict=True)
+        real, kind = source.locate(source.root)
     except (OSError, RuntimeError) as error:
-        raise input_error(f"the source cannot be read: {_reason(error)}", where=display) from None
-    if real.is_dir():
-        _Walker(real, found).folder(real, display)
-    elif real.is_file():
-        found.files.append((real, display))
+        raise input_error(f"the source cannot be read: {_reason(error)}", where=shown) from None
+    if kind is Kind.FOLDER:
+        _Walker(source, real, found).folder(real, source.display)
+    elif kind is Kind.FILE:
+        found.files.append((real, shown))
     else:
-        raise input_error("the source is neither a folder nor a file", where=display)
+        raise input_error("the source is neither a folder nor a file", where=shown)
     return found
 
 
 class _Walker:
-    def __init__(self, root: Path, found: Walk) -> None:
+    def __init__(self, source: SourceFiles, root: PurePath, found: Walk) -> None:
+        self.source = source
         self.root = root
         self.found = found
         self.seen = {root}
 
-    def folder(self, path: Path, shown: str) -> None:
+    def folder(self, path: PurePath, name: str) -> None:
         try:
-            with os.scandir(path) as entries:
-                names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+            names = sorted(entry for entry in self.source.names(path) if not entry.startswith("."))
         except OSError as error:
-            self.problem(shown, error)
+            self.problem(self.shown(name), error)
             return
-        for name in names:
-            self.entry(path / name, f"{shown.rstrip('/')}/{name}" if shown else name)
+        for entry in names:
+            self.entry(path / entry, f"{name.rstrip('/')}/{entry}" if name else entry)
 
-    def entry(self, path: Path, shown: str) -> None:
-        shown = shown.encode("utf-8", "backslashreplace").decode()
+    def entry(self, path: PurePath, name: str) -> None:
+        shown = self.shown(name)
         wanted = path.name.lower().endswith(_SUFFIXES)
         try:
-            real = path.resolve(strict=True)
-            mode = real.stat().st_mode
+            real, kind = self.source.locate(path)
         except (OSError, RuntimeError) as error:
             if wanted:
                 self.problem(shown, error)
             return
-        if not (stat.S_ISDIR(mode) or wanted):
+        if kind in {Kind.FILE, Kind.OTHER} and not wanted:
             return
-        if not real.is_relative_to(self.root):
+        if kind is Kind.OUTSIDE or not real.is_relative_to(self.root):
             self.found.notes.append(f"{shown}: a link that leads out of the source is not followed")
         elif real in self.seen:
             self.found.notes.append(f"{shown}: a link to what is read already")
-        elif stat.S_ISDIR(mode):
+        else:
             self.seen.add(real)
-            self.folder(real, shown)
-        elif stat.S_ISREG(mode):
-            self.seen.add(real)
+            self.take(real, kind, name)
+
+    def take(self, real: PurePath, kind: Kind, name: str) -> None:
+        shown = self.shown(name)
+        if kind is Kind.FOLDER:
+            self.folder(real, name)
+        elif kind is Kind.FILE:
             self.found.files.append((real, shown))
+        elif kind is Kind.SUBMODULE:
+            self.found.warnings.append(
+                Problem(
+                    "is a submodule, whose files a revision does not contain: it is passed over",
+                    where=shown,
+                    fix="Where it holds manifests, name a revision of its own repository as a source",
+                )
+            )
         else:
             self.found.notes.append(f"{shown}: no regular file")
+
+    def shown(self, name: str) -> str:
+        return f"{name}{self.source.suffix}".encode("utf-8", "backslashreplace").decode()
 
     def problem(self, shown: str, error: Exception) -> None:
         self.found.problems.append(Problem(f"cannot be read: {_reason(error)}", where=shown))
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and error.strerror and error.errno != errno.ELOOP:
         return error.strerror
     return "its links lead in a circle"

@@ -350,3 +350,20 @@ def test_clusters_with_one_target_get_a_commit_each(tree: Path, repo: Path, tmp_
 def test_apply_says_nothing_of_changes_where_nothing_could_be_planned(tree: Path) -> None:
     assert tree.is_dir()
     assert osm_gitops("apply", "--from", "tree", "--to", "plain", _PLAINTEXT).out == ""
+
+
+def test_a_tree_at_a_revision_is_applied_and_named_by_its_commit(tmp_path: Path, repo: Path) -> None:
+    source = new_repository(tmp_path / "source")
+    write_tree(source / "pools", profile(), pool("a"))
+    git(source, "add", ".")
+    git(source, "commit", "--quiet", "--message", "pools")
+    head = git(source, "rev-parse", "HEAD")
+    write_tree(source / "pools", pool("not-yet"))
+    ran = osm_gitops("apply", "--from", "source/pools@main", "--to", "repo/clusters", _PLAINTEXT)
+    assert ran.code == 0, ran.err
+    assert "not-yet" not in ran.out
+    assert "source/pools/Secret-cloud-init-getter-token.yaml@main:1: 1 Secret(s) stand in plain text" in ran.out
+    assert f"Osm-Gitops-Source: source/pools@{head}" in git(repo, "log", "-1", "--format=%(trailers)").splitlines()
+    ran = osm_gitops("apply", "--from", "source/pools@gone", "--to", "repo/clusters", _PLAINTEXT)
+    assert ran.code == 1
+    assert f"source/pools@gone: cluster default: the repository {source} has no revision gone." in ran.err

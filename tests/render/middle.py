@@ -13,6 +13,7 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
+from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.templates.engine import Engine
 from tests.cli.scenes import write_tree
@@ -23,7 +24,7 @@ Objects = dict[str, DesiredObject]
 def inputs_of(folder: Path, *objects: Mapping[str, Any]) -> Inputs:
     """Objects and the facts that every cluster needs, as a source reads them."""
     tree = write_tree(folder / "tree", *objects)
-    return read_tree(tree, management_namespace="kube-system", environment={}, display="tree", in_git=False)
+    return read_tree(Folder(tree, "tree"), management_namespace="kube-system", environment={})
 
 
 def resolved(inputs: Inputs, settings: Settings | None = None) -> ResolvedPool:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 from osm_gitops.yamldoor.emit import dump
 from tests.conformance_data import CONFORMANCE, case_names, load_case
@@ -43,20 +44,20 @@ def test_files_of_every_depth_and_kind_are_read_in_order(tmp_path: Path) -> None
 def test_a_single_file_is_a_tree(tmp_path: Path) -> None:
     path = tmp_path / "only.yaml"
     path.write_text(MACHINE)
-    inputs = read_tree(path, management_namespace="x", environment={})
+    inputs = read_tree(Folder(path, str(path)), management_namespace="x", environment={})
     assert [str(machine.manifest.origin) for machine in inputs.machines] == [f"{path}:1"]
 
 
 def test_there_must_be_something(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere: the source cannot be read: No such file or directory"):
-        read_tree(tmp_path / "a", management_namespace="x", environment={}, display="nowhere")
+        read_tree(Folder(tmp_path / "a", "nowhere"), management_namespace="x", environment={})
 
 
 def test_a_missing_namespace_is_filled_in(tmp_path: Path) -> None:
     config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
     for name, text in {"a": PROFILE, "b": MACHINE, "c": config_map}.items():
         (tmp_path / f"{name}.yaml").write_text(text)
-    inputs = read_tree(tmp_path, management_namespace="mgmt", environment={})
+    inputs = read_tree(Folder(tmp_path, "t"), management_namespace="mgmt", environment={})
     assert list(inputs.profiles) == [("mgmt", "osp-a")]
     assert inputs.machines[0].namespace == "kube-system"
     assert list(inputs.facts.config_maps) == [("default", "c")]
@@ -66,7 +67,7 @@ def test_a_missing_namespace_is_filled_in(tmp_path: Path) -> None:
 def test_a_custom_profile_of_kkp_is_a_profile(tmp_path: Path, namespace: str, found: str) -> None:
     text = PROFILE.replace("kind: ", "kind: Custom").replace("name: osp-a", f"name: osp-a\n  namespace: '{namespace}'")
     (tmp_path / "a.yaml").write_text(text)
-    inputs = read_tree(tmp_path, management_namespace="mgmt", environment={})
+    inputs = read_tree(Folder(tmp_path, "t"), management_namespace="mgmt", environment={})
     assert list(inputs.profiles) == [(found, "osp-a")]
     assert inputs.profiles[found, "osp-a"].manifest.body["kind"] == "OperatingSystemProfile"
 
@@ -144,7 +145,7 @@ def test_broken_base64_is_named_by_its_key_and_never_shown(tmp_path: Path) -> No
 
 def test_only_credential_variables_of_the_environment_are_kept(tmp_path: Path) -> None:
     environment = {"OS_PASSWORD": "p", "OS_PASS": "x", "HOME": "/", "POD_NAMESPACE": ""}
-    inputs = read_tree(tmp_path, management_namespace="x", environment=environment)
+    inputs = read_tree(Folder(tmp_path, "t"), management_namespace="x", environment=environment)
     assert inputs.facts.environment == {"OS_PASSWORD": "p", "POD_NAMESPACE": ""}
 
 
@@ -289,7 +290,9 @@ def test_manifests_of_conformance_are_read_or_refused_as_osm_did(tmp_path: Path,
 
 
 def test_a_dump_of_a_cluster_is_a_tree() -> None:
-    inputs = read_tree(CONFORMANCE / "cluster" / "after-osm.json", management_namespace="kube-system", environment={})
+    inputs = read_tree(
+        Folder(CONFORMANCE / "cluster" / "after-osm.json", "dump"), management_namespace="kube-system", environment={}
+    )
     assert (len(inputs.machines), len(inputs.profiles), problems(inputs)) == (5, 6, [])
     assert ("cloud-init-settings", "cloud-init-getter-token") in inputs.facts.secrets
 

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
 
 PROFILE = """\
@@ -52,7 +53,7 @@ def read(root: Path, files: dict[str, str | bytes], *, in_git: bool = False) -> 
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_tree(root, management_namespace="kube-system", environment={}, display="t", in_git=in_git)
+    return read_tree(Folder(root, "t", in_git), management_namespace="kube-system", environment={})
 
 
 def problems(inputs: Inputs) -> list[str]:

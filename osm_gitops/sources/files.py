@@ -1,0 +1,75 @@
+"""Files to read manifests from: one interface for a folder of this machine and for a revision of a repository."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import Final, Protocol
+
+MAX_BYTES: Final = 256 << 20
+
+
+class Kind(Enum):
+    """What a path leads to; ``OUTSIDE`` is where these files end, as for a link out of a repository."""
+
+    FOLDER = "folder"
+    FILE = "file"
+    SUBMODULE = "submodule"
+    OTHER = "other"
+    OUTSIDE = "outside"
+
+
+class SourceFiles(Protocol):
+    """Folders and files as reading a tree needs them. What cannot be read raises OSError.
+
+    ``root`` is where the tree begins, a folder or a single file; ``display`` is how the user
+    named it, and ``suffix`` what every name ends in when it is shown (``@main``). ``in_git``
+    says that the files are kept in git, where plain Secrets deserve a warning.
+    """
+
+    @property
+    def root(self) -> PurePath: ...
+    @property
+    def display(self) -> str: ...
+    @property
+    def suffix(self) -> str: ...
+    @property
+    def in_git(self) -> bool: ...
+
+    def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
+        """Where a path leads when all links are followed, and what is there."""
+
+    def names(self, folder: PurePath) -> Iterable[str]:
+        """The names in a folder, in any order."""
+
+    def read(self, file: PurePath) -> bytes | None:
+        """The content of a file; ``None`` where it is larger than :data:`MAX_BYTES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder (or a single file) of this machine."""
+
+    root: Path
+    display: str
+    in_git: bool = False
+    suffix: str = ""
+
+    def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
+        real = Path(path).resolve(strict=True)
+        mode = real.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return real, Kind.FOLDER
+        return real, Kind.FILE if stat.S_ISREG(mode) else Kind.OTHER
+
+    def names(self, folder: PurePath) -> Iterable[str]:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries]
+
+    def read(self, file: PurePath) -> bytes | None:
+        path = Path(file)
+        return None if path.stat().st_size > MAX_BYTES else path.read_bytes()

@@ -1,0 +1,157 @@
+"""The files of a git revision, read without a checkout (design §3: ``--from PATH@REV``)."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Final
+
+from osm_gitops.errors import InputError, Problem, TargetError, input_error
+from osm_gitops.gitdoor.objects import Entry, ObjectReader
+from osm_gitops.gitdoor.repository import Repository, find_repository
+from osm_gitops.sources.files import MAX_BYTES, Kind
+
+_MOST_LINKS: Final = 40
+_LONGEST_LINK: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionFiles:
+    """A folder (or a single file) as a commit has it. Paths start at the root of the repository."""
+
+    root: PurePath
+    display: str
+    suffix: str
+    commit: str
+    objects: ObjectReader
+    tree: str
+    in_git: bool = True
+    _folders: dict[tuple[str, ...], dict[str, Entry]] = field(default_factory=dict)
+
+    def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
+        done: tuple[str, ...] = ()
+        rest = [*reversed(path.parts)]
+        links = 0
+        while rest:
+            part = rest.pop()
+            if part == "..":
+                if not done:
+                    return path, Kind.OUTSIDE
+                done = done[:-1]
+                continue
+            entry = self._folder(done).get(part)
+            if entry is None:
+                raise _fault(errno.ENOENT)
+            if not entry.is_link:
+                done = (*done, part)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise _fault(errno.ELOOP)
+            leads_to = PurePosixPath(os.fsdecode(self.objects.file(entry.id, _LONGEST_LINK) or b""))
+            if leads_to.is_absolute():
+                return path, Kind.OUTSIDE
+            rest += reversed(leads_to.parts)
+        return PurePosixPath(*done), self._kind(done)
+
+    def names(self, folder: PurePath) -> Iterable[str]:
+        return self._folder(folder.parts)
+
+    def read(self, file: PurePath) -> bytes | None:
+        return self.objects.file(self._entry(file.parts).id, MAX_BYTES)
+
+    def _kind(self, parts: tuple[str, ...]) -> Kind:
+        entry = self._entry(parts)
+        if entry.is_folder:
+            return Kind.FOLDER
+        return Kind.SUBMODULE if entry.is_submodule else Kind.FILE
+
+    def _entry(self, parts: tuple[str, ...]) -> Entry:
+        return self._folder(parts[:-1])[parts[-1]] if parts else Entry.of_folder(self.tree)
+
+    def _folder(self, parts: tuple[str, ...]) -> dict[str, Entry]:
+        """The entries of a folder without links in its path; each is read once."""
+        known = self._folders.get(parts)
+        if known is None:
+            entry = self._entry(parts)
+            if not entry.is_folder:
+                raise _fault(errno.ENOTDIR)
+            known = self._folders[parts] = self.objects.folder(entry.id)
+        return known
+
+
+@contextmanager
+def open_revision(path: Path, revision: str, display: str) -> Iterator[RevisionFiles]:
+    """The files at ``path`` (which need not exist now) in a branch, a tag or a commit of its repository.
+
+    Raises InputError where there is no repository, no such revision, or no such path in it.
+    """
+    shown = f"{display}@{revision}"
+    try:
+        repository, inside = _repository(path, display, shown)
+        commit = _commit(repository, revision, shown)
+        with repository.objects() as objects:
+            root = PurePosixPath(inside)
+            files = RevisionFiles(root, display, f"@{revision}", commit, objects, repository.tree_of(commit))
+            _check_root(files, revision, shown)
+            yield files
+    except TargetError as failure:  # to git it is all the same; here the repository is an input
+        raise InputError(failure.problems) from failure
+
+
+def _repository(path: Path, display: str, shown: str) -> tuple[Repository, str]:
+    found = find_repository(path)
+    if found is None:
+        raise input_error(
+            f"there is no such path, and {display or 'this folder'} is in no git repository that has revisions",
+            where=shown,
+            fix="Name a folder or a file that is there, or PATH@REVISION inside of a git repository",
+        )
+    return Repository(found[0]), found[1]
+
+
+def _commit(repository: Repository, revision: str, shown: str) -> str:
+    if not revision or revision.startswith("-"):
+        raise input_error(
+            "what follows the last @ is no revision", where=shown, fix="Name a branch, a tag or a commit there"
+        )
+    commit = repository.revision(revision)
+    if commit is not None:
+        return commit
+    where, fix = f"the repository {repository.root} has no revision {revision}", "Fetch it, or look for its name"
+    if repository.is_shallow():
+        raise input_error(
+            f"{where}; it is a shallow clone, which lacks most of the history",
+            where=shown,
+            fix="Fetch the revision, or all with git fetch --unshallow (actions/checkout: fetch-depth: 0)",
+        )
+    raise input_error(where, where=shown, fix=f"{fix} with git branch --all and git tag")
+
+
+def _check_root(files: RevisionFiles, revision: str, shown: str) -> None:
+    try:
+        _, kind = files.locate(files.root)
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise InputError([Problem(f"cannot be read: {error.strerror}", where=shown)]) from None
+        raise input_error(
+            f"the revision {revision} (commit {files.commit}) has no {files.root}",
+            where=shown,
+            fix=f"See what it has with git ls-tree -r {revision}",
+        ) from None
+    if kind is Kind.SUBMODULE:
+        raise input_error(
+            "is a submodule, whose files are in another repository",
+            where=shown,
+            fix="Check the submodule out, and name a revision of its own repository",
+        )
+    if kind is Kind.OUTSIDE:
+        raise input_error("is a link that leads out of the repository", where=shown, fix="Name the place it leads to")
+
+
+def _fault(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
