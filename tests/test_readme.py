@@ -296,20 +296,25 @@ def test_the_defaults_of_settings_are_the_programs() -> None:
     assert Bounds() == Bounds(own.max_output_bytes, own.max_loop_steps, own.max_template_depth)
 
 
+def options_of(command: Any) -> list[Any]:
+    return [each for each in command.params if each.param_type_name == "option"]
+
+
 def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
     group = typer.main.get_command(app)
     commands: dict[str, Any] = group.commands  # type: ignore[attr-defined] # a group, as it has commands
     settings = {f"--{setting.flag}" for setting in SETTINGS} | {f"--no-{setting.flag}" for setting in SETTINGS}
     takers: dict[str, set[str]] = {}
     for name, command in commands.items():
-        for option in command.params:
+        for option in options_of(command):
             for spelling in {*option.opts, *option.secondary_opts} - settings:
                 takers.setdefault(spelling, set()).add(name)
     takers |= {spelling: set() for option in group.params for spelling in option.opts}
     takers |= {"--help": set(commands), "-h": set(commands)}
+    everywhere = {"runs": takers["--from"], "all": set(commands), "–": set()}
     shown: dict[str, set[str]] = {}
     for names, where, _ in rows(README, "Options"):
-        users = set(commands) if where == "all" else set() if where == "–" else set(re.findall(r"`(\w+)`", where))
+        users = everywhere[where] if where in everywhere else set(re.findall(r"`(\w+)`", where))
         shown |= dict.fromkeys(re.findall(r"`(--?[a-z-]+)", names), users)
     assert shown == takers
 
@@ -317,7 +322,7 @@ def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
 def test_every_option_has_the_environment_variable_that_the_readme_promises() -> None:
     commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for command in commands.values():
-        for option in command.params:
+        for option in options_of(command):
             name = next(each for each in option.opts if each.startswith("--")).removeprefix("--")
             if name != "help":
                 assert option.envvar == "OSM_GITOPS_" + name.upper().replace("-", "_")

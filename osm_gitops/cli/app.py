@@ -10,16 +10,17 @@ from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
 from osm_gitops.cli.commands.plan import plan
 from osm_gitops.cli.commands.render import render
+from osm_gitops.cli.commands.schema import schema
 from osm_gitops.cli.console import console
+from osm_gitops.cli.help import CommandLine
 
-app = typer.Typer(
+app = CommandLine(
     name="osm-gitops",
-    help="The boot configuration of Kubernetes worker nodes, kept in git.",
     epilog="Exit codes: 0 done, 1 failed, 2 changes (plan --detailed-exitcode), 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
@@ -35,9 +36,21 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """The boot configuration of Kubernetes worker nodes, kept in git."""
+    """The boot configuration of Kubernetes worker nodes, kept in git.
+
+    Reads MachineDeployments, OperatingSystemProfiles and facts, renders what Operating System
+    Manager would render, and keeps the result in git. Commands take clusters from the fleet file
+    osm-gitops.yaml in this folder or above it, or from --from and --to.
+
+    Examples:
+      osm-gitops plan                          # what would change in the fleet, inside the boot files
+      osm-gitops apply                         # commit it, after asking
+      osm-gitops plan --only 'gpu-*' --verbose # some pools, with all they consist of
+      osm-gitops plan --help                   # all options of a command
+    """
 
 
 app.command()(render)
 app.command()(plan)
 app.command()(apply)
+app.command()(schema)

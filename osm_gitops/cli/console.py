@@ -60,8 +60,12 @@ class Console:
                 self.say(f"  Not rendered because of it in cluster {cluster}: {visible(names)}{more}.")
 
     def colours(self) -> bool:
-        """Whether stdout takes colours; ``NO_COLOR`` and a dumb terminal count."""
-        return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        """Whether stdout takes colours: ``NO_COLOR`` wins over those that ask for them, these over what is there."""
+        if os.environ.get("NO_COLOR"):
+            return False
+        if any(os.environ.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+            return True
+        return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
     def is_asked(self) -> bool:
         """Whether somebody is there to answer a question."""

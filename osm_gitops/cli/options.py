@@ -15,8 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
+from osm_gitops.cli.completion import complete_cluster, complete_pool
 from osm_gitops.cli.console import console
-from osm_gitops.resolve.setting_names import SETTINGS, Kind
+from osm_gitops.resolve.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
 from osm_gitops.resolve.settings import RawSetting
 
 _METAVARS: Mapping[Kind, str] = {
@@ -27,6 +28,8 @@ _METAVARS: Mapping[Kind, str] = {
     Kind.FILE: "FILE",
     Kind.COUNT: "N",
 }
+_WORK_PANEL = "What to work on"
+_CONNECTION_PANEL = "Taken so that arguments of Operating System Manager can be pasted, and passed over"
 _SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
 
 
@@ -53,9 +56,13 @@ def _option(kind: Any, names: str, text: str, **more: Any) -> Any:
     return Annotated[kind, typer.Option(*names.split(","), help=text, envvar=_environment(first), **more)]
 
 
+def _work(kind: Any, names: str, text: str, **more: Any) -> Any:
+    return _option(kind, names, text, rich_help_panel=_WORK_PANEL, **more)
+
+
 _SHARED: Mapping[str, tuple[Any, Any]] = {
     "source": (
-        _option(
+        _work(
             str | None,
             "--from",
             "Tree of manifests to read: a folder or a file, as it is or at a git revision.",
@@ -64,23 +71,35 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         None,
     ),
     "profiles_from": (
-        _option(str | None, "--profiles-from", "Read OperatingSystemProfiles from this tree.", metavar="PATH[@REV]"),
+        _work(str | None, "--profiles-from", "Read OperatingSystemProfiles from this tree.", metavar="PATH[@REV]"),
         None,
     ),
     "target": (
-        _option(str | None, "--to", "Folder of the desired state (render: or - for stdout).", metavar="PATH"),
+        _work(str | None, "--to", "Folder of the desired state (render: or - for stdout).", metavar="PATH"),
         None,
     ),
     "cluster": (
-        _option(str | None, "--cluster", "Name of the cluster; in a fleet, the only one to work on.", metavar="NAME"),
+        _work(
+            str | None,
+            "--cluster",
+            "Name of the cluster; in a fleet, the only one to work on.",
+            metavar="NAME",
+            autocompletion=complete_cluster,
+        ),
         None,
     ),
     "fleet": (
-        _option(Path | None, "--fleet", "Fleet file; else osm-gitops.yaml here or in a folder above.", metavar="FILE"),
+        _work(Path | None, "--fleet", "Fleet file; else osm-gitops.yaml here or in a folder above.", metavar="FILE"),
         None,
     ),
     "only": (
-        _option(str, "--only", "Work only on pools whose name matches; deletes nothing.", metavar="GLOB"),
+        _work(
+            str,
+            "--only",
+            "Work only on pools whose name matches; deletes nothing.",
+            metavar="GLOB",
+            autocompletion=complete_pool,
+        ),
         "",
     ),
     "verbose": (_option(bool, "--verbose,-v", "Tell more."), False),
@@ -88,11 +107,11 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
 
 
 # Flags of OSM too, so that its args can be pasted; clusters come with a later release.
-_CONNECTION: Mapping[str, str] = {
-    "kubeconfig": "Kubeconfig of the management cluster",
-    "context": "Context in it",
-    "worker-cluster-kubeconfig": "Kubeconfig of the worker cluster",
-    "worker-context": "Context in it",
+_CONNECTION: Mapping[str, tuple[str, str]] = {
+    "kubeconfig": ("FILE", "Kubeconfig of the management cluster."),
+    "context": ("NAME", "Context in it."),
+    "worker-cluster-kubeconfig": ("FILE", "Kubeconfig of the worker cluster."),
+    "worker-context": ("NAME", "Context in it."),
 }
 _UNUSED = "a run from trees to git does not use it"
 
@@ -129,10 +148,11 @@ def _shared_parameters() -> list[inspect.Parameter]:
 
 
 def _connection_parameters() -> list[inspect.Parameter]:
-    return [
-        _parameter(_python_name(flag), _option(str | None, f"--{flag}", f"{text}; {_UNUSED}."), None)
-        for flag, text in _CONNECTION.items()
-    ]
+    parameters = []
+    for flag, (metavar, text) in _CONNECTION.items():
+        option = _option(str | None, f"--{flag}", text, metavar=metavar, rich_help_panel=_CONNECTION_PANEL)
+        parameters.append(_parameter(_python_name(flag), option, None))
+    return parameters
 
 
 def _setting_parameters() -> list[inspect.Parameter]:
@@ -148,7 +168,7 @@ def _setting_parameters() -> list[inspect.Parameter]:
             kind,
             typer.Option(
                 names,
-                help=setting.help,
+                help=_with_default(setting),
                 metavar=_METAVARS.get(setting.kind),
                 envvar=setting.environment,
                 rich_help_panel=_SETTINGS_PANEL,
@@ -157,6 +177,11 @@ def _setting_parameters() -> list[inspect.Parameter]:
         ]
         parameters.append(_parameter(_python_name(setting.flag), option, None))
     return parameters
+
+
+def _with_default(setting: SettingName) -> str:
+    default = DEFAULT_TEXTS.get(setting.flag)
+    return f"{setting.help}  [default: {default}]" if default else setting.help
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

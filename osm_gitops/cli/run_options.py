@@ -13,13 +13,25 @@ from osm_gitops.fleet.run import RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 
+_GUARDS = "Guards"
+
 AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty", help="Let an empty source delete everything.", envvar="OSM_GITOPS_ALLOW_EMPTY")
+    bool,
+    typer.Option(
+        "--allow-empty",
+        help="Let an empty source delete everything.",
+        envvar="OSM_GITOPS_ALLOW_EMPTY",
+        rich_help_panel=_GUARDS,
+    ),
 ]
 MaxDelete = Annotated[
     str,
     typer.Option(
-        "--max-delete", metavar="N|P%", help="Most pools of a cluster that may go.", envvar="OSM_GITOPS_MAX_DELETE"
+        "--max-delete",
+        metavar="N|P%",
+        help="Most pools of a cluster that may go.",
+        envvar="OSM_GITOPS_MAX_DELETE",
+        rich_help_panel=_GUARDS,
     ),
 ]
 MaxChangedPools = Annotated[
@@ -30,6 +42,7 @@ MaxChangedPools = Annotated[
         min=0,
         help="Most pools of a cluster that may change.",
         envvar="OSM_GITOPS_MAX_CHANGED_POOLS",
+        rich_help_panel=_GUARDS,
     ),
 ]
 PlaintextSecrets = Annotated[
@@ -38,6 +51,7 @@ PlaintextSecrets = Annotated[
         "--dangerously-plaintext-secrets",
         help="Write Secrets into git in plain text: tokens and passwords stay in its history for ever.",
         envvar="OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS",
+        rich_help_panel=_GUARDS,
     ),
 ]
 DEFAULT_MAX_DELETE = "50%"

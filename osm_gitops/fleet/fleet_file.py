@@ -8,6 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.fleet_keys import (
+    API_VERSION,
+    CLUSTER,
+    GIT,
+    MANAGEMENT,
+    NAME_PATTERN,
+    SOURCE,
+    TARGET,
+    TOP,
+    WORKER,
+)
 from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TargetSpec, tree_ref
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
@@ -16,13 +27,8 @@ from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
 
 FLEET_FILE = "osm-gitops.yaml"
-API_VERSION = "osm-gitops.io/v1alpha1"
 
-_TOP_KEYS = ("apiVersion", "kind", "defaults", "clusters")
-_CLUSTER_KEYS = ("name", "from", "settings", "overlays", "to", "management", "worker", "profilesVersion")
-_SOURCE_KEYS = ("machineDeployments", "profiles", "facts")
-_GIT_KEYS = ("path", "branch", "remote", "push")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_NAME = re.compile(NAME_PATTERN)
 _NO_CLUSTERS = "clusters as source or target come with a later release"
 _LATER = "This release reads trees and writes to git; leave it out for now"
 
@@ -62,12 +68,12 @@ class _Reader:
 
     def clusters(self) -> tuple[ClusterSpec, ...]:
         top = self.document.value
-        self._check_keys(top, "", _TOP_KEYS)
+        self._check_keys(top, "", TOP)
         for key, wanted in (("apiVersion", API_VERSION), ("kind", "Fleet")):
             if top.get(key) != wanted:
                 self._problem(key, f"it must be {wanted}")
         defaults = self._mapping(top.get("defaults"), "defaults")
-        self._check_keys(defaults, "defaults", tuple(key for key in _CLUSTER_KEYS if key != "name"))
+        self._check_keys(defaults, "defaults", tuple(key for key in CLUSTER if key != "name"))
         entries = top.get("clusters")
         if not isinstance(entries, list) or not entries:
             self._problem("clusters", "it must be a list of at least one cluster")
@@ -92,7 +98,7 @@ class _Reader:
             self._problem(at, f"it must be a mapping, not {type_name(entry)}")
             return None
         before = len(self.problems)
-        self._check_keys(entry, at, _CLUSTER_KEYS)
+        self._check_keys(entry, at, CLUSTER)
         name = entry.get("name")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self._problem(f"{at}.name", "it must be a name of lower-case letters, digits, dashes and dots")
@@ -104,7 +110,7 @@ class _Reader:
         settings |= self._settings(entry.get("settings"), f"{at}.settings")
         settings |= self._namespace(merged)
         worker, place = merged.get("worker", ({}, "worker"))
-        self._check_keys(self._mapping(worker, place), place, ("kubeconfig", "context"))
+        self._check_keys(self._mapping(worker, place), place, WORKER)
         source = self._source(*merged.get("from", (None, f"{at}.from")))
         target = self._target(*merged["to"]) if "to" in merged else None
         if len(self.problems) > before or not isinstance(name, str) or source is None:
@@ -125,7 +131,7 @@ class _Reader:
     def _namespace(self, merged: Mapping[str, tuple[Json, str]]) -> dict[str, RawSetting]:
         value, at = merged.get("management", ({}, "management"))
         management = self._mapping(value, at)
-        self._check_keys(management, at, ("kubeconfig", "context", "namespace"))
+        self._check_keys(management, at, MANAGEMENT)
         if "namespace" not in management:
             return {}
         where = f"{self._where(f'{at}.namespace')} {at}.namespace"
@@ -135,7 +141,7 @@ class _Reader:
         """What the design fixes but this release does not do yet, refused by name."""
         for key, what in (("overlays", "overlays"), ("profilesVersion", "pinned built-in profiles")):
             value, at = merged.get(key, (None, ""))
-            if value:
+            if value is not None and value != []:
                 self._problem(at, f"{what} come with a later release", _LATER)
         for side in ("management", "worker"):
             value, at = merged.get(side, ({}, side))
@@ -161,7 +167,7 @@ class _Reader:
             self._problem(at, f"it must be a path, or a mapping of paths, not {wrong}")
             return None
         parts: Mapping[str, Json] = value
-        self._check_keys(parts, at, _SOURCE_KEYS)
+        self._check_keys(parts, at, SOURCE)
         for key, part in parts.items():
             if not _is_path(part):
                 self._problem(f"{at}.{key}", "it must be a path")
@@ -169,7 +175,7 @@ class _Reader:
         if not isinstance(machines, str):
             self._problem(at, "it must name machineDeployments: the folder with the MachineDeployments")
             return None
-        chosen = [parts.get(key, machines) for key in _SOURCE_KEYS]
+        chosen = [parts.get(key, machines) for key in SOURCE]
         if not all(isinstance(part, str) for part in chosen):
             return None
         return SourceSpec(*(tree_ref(self.base, part) for part in chosen))
@@ -178,9 +184,9 @@ class _Reader:
         if value == "cluster":  # refused by name
             return None
         target = self._mapping(value, at)
-        self._check_keys(target, at, ("git",))
+        self._check_keys(target, at, TARGET)
         git = self._mapping(target.get("git"), f"{at}.git")
-        self._check_keys(git, f"{at}.git", _GIT_KEYS)
+        self._check_keys(git, f"{at}.git", GIT)
         for key in ("path", "branch", "remote"):
             if key in git and not _is_path(git[key]):
                 self._problem(f"{at}.git.{key}", "it must be a text that is not empty")

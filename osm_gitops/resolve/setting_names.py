@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from osm_gitops.model.settings import Settings
+
 
 class Kind(Enum):
     """How a setting is written; in a fleet file or overlay lists and maps are taken too."""
@@ -86,6 +88,19 @@ SETTINGS: Final = (
 
 SETTINGS_BY_FLAG: Final[Mapping[str, SettingName]] = {setting.flag: setting for setting in SETTINGS}
 SETTINGS_BY_KEY: Final[Mapping[str, SettingName]] = {setting.key: setting for setting in SETTINGS}
+
+_OSM: Final = Settings()
+DEFAULT_TEXTS: Final[Mapping[str, str]] = {
+    "namespace": _OSM.namespace,
+    "container-runtime": _OSM.container_runtime,
+    "cluster-dns": ",".join(_OSM.cluster_dns),
+    "node-kubelet-feature-gates": ",".join(f"{gate}={str(on).lower()}" for gate, on in _OSM.feature_gates.items()),
+    "node-no-proxy": _OSM.no_proxy,
+    "max-output-bytes": str(_OSM.max_output_bytes),
+    "max-loop-steps": str(_OSM.max_loop_steps),
+    "max-template-depth": str(_OSM.max_template_depth),
+}
+"""Defaults that are neither empty nor false, as a flag would give them, by flag."""
 
 _SERVERLESS: Final = "a batch serves no endpoints"
 _LOGLESS: Final = "-v tells more"

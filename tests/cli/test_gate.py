@@ -97,10 +97,26 @@ class _Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def _no_wishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("name", ["FORCE_COLOR", "CLICOLOR_FORCE"])
+def test_colours_can_be_asked_for_and_whoever_wants_none_wins(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setenv(name, "0")
+    assert not console.colours()
+    monkeypatch.setenv(name, "1")
+    assert console.colours()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not console.colours()
+
+
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", _Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
     assert console.colours()
     monkeypatch.setenv("NO_COLOR", "1")
     assert not console.colours()

@@ -41,12 +41,16 @@ def apply(
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
 ) -> int:
-    """Write the desired state and commit it, one commit per cluster; nothing to do makes no commit.
+    """Write the desired state and commit it.
 
-    Shows the plan first and asks on a terminal. Only the owned path is touched, and a pool
-    that cannot be rendered keeps what it has.
+    Makes one commit per cluster; nothing to do makes no commit. Shows the plan first and asks on a
+    terminal. Only the owned path is touched, and a pool that cannot be rendered keeps what it has.
 
-    Example: osm-gitops apply --from cluster-dump/ --to config-repo/clusters --push --yes
+    Examples:
+      osm-gitops apply                              # plan, ask, commit
+      osm-gitops apply --yes --push                 # in a pipeline: commit and push
+      osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
+      osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
     """
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     options = run_options(request, guards, plaintext_secrets=plaintext_secrets, push=push)

@@ -36,11 +36,17 @@ def plan(
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
 ) -> int:
-    """Show what apply would do: per object the action and its reason, and what changes in the files inside.
+    """Show what apply would do.
 
-    Reads sources and target and changes nothing. Secrets are masked.
+    Per object the action and its reason, and what changes in the files inside. Reads sources and
+    target and changes nothing. Secrets are masked.
 
-    Example: osm-gitops plan --from cluster-dump/ --to config-repo/clusters --detailed-exitcode
+    Examples:
+      osm-gitops plan                                   # the fleet of osm-gitops.yaml
+      osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
+      osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
+      osm-gitops plan --output json > plan.json         # for programs; see schema plan
+      osm-gitops plan --from cluster-dump --to config-repo/clusters
     """
     options = run_options(request, limits(max_delete, max_changed_pools, allow_empty=allow_empty))
     outcome = plan_clusters(clusters_of(request, needs_target=True), options)

@@ -22,12 +22,16 @@ _STDOUT = "-"
 
 @with_request
 def render(request: Request, plaintext_secrets: PlaintextSecrets = False) -> int:
-    """Write the desired manifests into a folder, or to stdout with --to -.
+    """Write the desired manifests; compare with nothing.
 
     The folder must be empty or one that render wrote before; stale files of ours are
     removed. Files hold secrets: they are readable for you alone, and stdout masks nothing.
 
-    Example: osm-gitops render --from cluster-dump/ --to out/ --cluster-dns 10.96.0.10
+    Examples:
+      osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
+      osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
+      osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
+      osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
     """
     if request.target is None:
         raise input_error("render needs --to", fix="Name an empty folder, or - for stdout")

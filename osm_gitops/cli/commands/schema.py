@@ -1,0 +1,46 @@
+"""``osm-gitops schema``: print the JSON schemas of what people and machines write and read."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.console import console
+from osm_gitops.fleet.fleet_schema import fleet_schema
+from osm_gitops.report.json_schema import plan_schema
+
+
+class Described(Enum):
+    """What there is a schema of."""
+
+    FLEET = "fleet"
+    PLAN = "plan"
+
+
+_SCHEMAS = {Described.FLEET: fleet_schema, Described.PLAN: plan_schema}
+
+
+def schema(
+    what: Annotated[Described, typer.Argument(help="The fleet file, or what plan --output json prints.")],
+) -> int:
+    """Print the JSON schema of fleet files or of plans.
+
+    Draft 2020-12, for editors and for programs that read plans.
+
+    An editor with the YAML language server finds the schema of a fleet file by its first line:
+    # yaml-language-server: $schema=.osm-gitops/fleet.schema.json
+
+    Examples:
+      osm-gitops schema fleet > .osm-gitops/fleet.schema.json
+      osm-gitops schema plan > plan.schema.json
+    """
+    console.out(schema_text(what))
+    return 0
+
+
+def schema_text(what: Described) -> str:
+    """A schema as the text of a file."""
+    return json.dumps(_SCHEMAS[what](), indent=2, ensure_ascii=False) + "\n"

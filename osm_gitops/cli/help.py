@@ -1,0 +1,90 @@
+"""Help pages: what a command does, examples to copy, then its options in groups.
+
+A command's docstring is its page: paragraphs, then a line ``Examples:`` and indented command
+lines, each with an optional ``# remark``. A test runs the examples through the parser.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+_EXAMPLES = "Examples:"
+_VARIABLES = (
+    "Every option can also be given as a variable: OSM_GITOPS_ and its name in capitals, {variable} for {flag}. "
+    "A flag wins over a variable, that over the fleet file, that over the default."
+)
+
+
+class HelpfulCommand(TyperCommand):
+    """A command whose help page reads well on a plain terminal."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        for option in self.params:
+            option.show_envvar = False  # type: ignore[attr-defined] # one sentence tells all of them
+        self.help, self.examples = _split(self.help)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Examples first, then the options by panel, as they come."""
+        _write_examples(self.examples, formatter)
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None:
+                own = "Arguments" if option.param_type_name == "argument" else "Options"
+                panels.setdefault(getattr(option, "rich_help_panel", None) or own, []).append(record)
+        for panel, records in panels.items():
+            if records:
+                with formatter.section(panel):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """How options come from the environment, with one of the command's own as the example."""
+        super().format_epilog(ctx, formatter)
+        flags = [(option.opts[0], option.envvar) for option in self.params if option.envvar]
+        if flags:
+            # A flag of several words shows the rule best.
+            flag, variable = next((pair for pair in flags if "-" in pair[0][2:]), flags[0])
+            with formatter.section("Environment"):
+                formatter.write_text(_VARIABLES.format(variable=variable, flag=flag))
+
+
+class HelpfulGroup(TyperGroup):
+    """A group of commands with examples on its page."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.help, self.examples = _split(self.help)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Examples, commands, options."""
+        _write_examples(self.examples, formatter)
+        super().format_options(ctx, formatter)
+
+
+class CommandLine(typer.Typer):
+    """A typer whose commands and groups have such pages."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(cls=HelpfulGroup, **more)
+
+    def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
+        """As typer's own; the page is made by :class:`HelpfulCommand`."""
+        return super().command(name, cls=HelpfulCommand, **more)
+
+
+def _split(page: str | None) -> tuple[str, list[str]]:
+    prose, _, examples = inspect.cleandoc(page or "").partition(f"\n{_EXAMPLES}\n")
+    return prose.strip(), inspect.cleandoc(examples).splitlines() if examples else []
+
+
+def _write_examples(examples: list[str], formatter: Any) -> None:
+    if examples:
+        with formatter.section(_EXAMPLES.removesuffix(":")):
+            # Never wrapped: lines to copy.
+            formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in examples))

@@ -1,0 +1,89 @@
+"""The keys of a fleet file, level by level, each with a JSON schema of its value (design §4).
+
+One table for the reader, which refuses what is not in it, and for editors
+(:mod:`osm_gitops.fleet.fleet_schema`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from osm_gitops.model.objects import Json
+
+Keys = dict[str, dict[str, Json]]
+"""Of one level: its keys, each with the schema of its value."""
+
+API_VERSION: Final = "osm-gitops.io/v1alpha1"
+NAME_PATTERN: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+
+_TEXT: Final = {"type": "string", "minLength": 1}
+_LATER: Final[dict[str, Json]] = {"enum": [None, []]}
+_TREE: Final = _TEXT | {"not": {"const": "cluster"}}
+
+
+def _text(description: str, **more: Json) -> dict[str, Json]:
+    return {"description": description, **_TEXT, **more}
+
+
+def _tree(description: str) -> dict[str, Json]:
+    return {"description": f"{description} Clusters as sources come with a later release.", **_TREE}
+
+
+def _later(description: str) -> dict[str, Json]:
+    """A key that the design fixes and this release refuses by name."""
+    return {"description": f"{description} Comes with a later release; leave it out for now.", "not": {}}
+
+
+GIT: Final[Keys] = {
+    "path": _text("The folder for the desired state, in a git work tree; relative to the fleet file."),
+    "branch": _text("The branch that must be checked out; any if left out."),
+    "remote": _text("The remote to push to.", default="origin"),
+    "push": {
+        "description": "Push after committing; fetches first, and plans again if the remote has moved.",
+        "type": "boolean",
+        "default": False,
+    },
+}
+TARGET: Final[Keys] = {
+    "git": {
+        "description": "A folder in a git work tree: one commit per cluster and run.",
+        "type": "object",
+        "required": ["path"],
+    }
+}
+SOURCE: Final[Keys] = {
+    "machineDeployments": _tree("The tree with the MachineDeployments: a folder or a file."),
+    "profiles": _tree("The tree with the OperatingSystemProfiles; that of the MachineDeployments if left out."),
+    "facts": _tree(
+        "The tree with the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices that rendering looks up; "
+        "that of the MachineDeployments if left out."
+    ),
+}
+WORKER: Final[Keys] = {
+    "kubeconfig": _later("Kubeconfig of the cluster."),
+    "context": _later("Context in the kubeconfig."),
+}
+MANAGEMENT: Final[Keys] = WORKER | {
+    "namespace": {"description": "The same as the setting namespace.", "type": "string", "minLength": 1}
+}
+CLUSTER: Final[Keys] = {
+    "name": _text(
+        "Name of the cluster: the folder of its desired state, and what --cluster takes.", pattern=f"^{NAME_PATTERN}$"
+    ),
+    "from": {"description": "Where the cluster's objects are read: one tree, or one for each part."},
+    "settings": {"description": "What Operating System Manager takes as flags.", "type": ["object", "null"]},
+    "overlays": _LATER | {"description": "Overlays come with a later release; leave it out for now."},
+    "to": {"description": "Where the desired state is written.", "type": "object", "required": ["git"]},
+    "management": {"description": "The cluster of profiles and configurations.", "type": ["object", "null"]},
+    "worker": {"description": "The cluster of MachineDeployments and Secrets.", "type": ["object", "null"]},
+    "profilesVersion": _LATER | {"description": "Pinned built-in profiles come with a later release."},
+}
+TOP: Final[Keys] = {
+    "apiVersion": {"description": "Version of this format.", "const": API_VERSION},
+    "kind": {"description": "What the file is.", "const": "Fleet"},
+    "defaults": {
+        "description": "What all clusters share. A cluster's own key wins; settings are merged.",
+        "type": ["object", "null"],
+    },
+    "clusters": {"description": "The clusters of the fleet.", "type": "array", "minItems": 1},
+}

@@ -1,0 +1,70 @@
+"""The JSON schema of the fleet file, for editors: made from the tables that the reader uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from osm_gitops.fleet.fleet_keys import API_VERSION, CLUSTER, GIT, MANAGEMENT, SOURCE, TARGET, TOP, WORKER, Keys
+from osm_gitops.model.objects import Json
+from osm_gitops.resolve.setting_names import SETTINGS, Kind
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+# As Go's strconv.ParseBool reads them.
+_BOOLEAN_TEXTS: Final = [*("1", "t", "T", "true", "TRUE", "True"), *("0", "f", "F", "false", "FALSE", "False")]
+
+_VALUES: Final[Mapping[Kind, Mapping[str, Json]]] = {
+    Kind.TEXT: {"type": "string"},
+    Kind.TEXTS: {"anyOf": [{"type": "string"}, _TEXTS]},
+    Kind.BOOLEAN: {"anyOf": [{"type": "boolean"}, {"enum": _BOOLEAN_TEXTS}]},
+    Kind.GATES: {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "boolean"}}]},
+    Kind.MIRRORS: {
+        "anyOf": [
+            {"type": "string"},
+            _TEXTS,
+            {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, _TEXTS]}},
+        ]
+    },
+    Kind.FILE: {"type": "string"},
+    Kind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[+]?0*[1-9][0-9]*$"}]},
+}
+
+
+def fleet_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the file's ``apiVersion``."""
+    defaults = {key: value for key, value in CLUSTER.items() if key != "name"}
+    return {
+        "$schema": DIALECT,
+        "$id": f"https://{API_VERSION}/fleet.schema.json",
+        "title": f"Fleet file of osm-gitops, {API_VERSION}",
+        **_object(TOP, required=["apiVersion", "kind", "clusters"]),
+        "properties": {
+            **TOP,
+            "defaults": TOP["defaults"] | _object(_cluster(defaults)),
+            "clusters": TOP["clusters"] | {"items": _object(_cluster(CLUSTER), required=["name"])},
+        },
+        "$defs": {
+            "settings": _object({setting.key: _setting(setting.help, setting.kind) for setting in SETTINGS}),
+            "source": {"anyOf": [SOURCE["machineDeployments"], _object(SOURCE, required=["machineDeployments"])]},
+            "target": _object(TARGET | {"git": TARGET["git"] | _object(GIT)}),
+            "management": _object(MANAGEMENT),
+            "worker": _object(WORKER),
+        },
+    }
+
+
+def _cluster(keys: Keys) -> Keys:
+    """The keys of a cluster, with the schemas of the levels below them."""
+    below = {"settings": "settings", "from": "source", "to": "target", "management": "management", "worker": "worker"}
+    return keys | {key: keys[key] | {"$ref": f"#/$defs/{name}"} for key, name in below.items()}
+
+
+def _object(properties: Keys, *, required: list[str] | None = None) -> dict[str, Json]:
+    """No other keys; the type is said where the key is, as some may be empty."""
+    body: dict[str, Json] = {"properties": dict(properties), "additionalProperties": False}
+    return body | ({"type": "object", "required": required} if required else {})
+
+
+def _setting(description: str, kind: Kind) -> dict[str, Json]:
+    return {"description": description, **_VALUES[kind]}

@@ -1,0 +1,49 @@
+"""The names of a tree's pools, for the completion of a command line: quickly, and without a complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from osm_gitops.errors import InputError
+from osm_gitops.sources.files import Folder
+from osm_gitops.sources.manifests import MACHINE, loose_objects
+from osm_gitops.sources.walk import walk
+from osm_gitops.yamldoor.kubernetes import load_documents
+
+# Someone waits with a finger on the tab key: what is behind this much YAML is not offered.
+_MOST_BYTES: Final = 1 << 20
+
+
+def pool_names(root: Path) -> Iterator[str]:
+    """Names of MachineDeployments, as they come; what cannot be read has none."""
+    left, source = _MOST_BYTES, Folder(root, "")
+    try:
+        files = walk(source).files
+    except InputError:
+        return
+    for path, _ in files:
+        try:
+            text = source.read(path)
+        except OSError:
+            continue
+        if text is None or MACHINE.encode() not in text:
+            continue
+        left -= len(text)
+        if left < 0:
+            return
+        yield from _names(text)
+
+
+def _names(text: bytes) -> Iterator[str]:
+    try:
+        documents = load_documents(text, "")
+    except InputError:
+        return
+    for document in documents:
+        for loose in loose_objects(document, ""):
+            metadata = loose.body.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            if loose.is_read and loose.kind == MACHINE and isinstance(name, str):
+                yield name

@@ -1,0 +1,88 @@
+"""``osm-gitops schema``, and that the plans that are really printed are as it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from osm_gitops.report.json_report import FORMAT_VERSION
+from tests.cli.running import osm_gitops
+from tests.cli.scenes import pool, profile, secret, write_tree
+
+_RENDER = ("render", "--from", "tree", "--to", "state", "--cluster", "a")
+_PLAN = ("plan", "--from", "tree", "--to", "state", "--cluster", "a", "--output", "json")
+
+
+@pytest.mark.parametrize("what", ["fleet", "plan"])
+def test_a_schema_is_printed_with_its_version(what: str) -> None:
+    ran = osm_gitops("schema", what)
+    assert (ran.code, ran.err) == (0, "")
+    schema = json.loads(ran.out)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert {"fleet": "v1alpha1", "plan": FORMAT_VERSION}[what] in schema["$id"]
+
+
+def test_another_schema_is_refused() -> None:
+    ran = osm_gitops("schema", "overlay")
+    assert (ran.code, ran.out) == (1, "")
+    assert "'overlay' is not one of 'fleet', 'plan'" in ran.err
+
+
+def _plan(*more: str) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(osm_gitops(*_PLAN, *more).out)
+    return plan
+
+
+def _plans(tmp_path: Path) -> list[dict[str, Any]]:
+    """A first plan, one with every action, failure, warning and refusal, and one narrowed."""
+    tree = tmp_path / "tree"
+    write_tree(tree, profile(), pool("a"), pool("b"), pool("c"))
+    plans = [_plan("--verbose")]
+    osm_gitops(*_RENDER, "--immutable-secrets")
+    worker = tmp_path / "state" / "a" / "worker"
+    (worker / "kustomization.yaml").write_text("resources: []\n", "utf-8")
+    plans.append(_plan("--immutable-secrets"))
+    script = profile()["spec"]["bootstrapConfig"]["files"]
+    more = {**script[0], "path": "/opt/more"}
+    write_tree(
+        tree,
+        profile("osp-a", version="v2.0.0", bootstrapConfig={"files": [*script, more], "units": []}),
+        profile("osp-b", script="{{ .Nothing }}"),
+        pool("a", kubelet="1.35.0"),
+        pool("b", profile="osp-b"),
+    )
+    (tree / "MachineDeployment-c.yaml").unlink()
+    (worker / "secrets" / "own.yaml").write_text(json.dumps(secret("own", "default", {"a": "b"})), "utf-8")
+    plans.append(_plan("--verbose", "--max-changed-pools", "0", "--immutable-secrets"))
+    (tree / "broken.yaml").write_text("kind: Secret\n  x: [", "utf-8")
+    plans.append(_plan("--only", "a"))
+    return plans
+
+
+def test_real_plans_are_valid_and_have_no_key_that_the_schema_does_not_tell(tmp_path: Path) -> None:
+    schema = json.loads(osm_gitops("schema", "plan").out)
+    plans = _plans(tmp_path)
+    clusters = [cluster for plan in plans for cluster in plan["clusters"]]
+    changes = [change for cluster in clusters for change in cluster["changes"]]
+    assert {change["action"] for change in changes} == {"create", "update", "replace", "delete"}
+    assert {diff["state"] for change in changes for diff in change["diffs"]} == {"changed", "new", "gone"}
+    lists = ("changes", "layout", "kept", "notDeleted", "noDeletion", "failed", "warnings", "refusals", "sources")
+    assert [key for key in lists if not any(cluster[key] for cluster in clusters)] == []
+    for plan in plans:
+        assert list(Draft202012Validator(schema).iter_errors(plan)) == []
+        assert list(Draft202012Validator(_closed(schema)).iter_errors(plan)) == []
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with other keys forbidden: what users may not rely on, but this test does."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    return closed | {"additionalProperties": False} if "required" in schema else closed
