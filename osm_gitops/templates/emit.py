@@ -30,6 +30,7 @@ from osm_gitops.templates.nodes import (
     Comment,
     Continue,
     Field,
+    Gap,
     Identifier,
     If,
     Node,
@@ -39,9 +40,6 @@ from osm_gitops.templates.nodes import (
     With,
 )
 from osm_gitops.templates.statics import Schema
-
-# Types that print the same with and without Go's rules and are never absent.
-_PRINTS_PLAINLY = ("string", "bool", "int", "int64", "float64", "net.IP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +121,22 @@ class _Emitter:
         parameter = "" if attached else self.names.fresh("dot")
         dot = root if attached else Expr(parameter, stable=True)
         self.block(f"macro {self.macros[name]}({parameter})")
+        self.gap("\n")
         self.body(settle(body), self.scope(dot, body))
         self.block("endmacro")
+        self.gap("\n")
 
     # pieces
 
     def text(self, text: str) -> None:
         self.pieces.append(Piece(Form.TEXT, text))
 
+    def gap(self, blanks: str) -> None:
+        self.pieces.append(Piece(Form.GAP, blanks.replace("\r", "")))
+
     def block(self, code: str, line: int = 0) -> None:
+        if self.pieces and self.pieces[-1].form is Form.BLOCK and self.pieces[-1].value.startswith("set "):
+            self.gap("\n")
         self.pieces.append(Piece(Form.BLOCK, code, line))
 
     def print(self, code: str, line: int) -> None:
@@ -147,6 +152,8 @@ class _Emitter:
         match node:
             case Text():
                 self.text(node.text)
+            case Gap():
+                self.gap(node.text)
             case Comment():
                 self.comment(node)
             case Action():
@@ -165,9 +172,8 @@ class _Emitter:
                 self.block("continue")
 
     def comment(self, node: Comment) -> None:
-        text = node.text.strip()
-        if "#}" not in text and "\r" not in text and not text.endswith(("-", "+")):
-            self.pieces.append(Piece(Form.COMMENT, text))
+        text = node.text.strip().replace("\r", "").replace("#}", "# }")
+        self.pieces.append(Piece(Form.COMMENT, text))
 
     def action(self, node: Action, scope: Scope) -> None:
         value = self.value(node.pipe, scope)
@@ -179,8 +185,8 @@ class _Emitter:
             self.print(self.printed(value, scope), node.line)
 
     def printed(self, value: Expr, scope: Scope) -> str:
-        plain = value.type in _PRINTS_PLAINLY or value.type in self.language.schema.texts
-        if plain or (value.stable and value.code in scope.present):
+        never_absent = value.present or (value.type not in {"", ROOT} and not value.type.startswith("*"))
+        if never_absent or (value.stable and value.code in scope.present):
             return value.code
         return f"{value.within(PIPED)} | go_text"
 
@@ -232,14 +238,16 @@ class _Emitter:
         value = self.value(node.pipe, inner)
         if node.pipe.variables and (node.orelse or node.pipe.assign):
             value = self.declare(node.pipe, value, inner)
-        body = inner.inner()
-        targets = self.targets(node.pipe, value)
-        body.dot = targets[-1]
-        source = self.iterated(value, len(targets))
+        source = self.iterated(value, len(node.pipe.variables))
         guarded = bool(node.orelse) and leaves_early(node.body)
         if guarded:  # Jinja2 takes `else` after a loop that was left early in its first round
             source = self.named("values", Expr(source), node.line).code
             self.block(f"if {source}")
+            self.gap("\n")
+        body = inner.inner()
+        outside = self.names.mark()
+        targets = self.targets(node.pipe, value)
+        body.dot = targets[-1]
         self.block(f"for {', '.join(each.code for each in targets)} in {source}", node.line)
         if node.pipe.assign:
             self.assign(node.pipe, targets, body)
@@ -247,11 +255,13 @@ class _Emitter:
             for variable, target in zip(node.pipe.variables, targets, strict=False):
                 self.bind(variable, target, body)
         self.body(node.body, body)
+        self.names.release(outside, kept=self.macros.values())  # Jinja2 ends them with the loop
         self.end_of_loop(node, inner, guarded=guarded)
 
     def end_of_loop(self, node: Range, scope: Scope, *, guarded: bool) -> None:
         if guarded:
             self.block("endfor")
+            self.gap("\n")
         if node.orelse:
             self.block("else")
             self.body(node.orelse, scope.inner())

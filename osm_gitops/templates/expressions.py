@@ -7,7 +7,7 @@ The plain form is used where it is exactly right (``KubeVersion``, ``a == "b"``,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.templates.functions.signature import GoFunction
@@ -54,7 +54,8 @@ class Expr:
 
     ``type`` is Go's where it is known for certain; only pointers may then be nil.
     ``stable``: a name that always means the same value, so it may be repeated.
-    ``constant``: the text of a string literal.
+    ``constant``: the text of a string literal. ``present``: there is always something to print.
+    ``negated``: the same comparison with the opposite operator.
     """
 
     code: str
@@ -62,6 +63,8 @@ class Expr:
     strength: int = ATOM
     stable: bool = False
     constant: str | None = None
+    present: bool = False
+    negated: str = ""
 
     def within(self, strength: int) -> str:
         """The code as a part of an expression that binds with ``strength``."""
@@ -87,20 +90,35 @@ class Scope:
 
 @dataclass(slots=True)
 class Names:
-    """Hands out names that are no function, field or word of Jinja2, and never the same one twice."""
+    """Hands out names that are no function, field or word of Jinja2, and the same one again only when released."""
 
     taken: set[str]
     numbers: dict[str, int] = field(default_factory=dict)
+    given: list[tuple[str, str, int]] = field(default_factory=list)
 
     def fresh(self, hint: str) -> str:
         name = hint if _ASCII_WORD.fullmatch(hint) else "value"
-        candidate, number = name, self.numbers.get(name, 1)
+        before = number = self.numbers.get(name, 1)
+        candidate = name if number == 1 else f"{name}{number}"
         while candidate in self.taken or candidate in _RESERVED:
             number += 1
             candidate = f"{name}{number}"
         self.numbers[name] = number
         self.taken.add(candidate)
+        self.given.append((candidate, name, before))
         return candidate
+
+    def mark(self) -> int:
+        """The present, for :meth:`release`."""
+        return len(self.given)
+
+    def release(self, mark: int, kept: Collection[str]) -> None:
+        """Take back the names that were given since ``mark``, but for ``kept``."""
+        while len(self.given) > mark:
+            candidate, name, before = self.given.pop()
+            if candidate not in kept:
+                self.taken.discard(candidate)
+                self.numbers[name] = before
 
 
 @dataclass
@@ -198,6 +216,8 @@ class Expressions:
         if plain is not None and (final is None or final.stable or not values):
             return plain
         inside = ", ".join(each.within(OR) for each in values)
+        if name == "default" and values and values[0].constant:
+            return _default(values if final is None else [*values, final])
         if final is not None:
             call = f"{name}({inside})" if values else name
             return Expr(f"{final.within(PIPED)} | {call}", function.returns, PIPED)
@@ -229,6 +249,14 @@ class Expressions:
                 return _number(number, parameter)
             case _:
                 return Expr("nil")
+
+
+def _default(values: Sequence[Expr]) -> Expr:
+    """``default`` with a text that is not empty: what it gives is never absent."""
+    text, *subject = values
+    if len(subject) == 1:
+        return Expr(f"{subject[0].within(PIPED)} | default({text.code})", "", PIPED, present=True)
+    return Expr(f"default({', '.join(each.within(OR) for each in values)})")
 
 
 def _number(number: NumberValue, parameter: str) -> Expr:
@@ -286,13 +314,17 @@ def _shown(node: Operand) -> str:
 def _plain(name: str, values: Sequence[Expr], schema: Schema) -> Expr | None:
     """``not``, ``eq`` and ``ne`` as operators of Jinja2, where types tell that both are the same."""
     if name == "not" and len(values) == 1:
+        if values[0].negated:
+            return Expr(values[0].negated, "bool", COMPARED, negated=values[0].code)
         return Expr(f"not {values[0].within(NOT)}", "bool", NOT)
     if name in ("eq", "ne") and len(values) == 2:
         left, right = (_kind(each.type, schema) for each in values)
         if left and left == right:
-            operator = "==" if name == "eq" else "!="
-            code = f"{values[0].within(PIPED)} {operator} {values[1].within(PIPED)}"
-            return Expr(code, "bool", COMPARED)
+            sides = [each.within(PIPED) for each in values]
+            equal, unequal = " == ".join(sides), " != ".join(sides)
+            if name == "eq":
+                return Expr(equal, "bool", COMPARED, negated=unequal)
+            return Expr(unequal, "bool", COMPARED, negated=equal)
     return None
 
 

@@ -32,6 +32,7 @@ class Kind(Enum):
     """What a token is; the value is how a message calls it."""
 
     TEXT = "text"
+    GAP = "trimmed white space"
     COMMENT = "comment"
     OPEN = "{{"
     CLOSE = "}}"
@@ -113,16 +114,16 @@ class _Lexer:
         return self.text.startswith("-", opening + 2) and self.text[opening + 3 : opening + 4] in tuple(_BLANK)
 
     def _literal(self, start: int, end: int, *, trim_left: bool) -> Iterator[Token]:
+        """The text between two actions, and as gaps what trim markers take from it."""
         text = self.text[start:end]
-        offset = start
+        first, last = 0, len(text)
         if trim_left:
-            stripped = text.lstrip(_BLANK)
-            offset += len(text) - len(stripped)
-            text = stripped
+            first = last - len(text.lstrip(_BLANK))
         if end < len(self.text) and self._trims(end):
-            text = text.rstrip(_BLANK)
-        if text:
-            yield Token(Kind.TEXT, text, self.line(offset))
+            last = max(len(text.rstrip(_BLANK)), first)
+        for kind, begin, stop in ((Kind.GAP, 0, first), (Kind.TEXT, first, last), (Kind.GAP, last, len(text))):
+            if begin < stop:
+                yield Token(kind, text[begin:stop], self.line(start + begin))
 
     def _closing(self) -> str:
         """The closing delimiter at the cursor: ``}}``, with a trim marker `` -}}``, or nothing."""

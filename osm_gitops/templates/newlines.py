@@ -3,27 +3,32 @@
 Go templates are usually written ``{{- if x }}⏎text{{- end }}⏎``: the line end before the
 tag is trimmed away and the one behind it is printed. Printing it before the tag instead,
 and the next one at the end of the body, gives the same bytes and is how Jinja2 is written.
+Where a line end stood, a gap is left for the reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
-from osm_gitops.templates.nodes import Action, Body, Break, Comment, Continue, Control, If, Node, Range, Text, With
+from osm_gitops.templates.nodes import Action, Body, Break, Comment, Continue, Gap, If, Node, Range, Text, With
+
+_LINE_END: Final = Text(0, "\n")  # no line of the source: it stood elsewhere
+_FORMER_LINE_END: Final = Gap("\n")
 
 
 def settle(body: Body) -> Body:
     """The same template with line ends moved to the front of what prints none itself, where that is exact."""
-    settled: list[Node] = []  # from the last node to the first: a line end may move over several
-    for node in map(_settled_inside, reversed(body)):
-        if not settled or not _starts_line(settled[-1]) or not _movable(node):
-            settled.append(node)
-            continue
-        settled[-1] = _without_line_end(settled[-1])
-        settled.append(_moved(node) if isinstance(node, If | With | Range) else node)
-        settled.append(Text(node.line, "\n"))
-    return _with_texts_joined(reversed(settled))
+    settled: list[Node] = []
+    for node in body:
+        inside = _settled_inside(node)
+        if isinstance(inside, Text) and inside.text.startswith("\n") and settled and _movable(settled[-1]):
+            settled = _with_line_end(settled)
+            settled += _without_line_end(inside)
+        else:
+            settled.append(inside)
+    return _with_texts_joined(settled)
 
 
 def leaves_early(body: Body) -> bool:
@@ -45,61 +50,57 @@ def _settled_inside(node: Node) -> Node:
     return node
 
 
-def _starts_line(node: Node | None) -> bool:
-    return isinstance(node, Text) and node.text.startswith("\n")
+def _with_line_end(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes and a line end, which stands before those at their end that may as well follow it."""
+    first = len(nodes)
+    while first and _movable(nodes[first - 1]):
+        first -= 1
+    return [*nodes[:first], _LINE_END, *map(_moved, nodes[first:])]
 
 
 def _movable(node: Node) -> bool:
     """Whether the line end behind ``node`` may as well stand before it."""
     match node:
-        case Comment():
+        case Comment() | Gap():
             return True
         case Action():
             return bool(node.pipe.variables)
+        case Range() if leaves_early(node.body):
+            return False
         case If() | With() | Range():
-            return _rotatable(node)
+            return _turnable(node.body) and _turnable(node.orelse)
     return False
 
 
-def _rotatable(node: Control) -> bool:
-    """Whether every way through the structure that prints anything begins with a line end."""
-    if isinstance(node, Range) and leaves_early(node.body):
-        return False
-    if not _body_starts_line(node.body):
-        return False
-    chained = _chained(node)
-    if chained:
-        return _rotatable(chained)
-    return not node.orelse or _body_starts_line(node.orelse)
+def _turnable(body: Body) -> bool:
+    """Whether each line end that the body prints or that follows it has another before it or stands first."""
+    for node in body:
+        if isinstance(node, Text):
+            return node.text.startswith("\n")
+        if not _movable(node):
+            return False
+    return True
 
 
-def _body_starts_line(body: Body) -> bool:
-    return bool(body) and _starts_line(body[0])
+def _moved(node: Node) -> Node:
+    if isinstance(node, If | With | Range):
+        return replace(node, body=_turned(node.body), orelse=_turned(node.orelse))
+    return node
 
 
-def _chained(node: Control) -> If | With | None:
-    """The second half of ``else if`` and ``else with``."""
-    match node.orelse:
-        case (If() | With() as only,):
-            return only
-    return None
-
-
-def _moved(node: Control) -> Control:
-    chained = _chained(node)
-    orelse: Body = (_moved(chained),) if chained else _rotated(node.orelse)
-    return replace(node, body=_rotated(node.body), orelse=orelse)
-
-
-def _rotated(body: Body) -> Body:
+def _turned(body: Body) -> Body:
     """The body with its first line end at its end."""
-    if not body:
-        return body
-    return _with_texts_joined([_without_line_end(body[0]), *body[1:], Text(body[-1].line, "\n")])
+    for position, node in enumerate(body):
+        if isinstance(node, Text):
+            before = map(_moved, body[:position])
+            kept = [*_without_line_end(node), *body[position + 1 :]]
+            return _with_texts_joined([*before, *_with_line_end(kept)])
+    return tuple(map(_moved, body))
 
 
-def _without_line_end(node: Node) -> Node:
-    return replace(node, text=node.text[1:]) if isinstance(node, Text) else node
+def _without_line_end(text: Text) -> tuple[Node, ...]:
+    rest = replace(text, text=text.text[1:])
+    return (_FORMER_LINE_END, rest) if text.line else (rest,)
 
 
 def _with_texts_joined(nodes: Iterable[Node]) -> Body:

@@ -90,6 +90,13 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """White space of the source that is not printed: layout for those who read the translation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     line: int
     text: str
@@ -144,11 +151,11 @@ class Continue:
     line: int
 
 
-Node = Text | Comment | Action | If | With | Range | Call | Break | Continue
+Node = Text | Gap | Comment | Action | If | With | Range | Call | Break | Continue
 Body = tuple[Node, ...]
 Control = If | With | Range
 
 
 def is_blank(body: Body) -> bool:
     """Whether a template would print nothing but white space; such a one replaces no other."""
-    return all(isinstance(node, Comment) or (isinstance(node, Text) and not node.text.strip()) for node in body)
+    return all(isinstance(node, Comment | Gap) or (isinstance(node, Text) and not node.text.strip()) for node in body)

@@ -22,6 +22,7 @@ from osm_gitops.templates.nodes import (
     Continue,
     Dot,
     Field,
+    Gap,
     Identifier,
     If,
     Nil,
@@ -185,6 +186,8 @@ class _Parser:
         token = self.next_non_space()
         if token.kind is Kind.TEXT:
             return Text(token.line, token.value)
+        if token.kind is Kind.GAP:
+            return Gap(token.value)
         if token.kind is Kind.COMMENT:
             return Comment(token.line, token.value)
         if token.kind is Kind.OPEN:

@@ -43,6 +43,7 @@ FUNCTIONS = {
         _function("add", "any…", "int64"),
         _function("round", "any int float64…", "float64"),
         _function("wide", "int64"),
+        _function("default", "any any…"),
     )
 }
 REFUSED = {"now": "it depends on the time"}

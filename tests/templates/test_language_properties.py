@@ -118,6 +118,15 @@ def test_the_translation_gives_the_same_text_as_native_jinja2(before: str, after
     assert jinja(SMALL.translate("/t", SMALL.parse("/t", text)).text) == go(text)
 
 
+@given(st.lists(_PARTS | _TEXTS, max_size=12).map("".join))
+def test_the_translation_of_any_template_gives_the_same_text_as_native_jinja2(text: str) -> None:
+    try:
+        printed = go(text, SMALL)
+    except TemplateFaults:
+        return
+    assert jinja(SMALL.translate("/t", SMALL.parse("/t", text)).text, engine=SMALL) == printed
+
+
 @given(_TEXTS)
 def test_a_template_is_printed_behind_a_line_end_and_without_blanks_at_its_end(text: str) -> None:
     kept = text.rstrip(" \t\r\n")

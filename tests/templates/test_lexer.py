@@ -39,6 +39,12 @@ def test_trim_markers_cut_blanks_of_the_neighbouring_text_only(text: str, litera
     assert [token.value for token in tokenize(text) if token.kind is Kind.TEXT] == literals
 
 
+def test_what_trim_markers_take_is_known() -> None:
+    assert kinds("a \n{{- 1 -}}\t\r\n b")[1] == (Kind.GAP, " \n")
+    assert kinds("a{{ 1 -}}\t\r\n b")[-2:] == [(Kind.GAP, "\t\r\n "), (Kind.TEXT, "b")]
+    assert [value for kind, value in kinds("{{ 1 -}} \n {{- 2 }}") if kind is Kind.GAP] == [" \n "]
+
+
 def test_a_minus_without_a_blank_is_a_sign() -> None:
     assert inside("-3") == [(Kind.NUMBER, "-3")]
 
