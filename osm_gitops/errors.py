@@ -61,6 +61,10 @@ class TargetError(OsmGitopsError):
     """A target that cannot be read or written as it is (dirty files, refused push)."""
 
 
+class EncryptionError(OsmGitopsError):
+    """An encrypted document that cannot be opened or is not what was encrypted, or a body that cannot be encrypted."""
+
+
 class UnsafePlanError(OsmGitopsError):
     """A plan that a guard refuses until it is asked for explicitly (design §6)."""
 

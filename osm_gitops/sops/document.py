@@ -1,0 +1,235 @@
+"""SOPS documents: JSON trees whose values are encrypted one by one, with a map ``sops`` beside them.
+
+The format is that of sops 3.13 with age keys: an AES-256-GCM text per value, bound to the keys above it,
+one random data key per file, encrypted for every recipient, and a MAC over the values in the order in which they are
+written. What is encrypted here has sorted keys, as :func:`osm_gitops.yamldoor.emit.dump` writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import urandom
+from typing import TYPE_CHECKING, Any, Final
+
+from osm_gitops.errors import EncryptionError, Problem
+from osm_gitops.sops.envelope import FIELD, Envelope, Group, read_envelope
+from osm_gitops.sops.keys import Keyring
+from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
+from osm_gitops.sops.opening import Opening, SealedLeaf
+from osm_gitops.sops.recipients import Stanza, wrap
+from osm_gitops.sops.rules import Rule
+from osm_gitops.sops.sealing import Sealing
+from osm_gitops.sops.selection import Selection, compile_selection
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+Json = Any
+
+_KEY_BYTES: Final = 32
+_FROM_GIT: Final = "Take the file as it was before from git, or encrypt it again"
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What an encrypted file holds; ``mac`` is in the clear and has been verified."""
+
+    envelope: Envelope
+    key: bytes
+    values: list[dict[str, Json]]
+    sealed: Sequence[SealedLeaf]
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Lock:
+    """With what documents are encrypted; ``before`` are values that the same key encrypted earlier."""
+
+    key: bytes
+    stanzas: tuple[Stanza, ...]
+    before: Sequence[SealedLeaf] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """Encrypted documents as they stand in a file, and what they hold."""
+
+    bodies: Sequence[Mapping[str, Json]]
+    opened: _Opened
+
+    def holds(self, written: Sequence[Mapping[str, Json]], selection: Selection, mac: str) -> bool:
+        """Whether ``written`` is what stands there, in an order that the MAC there fits."""
+        there = self.opened.envelope.selection
+        same = (there.selector, there.mac_only_encrypted) == (selection.selector, selection.mac_only_encrypted)
+        return same and mac == self.opened.mac and list(written) == list(map(hidden, self.bodies))
+
+    def under(self, stanzas: tuple[Stanza, ...]) -> list[dict[str, Json]]:
+        """The documents with no other change than who can open them."""
+        envelope = self.opened.envelope
+        if stanzas == envelope.groups[0].stanzas:
+            return [dict(body) for body in self.bodies]
+        changed = replace(envelope, groups=(Group(stanzas),)).written()
+        return [{**body, FIELD: changed} for body in self.bodies]
+
+
+def is_encrypted(body: Json) -> bool:
+    """Whether ``body`` is a document of sops, be it whole or damaged."""
+    return isinstance(body, Mapping) and FIELD in body
+
+
+def recipients_of(body: Mapping[str, Json]) -> tuple[str, ...]:
+    """The age recipients of an encrypted document; raises EncryptionError where its map is damaged."""
+    return read_envelope(body).recipients
+
+
+def hidden(body: Mapping[str, Json]) -> dict[str, Json]:
+    """An encrypted document without its map ``sops``; the encrypted texts stay in place."""
+    return {key: value for key, value in body.items() if key != FIELD}
+
+
+def decrypt(bodies: Sequence[Mapping[str, Json]], keyring: Keyring) -> list[dict[str, Json]]:
+    """The documents of one encrypted file, in their order, as they were before encryption.
+
+    Raises EncryptionError with all values that cannot be opened, or because no key of ``keyring`` fits (naming the
+    recipients), or because the MAC says that something was added, removed, moved or changed.
+    """
+    return _open(bodies, keyring).values
+
+
+def encrypt(
+    body: Mapping[str, Json],
+    rule: Rule,
+    *,
+    now: str,
+    previous: Mapping[str, Json] | None = None,
+    keyring: Keyring | None = None,
+) -> dict[str, Json]:
+    """``body`` encrypted as ``rule`` says; ``now`` is an RFC 3339 time.
+
+    ``previous`` is what the file holds now. If it is whole, ``keyring`` opens it and it has the recipients of the
+    rule, its data key and the text of every unchanged value are kept, and all of it if nothing changed. Raises
+    EncryptionError for values that sops has no type for, and where ``previous`` is encrypted for more than age
+    recipients, who would lose access; InputError for recipients that cannot be used.
+    """
+    opened = _reusable(previous, rule, keyring) if previous is not None else None
+    if opened is None or previous is None:
+        return _write([body], rule.selection, _fresh_lock(rule.recipients), now)[0]
+    lock = _Lock(opened.key, opened.envelope.groups[0].stanzas, opened.sealed)
+    return _write([body], rule.selection, lock, now, _Earlier([previous], opened))[0]
+
+
+def rekey(
+    bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, now: str, keyring: Keyring
+) -> list[dict[str, Json]]:
+    """An encrypted file for other recipients, with the same data key, as ``sops updatekeys`` does it.
+
+    A recipient who was removed may have kept the data key: :func:`rotate` shuts them out of what comes later.
+    Raises EncryptionError and InputError as :func:`decrypt` and :func:`encrypt`.
+    """
+    opened = _open(bodies, keyring, record=True)
+    _refuse_other_keys(opened.envelope)
+    held = {stanza.recipient: stanza for stanza in opened.envelope.groups[0].stanzas}
+    added = {each.recipient: each for each in wrap(opened.key, [name for name in recipients if name not in held])}
+    stanzas = tuple(held.get(name) or added[name] for name in recipients)
+    lock = _Lock(opened.key, stanzas, opened.sealed)
+    return _write(opened.values, opened.envelope.selection, lock, now, _Earlier(bodies, opened))
+
+
+def rotate(bodies: Sequence[Mapping[str, Json]], rule: Rule, *, now: str, keyring: Keyring) -> list[dict[str, Json]]:
+    """An encrypted file under a new data key for the recipients of ``rule``; every text in it is new."""
+    opened = _open(bodies, keyring)
+    _refuse_other_keys(opened.envelope)
+    return _write(opened.values, rule.selection, _fresh_lock(rule.recipients), now)
+
+
+def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: bool = False) -> _Opened:
+    envelope = read_envelope(bodies[0])
+    key = envelope.data_key(keyring)
+    cipher = _cipher(key)
+    sealed: list[SealedLeaf] | None = [] if record else None
+    selector = compile_selection(envelope.selection)
+    opening = Opening(cipher, selector, envelope.selection.mac_only_encrypted, sealed)
+    values = [opening.document(hidden(body)) for body in bodies]
+    if opening.problems:
+        raise EncryptionError(opening.problems)
+    mac = _mac(envelope, cipher)
+    if mac != opening.mac():
+        raise _faulty("its MAC does not fit: values were added, removed, moved or changed after encryption", "mac")
+    return _Opened(envelope, key, values, sealed or (), mac)
+
+
+def _mac(envelope: Envelope, cipher: AESGCM) -> str:
+    if not envelope.mac:
+        raise _faulty("it has no MAC, so nothing tells whether its values are those that were encrypted", "mac")
+    try:
+        return unseal(cipher, envelope.mac, envelope.modified)[0].decode("ascii", "replace")
+    except BrokenLeaf:
+        raise _faulty("the MAC cannot be opened: it, or lastmodified beside it, was changed", "mac") from None
+
+
+def _reusable(previous: Mapping[str, Json], rule: Rule, keyring: Keyring | None) -> _Opened | None:
+    """What ``previous`` holds, if it can be built upon."""
+    try:
+        envelope = read_envelope(previous)
+    except EncryptionError:
+        return None
+    _refuse_other_keys(envelope)
+    if not keyring or set(envelope.recipients) != set(rule.recipients):
+        return None
+    try:
+        return _open([previous], keyring, record=True)
+    except EncryptionError:  # what was tampered with is written anew, under a new key
+        return None
+
+
+def _write(
+    bodies: Sequence[Mapping[str, Json]], selection: Selection, lock: _Lock, now: str, earlier: _Earlier | None = None
+) -> list[dict[str, Json]]:
+    sealing = Sealing(compile_selection(selection), selection.mac_only_encrypted)
+    for body in bodies:
+        if is_encrypted(body):
+            raise _faulty("the document has a field of this name, as encrypted ones have", "")
+    written = [sealing.document(body) for body in bodies]
+    if sealing.problems:
+        raise EncryptionError(sealing.problems)
+    cipher = _cipher(lock.key)
+    sealing.fill(cipher, lock.before)
+    mac = sealing.mac()
+    if earlier and earlier.holds(written, selection, mac):
+        return earlier.under(lock.stanzas)
+    modified = go_time(now)
+    envelope = Envelope((Group(lock.stanzas),), modified, seal(cipher, mac.encode(), modified, "str"), selection)
+    return [{**body, FIELD: envelope.written()} for body in written]
+
+
+def _fresh_lock(recipients: Sequence[str]) -> _Lock:
+    key = urandom(_KEY_BYTES)
+    return _Lock(key, wrap(key, recipients))
+
+
+def _cipher(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - slow
+
+    try:
+        return AESGCM(key)
+    except ValueError:
+        raise _faulty("its data key has a length that no writer makes", "age") from None
+
+
+def _refuse_other_keys(envelope: Envelope) -> None:
+    if envelope.other_keys:
+        raise EncryptionError(
+            [
+                Problem(
+                    f"the document is also encrypted with {' and '.join(envelope.other_keys)}, "
+                    "and osm-gitops writes for age recipients only: whoever has those keys would be locked out",
+                    field=FIELD,
+                    fix="Remove those keys with `sops updatekeys`, or the file itself",
+                )
+            ]
+        )
+
+
+def _faulty(what: str, name: str) -> EncryptionError:
+    return EncryptionError([Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=_FROM_GIT)])

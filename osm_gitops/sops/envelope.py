@@ -1,0 +1,226 @@
+"""The map ``sops`` of a document: who can open it, and what of it is encrypted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from osm_gitops.errors import EncryptionError, InputError, Problem
+from osm_gitops.golang.fault import GoError
+from osm_gitops.sops.keys import Keyring
+from osm_gitops.sops.leaves import go_time
+from osm_gitops.sops.recipients import Stanza, shown
+from osm_gitops.sops.selection import COMMENT_SELECTORS, SELECTORS, Selection, compile_selection
+from osm_gitops.sops.shamir import combine
+
+Json = Any
+
+FIELD: Final = "sops"
+FORMAT_VERSION: Final = "3.13.3"
+"""The version of sops that judged what is written here."""
+
+_OTHER_KEYS: Final = {
+    "pgp": "PGP keys",
+    "kms": "AWS KMS",
+    "gcp_kms": "GCP KMS",
+    "hckms": "Huawei Cloud KMS",
+    "azure_kv": "Azure Key Vault",
+    "hc_vault": "HashiCorp Vault",
+}
+_RESTORE: Final = "Take the file as it was before from git, or encrypt it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Keys of which one is enough: age entries, and names of other kinds of keys."""
+
+    stanzas: tuple[Stanza, ...]
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """``groups`` are more than one where the data key is split: then ``threshold`` of them are needed.
+
+    ``modified`` is an RFC 3339 time in Go's spelling; ``mac`` is encrypted, and empty where it was removed.
+    """
+
+    groups: tuple[Group, ...]
+    modified: str
+    mac: str
+    selection: Selection
+    threshold: int = 0
+    version: str = FORMAT_VERSION
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        return tuple(stanza.recipient for group in self.groups for stanza in group.stanzas)
+
+    @property
+    def other_keys(self) -> tuple[str, ...]:
+        """What opens the document besides single age keys, as people call it."""
+        kinds = dict.fromkeys(kind for group in self.groups for kind in group.others)
+        return (*kinds, *(("several key groups",) if len(self.groups) > 1 else ()))
+
+    def written(self) -> dict[str, Json]:
+        """The map as JSON, for one group of age recipients."""
+        name, text = self.selection.selector
+        return {
+            "age": [{"enc": stanza.enc, "recipient": stanza.recipient} for stanza in self.groups[0].stanzas],
+            "lastmodified": self.modified,
+            "mac": self.mac,
+            **({"mac_only_encrypted": True} if self.selection.mac_only_encrypted else {}),
+            name: text,
+            "version": self.version,
+        }
+
+    def data_key(self, keyring: Keyring) -> bytes:
+        """The key of the values. Raises EncryptionError naming the recipients if ``keyring`` does not open it."""
+        if len(self.groups) == 1:
+            key = _share(self.groups[0], keyring)
+            if key is None:
+                raise self._closed(keyring)
+            return key
+        shares = [share for group in self.groups if (share := _share(group, keyring)) is not None]
+        if len(shares) < max(self.threshold, 2):
+            raise self._closed(keyring)
+        try:
+            return combine(shares)
+        except ValueError:
+            raise _problem("the shares of its key do not belong together", "key_groups", _RESTORE) from None
+
+    def _closed(self, keyring: Keyring) -> EncryptionError:
+        names = [*map(shown, self.recipients), *self.other_keys]
+        what = f"no key at hand opens the document, which is encrypted for {_listed(names)}"
+        if keyring.notes:
+            what += f" ({'; '.join(keyring.notes)})"
+        if not self.recipients:
+            fix = "Add an age recipient to it with sops: osm-gitops opens documents with age keys only"
+        else:
+            fix = (
+                "Give the private key of one of them as to sops: SOPS_AGE_KEY_FILE names a file, SOPS_AGE_KEY holds it"
+            )
+        return EncryptionError([Problem(what, field=FIELD, fix=fix)])
+
+
+def read_envelope(body: Mapping[str, Json]) -> Envelope:
+    """The envelope of an encrypted document; raises EncryptionError with everything that is wrong with it."""
+    raw = body.get(FIELD)
+    if not isinstance(raw, Mapping):
+        raise _problem("what stands beside the values is no map of sops, so nothing can open them", "", _RESTORE)
+    problems: list[Problem] = []
+    envelope = Envelope(
+        groups=_groups(raw, problems),
+        modified=_modified(raw, problems),
+        mac=_text(raw, "mac", problems),
+        selection=_selection(raw, problems),
+        threshold=_threshold(raw, problems),
+        version=_text(raw, "version", problems),
+    )
+    if problems:
+        raise EncryptionError(problems)
+    return envelope
+
+
+def _share(group: Group, keyring: Keyring) -> bytes | None:
+    """What the group's entries hold, if one of the keys opens one of them."""
+    known = set(keyring.recipients)
+    broken: list[Problem] = []
+    for stanza in sorted(group.stanzas, key=lambda stanza: stanza.recipient not in known):
+        try:
+            share = keyring.open(stanza.enc, stanza.recipient)
+        except ValueError:
+            what = f"the data key that was encrypted for {shown(stanza.recipient)} is damaged"
+            broken.append(Problem(what, field=f"{FIELD}.age", fix=_RESTORE))
+            continue
+        if share is not None:
+            return share
+    if broken:
+        raise EncryptionError(broken)
+    return None
+
+
+def _groups(raw: Mapping[str, Json], problems: list[Problem]) -> tuple[Group, ...]:
+    flat = _group(raw, "", problems)
+    if flat.stanzas or flat.others:
+        return (flat,)
+    groups = raw.get("key_groups") or []
+    if not isinstance(groups, Sequence) or not all(isinstance(group, Mapping) for group in groups):
+        problems.append(_fault("this is no list of key groups", "key_groups"))
+        return ()
+    if not groups:
+        problems.append(_fault("it names nobody for whom the document is encrypted", "age"))
+    return tuple(_group(group, f"key_groups[{place}].", problems) for place, group in enumerate(groups))
+
+
+def _group(raw: Mapping[str, Json], path: str, problems: list[Problem]) -> Group:
+    stanzas = []
+    entries = raw.get("age") or []
+    for place, entry in enumerate(entries if isinstance(entries, Sequence) else [None]):
+        fields = entry if isinstance(entry, Mapping) else {}
+        recipient, enc = fields.get("recipient"), fields.get("enc")
+        if isinstance(recipient, str) and isinstance(enc, str):
+            stanzas.append(Stanza(recipient, enc))
+        else:
+            problems.append(_fault("an entry lacks recipient or enc", f"{path}age[{place}]"))
+    return Group(tuple(stanzas), tuple(name for kind, name in _OTHER_KEYS.items() if raw.get(kind)))
+
+
+def _modified(raw: Mapping[str, Json], problems: list[Problem]) -> str:
+    text = _text(raw, "lastmodified", problems)
+    try:
+        return go_time(text)
+    except GoError:
+        problems.append(_fault("this is no time as sops writes it (2026-01-31T12:00:00Z)", "lastmodified"))
+        return ""
+
+
+def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
+    chosen = {name: text for name in SELECTORS if (text := _text(raw, name, problems))}
+    comments = [name for name in COMMENT_SELECTORS if raw.get(name)]
+    if comments:
+        what = "it goes by comments, which osm-gitops does not read"
+        problems.append(
+            Problem(what, field=f"{FIELD}.{comments[0]}", fix="Encrypt the file again with encrypted_regex")
+        )
+    if len(chosen) + len(comments) > 1:
+        problems.append(_fault(f"only one of {_listed([*chosen, *comments])} can say what is encrypted", ""))
+        return Selection()
+    only_encrypted = raw.get("mac_only_encrypted") or False
+    if not isinstance(only_encrypted, bool):
+        problems.append(_fault("this is neither true nor false", "mac_only_encrypted"))
+    selection = Selection(**chosen, mac_only_encrypted=only_encrypted is True)
+    try:
+        compile_selection(selection)
+    except InputError as error:
+        problems.extend(problem.at(field=FIELD) for problem in error.problems)
+    return selection
+
+
+def _threshold(raw: Mapping[str, Json], problems: list[Problem]) -> int:
+    value = raw.get("shamir_threshold") or 0
+    if isinstance(value, int):
+        return value
+    problems.append(_fault("this is no number", "shamir_threshold"))
+    return 0
+
+
+def _text(raw: Mapping[str, Json], name: str, problems: list[Problem]) -> str:
+    value = raw.get(name)
+    if value is None or isinstance(value, str):
+        return value or ""
+    problems.append(_fault("this is no text", name))
+    return ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _fault(what: str, name: str) -> Problem:
+    return Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=_RESTORE)
+
+
+def _problem(what: str, name: str, fix: str) -> EncryptionError:
+    return EncryptionError([Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=fix)])

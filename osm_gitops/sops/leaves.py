@@ -1,0 +1,151 @@
+"""Single values: how sops writes them as bytes, and ``ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]``."""
+
+from __future__ import annotations
+
+import re
+from binascii import Error, a2b_base64, b2a_base64
+from os import urandom
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from osm_gitops.golang.fault import GoError
+from osm_gitops.golang.numbers import format_float, parse_bool, parse_float, parse_int
+from osm_gitops.golang.text import from_bytes, runes
+from osm_gitops.golang.timefmt import format_time
+from osm_gitops.golang.timeparse import parse_time
+from osm_gitops.yamldoor.jsontext import whole
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+Json = Any
+
+_IV_BYTES: Final = 32
+_TAG_BYTES: Final = 16
+_BEYOND_INT: Final = 1 << 63
+_SEALED: Final = re.compile(r"ENC\[AES256_GCM,data:([^,\n]+),iv:([^,\n]+),tag:([^,\n]+),type:([a-z]+)\]")
+_RFC3339: Final = "2006-01-02T15:04:05Z07:00"
+_RFC3339_NANO: Final = "2006-01-02T15:04:05.999999999Z07:00"
+
+
+class BrokenLeaf(Exception):
+    """A value that cannot be opened or written; the text is the sentence, without the value."""
+
+
+class Commentary:
+    """A comment that sops keeps as an encrypted entry of a list. It is no value."""
+
+
+COMMENT: Final = Commentary()
+
+
+def plain_form(value: Json) -> tuple[bytes, str]:
+    """The bytes of a scalar as sops encrypts them and counts them in the MAC, and its type.
+
+    Raises :class:`BrokenLeaf` for what sops has no type for.
+    """
+    kind = value.__class__
+    if kind is str:
+        try:
+            return value.encode(), "str"
+        except UnicodeEncodeError:
+            raise BrokenLeaf("the text is no UTF-8 and cannot be written as YAML") from None
+    if kind is bool:
+        return (b"True" if value else b"False"), "bool"
+    if kind is int:
+        if not -_BEYOND_INT <= value < _BEYOND_INT:
+            raise BrokenLeaf("the number is beyond 64 bits, and sops has no type for it")
+        return b"%d" % value, "int"
+    if kind is float:
+        return format_float(value, "f").encode(), "float"
+    if isinstance(value, str):
+        return plain_form(str(value))
+    raise BrokenLeaf(f"{kind.__name__} is no JSON")
+
+
+def clear_form(value: Json) -> bytes:
+    """What a value that stands in the clear counts for in the MAC; ``value`` is as the YAML loader reads it."""
+    if value.__class__ is int:
+        return b"%d" % value  # beyond 64 bits it was a float, whose digits the loader keeps
+    return plain_form(value)[0]
+
+
+def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
+    """``plain`` encrypted under a fresh IV and bound to ``path``; ``cipher`` holds the data key."""
+    iv = urandom(_IV_BYTES)
+    data = cipher.encrypt(iv, plain, path.encode())
+    return (
+        f"ENC[AES256_GCM,data:{_base64(data[:-_TAG_BYTES])},iv:{_base64(iv)},"
+        f"tag:{_base64(data[-_TAG_BYTES:])},type:{kind}]"
+    )
+
+
+def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
+    """The bytes and the type inside of ``text``; raises :class:`BrokenLeaf`."""
+    match = _SEALED.match(text)
+    if not match:
+        raise BrokenLeaf("the value is not encrypted, or its ENC[…] is damaged")
+    data, iv, tag, kind = match.groups()
+    try:
+        sealed = a2b_base64(data, strict_mode=True) + a2b_base64(tag, strict_mode=True)
+        nonce = a2b_base64(iv, strict_mode=True)
+    except Error:
+        raise BrokenLeaf("the base64 inside of ENC[…] is damaged") from None
+    return _decrypt(cipher, nonce, sealed, path.encode()), kind
+
+
+def _decrypt(cipher: AESGCM, nonce: bytes, sealed: bytes, path: bytes) -> bytes:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - slow, and loaded only for encrypted documents
+
+    try:
+        return cipher.decrypt(nonce, sealed, path)
+    except (InvalidTag, ValueError):  # the latter for an IV of a length that no writer makes
+        raise BrokenLeaf("the value was changed, comes from another file, or was moved to another key") from None
+
+
+def meaning(plain: bytes, kind: str) -> tuple[Json, bytes]:
+    """The value that ``plain`` stands for, as the YAML loader would give it, and its bytes in the MAC.
+
+    Raises :class:`BrokenLeaf` for a type that is not known and for text that is not of its type.
+    """
+    if kind in {"str", "bytes"}:
+        return _text(plain), plain
+    if kind == "comment":
+        return COMMENT, b""
+    reader = _READERS.get(kind)
+    if not reader:
+        raise BrokenLeaf(f"the encrypted value has the type {kind[:20]}, which is not known here")
+    try:
+        value: Json = reader(plain.decode())
+    except (GoError, ValueError):
+        _mistyped(kind)
+    if kind == "time":
+        return value, value.encode()
+    return value, plain_form(value)[0] if kind == "bool" else clear_form(value)
+
+
+def go_time(text: str, *, fraction: bool = False) -> str:
+    """An RFC 3339 time in Go's own spelling; raises GoError."""
+    return format_time(parse_time(_RFC3339, text), _RFC3339_NANO if fraction else _RFC3339)
+
+
+def _mistyped(kind: str) -> NoReturn:
+    raise BrokenLeaf(f"the encrypted value says that it is of type {kind}, and is not") from None
+
+
+def _text(plain: bytes) -> str:
+    try:
+        return plain.decode()
+    except UnicodeDecodeError:
+        return runes(from_bytes(plain))
+
+
+def _base64(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode("ascii")
+
+
+_READERS: Final[dict[str, Any]] = {
+    "int": parse_int,
+    "float": lambda text: whole(parse_float(text)),
+    "bool": parse_bool,
+    "time": lambda text: go_time(text, fraction=True),
+}

@@ -1,0 +1,126 @@
+"""From an encrypted document to its values, and to what its MAC is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256, sha512
+from typing import TYPE_CHECKING, Any, Final
+
+from osm_gitops.errors import Problem
+from osm_gitops.sops.leaves import COMMENT, BrokenLeaf, clear_form, meaning, unseal
+from osm_gitops.sops.selection import Selector
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+Json = Any
+Trail = tuple[str | int, ...]
+"""The keys and indices that lead to a value."""
+
+MAC_SEED: Final = sha256(b"sops").digest()
+"""What a MAC over the encrypted values alone begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedLeaf:
+    """An encrypted value as it stands: ``path`` is what it is bound to, ``text`` the ENC[…]."""
+
+    trail: Trail
+    path: str
+    kind: str
+    plain: bytes
+    text: str
+
+
+@dataclass(slots=True)
+class Opening:
+    """One walk over the documents of a file, in their order.
+
+    ``counted`` are the bytes of the MAC; what cannot be opened is a problem and ``None`` in the result.
+    ``sealed`` holds every encrypted value if it is a list.
+    """
+
+    cipher: AESGCM
+    selector: Selector
+    only_encrypted: bool
+    sealed: list[SealedLeaf] | None = None
+    counted: list[bytes] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    trail: list[str | int] = field(default_factory=list)
+
+    def document(self, body: Mapping[str, Json]) -> dict[str, Json]:
+        return self.mapping(body, "", self.selector.outside)
+
+    def mapping(self, value: Mapping[str, Json], path: str, hidden: bool) -> dict[str, Json]:
+        outside, chosen = self.selector.outside, self.selector.chosen
+        result = {}
+        for key, member in value.items():
+            self.trail.append(key)
+            inside = hidden if hidden is not outside or not chosen(key) else not outside
+            found = self.value(member, f"{path}{key}:", inside)
+            if found is COMMENT:
+                self.fault("a comment stands where a value belongs")
+            result[key] = found
+            self.trail.pop()
+        return result
+
+    def sequence(self, value: Sequence[Json], path: str, hidden: bool) -> list[Json]:
+        result = []
+        for index, member in enumerate(value):
+            self.trail.append(index)
+            found = self.value(member, path, hidden)
+            if found is not COMMENT:  # sops keeps comments of encrypted lists as entries
+                result.append(found)
+            self.trail.pop()
+        return result
+
+    def value(self, value: Json, path: str, hidden: bool) -> Json:
+        if isinstance(value, str):
+            return self.leaf(value, path, hidden)
+        if isinstance(value, Mapping):
+            return self.mapping(value, path, hidden)
+        if isinstance(value, list | tuple):
+            return self.sequence(value, path, hidden)
+        return None if value is None else self.leaf(value, path, hidden)
+
+    def leaf(self, value: Json, path: str, hidden: bool) -> Json:
+        try:
+            if hidden:
+                return self.opened(value, path)
+            if not self.only_encrypted:
+                self.counted.append(clear_form(value))
+        except BrokenLeaf as broken:
+            self.fault(str(broken))
+            return None
+        return value
+
+    def opened(self, value: Json, path: str) -> Json:
+        if value == "" and isinstance(value, str):
+            return value
+        if not isinstance(value, str):
+            raise BrokenLeaf("the value is not encrypted, although it has to be")
+        plain, kind = unseal(self.cipher, value, path)
+        found, counted = meaning(plain, kind)
+        self.counted.append(counted)
+        if self.sealed is not None:
+            self.sealed.append(SealedLeaf(tuple(self.trail), path, kind, plain, value))
+        return found
+
+    def fault(self, what: str) -> None:
+        fix = "Take the value as it was before from git, or encrypt the document again"
+        self.problems.append(Problem(what, field=shown_trail(self.trail), fix=fix))
+
+    def mac(self) -> str:
+        return digest(self.counted, only_encrypted=self.only_encrypted)
+
+
+def digest(counted: Sequence[bytes], *, only_encrypted: bool) -> str:
+    """The MAC in the clear: SHA-512 in upper-case hex."""
+    return sha512((MAC_SEED if only_encrypted else b"") + b"".join(counted)).hexdigest().upper()
+
+
+def shown_trail(trail: Sequence[str | int]) -> str:
+    """``spec.files[0].path``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in trail)
+    return text.removeprefix(".")
