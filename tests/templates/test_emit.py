@@ -151,8 +151,10 @@ def test_snippets_are_called_by_name() -> None:
         ("a\n{{- /* why */}}\nb", "a\n{# why #}\nb"),
         (
             "k:\n{{- if .Gates -}}\n  {{ range .Gates }}\n  {{ . }}\n  {{- end -}}\n{{- else }}\n  -\n{{- end }}\n",
-            "k:\n{% if Gates %}\n  {% for item in Gates | each %}\n  {{ item }}\n  {% endfor %}\n"
-            "{% else %}\n  -\n{% endif %}\n",
+            (
+                "k:\n{% if Gates %}\n  {% for item in Gates | each %}\n  {{ item }}\n  {% endfor %}\n"
+                "{% else %}\n  -\n{% endif %}\n"
+            ),
         ),
         ("a\n{{- $x := upper .Name }}\n{{ $x }}", "a\n{% set x = upper(Name) %}\n{{ x }}"),
         ("a {{ if .Name }}b{{ end }} c", "a {% if Name %}b{% endif %} c"),
