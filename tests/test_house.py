@@ -27,6 +27,7 @@ DOORS = {
     "git": "gitdoor",
     "cryptography": "sops",
     "pyrage": "sops",
+    "filelock": "targets",
     "typer": "cli",
     "click": "cli",
     "re2": "golang/regex.py",

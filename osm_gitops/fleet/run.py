@@ -12,14 +12,15 @@ from osm_gitops.errors import InputError, OsmGitopsError, Problem, TargetError, 
 from osm_gitops.fleet.desire import Advance, desire
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
-from osm_gitops.gitdoor.repository import PushOutcome
+from osm_gitops.gitdoor.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.folder import plan_folder
-from osm_gitops.targets.git import GitPlace, GitSession, git_session
+from osm_gitops.targets.git import GitPlace, git_session
+from osm_gitops.targets.session import GitSession
 
 _PUSH_ATTEMPTS = 5
 

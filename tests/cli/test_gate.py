@@ -69,7 +69,7 @@ def test_without_git_manifests_are_rendered_all_the_same(tmp_path: Path) -> None
     environment = os.environ | {"PATH": "/nonexistent"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert b"git cannot be run. Install it, or mend PATH" in done.stderr
+    assert b"git cannot be run. Install git 2.25 or newer, or mend PATH" in done.stderr
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.gitdoor.repository import Divergence, Repository, find_work_tree
+from osm_gitops.gitdoor.history import Divergence
+from osm_gitops.gitdoor.remote import Remote
+from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from tests.gitdoor.repos import git, new_repository, pin_git
 
 
@@ -94,22 +96,28 @@ def test_restore_brings_back_what_head_has_and_removes_the_rest(folder: Path) ->
 def test_divergence_counts_both_sides(folder: Path) -> None:
     git(folder, "branch", "other")
     git(folder, "commit", "--quiet", "--allow-empty", "-m", "one")
-    assert Repository(folder).divergence("refs/heads/other") == Divergence(ahead=1, behind=0)
+    assert Repository(folder).history.divergence("refs/heads/other") == Divergence(ahead=1, behind=0)
 
 
 def test_commits_are_ours_by_their_trailer(folder: Path) -> None:
     git(folder, "branch", "other")
+    history = Repository(folder).history
     git(folder, "commit", "--quiet", "--allow-empty", "-m", "one\n\nOsm-Gitops-Cluster: prod")
-    assert Repository(folder).own_commits("refs/heads/other", "Osm-Gitops-Cluster")
+    ours = git(folder, "rev-parse", "HEAD")
+    assert history.foreign_commits("other", "HEAD", "Osm-Gitops-Cluster") == ()
+    assert history.own_top("other", "HEAD", "Osm-Gitops-Cluster") == (ours,)
     git(folder, "commit", "--quiet", "--allow-empty", "-m", "two")
-    assert not Repository(folder).own_commits("refs/heads/other", "Osm-Gitops-Cluster")
+    foreign = git(folder, "rev-parse", "HEAD")
+    assert history.foreign_commits("other", "HEAD", "Osm-Gitops-Cluster") == (foreign,)
+    assert history.own_top("other", "HEAD", "Osm-Gitops-Cluster") == ()
 
 
 def test_a_fetch_of_a_branch_that_the_remote_lacks_is_no_error(folder: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--bare", "remote.git")
     git(folder, "remote", "add", "origin", str(tmp_path / "remote.git"))
-    Repository(folder).fetch("origin", "main")
-    assert Repository(folder).revision("refs/remotes/origin/main") is None
+    remote = Remote(Repository(folder), "origin")
+    assert remote.fetch("main") is None
+    assert remote.seen("main") is None
 
 
 def test_a_path_that_leads_out_of_a_work_tree_again_is_not_in_it(tmp_path: Path) -> None:

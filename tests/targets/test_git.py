@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.gitdoor.repository import PushOutcome
+from osm_gitops.gitdoor.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.folder import no_step, plan_folder
-from osm_gitops.targets.git import GitPlace, GitSession, git_session, refuse_plaintext
+from osm_gitops.targets.git import GitPlace, git_session, refuse_plaintext
+from osm_gitops.targets.session import GitSession
 from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
@@ -176,7 +177,7 @@ def test_a_commit_of_another_in_between_is_not_undone(repository: Path) -> None:
 def test_signing_that_fails_leaves_everything_as_before(repository: Path) -> None:
     git(repository, "config", "commit.gpgsign", "true")
     git(repository, "config", "gpg.program", "/bin/false")
-    with pytest.raises(TargetError, match="git commit failed"):
+    with pytest.raises(TargetError, match="could not be signed"):
         _apply(repository, desired({"a": "x\n"}))
     assert git(repository, "status", "--porcelain") == ""
 

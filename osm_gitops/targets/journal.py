@@ -1,0 +1,89 @@
+"""A journal of the files that are about to change, so that a killed run can be finished or undone.
+
+Before a file is touched, a journal in ``.git/osm-gitops`` names what each file was and will be. A run
+that is killed leaves the branch as before or as after; the next run brings the files that are still in
+one of those two states back to the branch. A file in any third state was edited by someone: it is never
+touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from osm_gitops.gitdoor.repository import Repository
+
+
+class JournaledFiles:
+    """The files of one work tree that we change. Paths start at its root; contents go by blob ids."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._journal = _Journal(repository.own_folder() / "journal.json")
+        self._hash = repository.hash_name()
+
+    def note(self, after: Mapping[str, str | None]) -> None:
+        """Write down what the files are and what they will be (``None``: no file)."""
+        self._journal.write({path: (self.content_id(path), state) for path, state in after.items()})
+
+    def done(self) -> None:
+        """Nothing is left to finish or undo."""
+        self._journal.clear()
+
+    def mend(self) -> None:
+        """Finish or undo what a killed run left: files in a state that it knew are set to the branch's."""
+        entries = self._journal.read()
+        if entries is None:
+            return
+        for folder in {Path(self._repository.root, path).parent for path in entries}:
+            for name in folder.glob(".osm-gitops-*.tmp"):
+                name.unlink(missing_ok=True)
+        self._repository.restore([path for path, states in entries.items() if self.content_id(path) in states])
+        self._journal.clear()
+
+    def withdraw(self, target: str) -> None:
+        """Move the branch back to ``target`` and its files with it; edits in them stay."""
+        head = self._repository.head()
+        if head is None or head == target:
+            return
+        paths = self._repository.history.paths_between(target, head)
+        self.note({path: self.content_id(path) for path in paths})
+        self._repository.move_branch(target, head)
+        self.mend()
+
+    def content_id(self, path: str) -> str | None:
+        """The id of what a file holds now; ``None`` where there is none."""
+        file = self._repository.root / path
+        return self.id_of(file.read_bytes()) if file.is_file() and not file.is_symlink() else None
+
+    def id_of(self, content: bytes) -> str:
+        """The id that git gives to a file with these bytes."""
+        return hashlib.new(self._hash, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+class _Journal:
+    """What each file was and will be, kept until a write is done."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> Mapping[str, tuple[str | None, str | None]] | None:
+        try:
+            entries = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
+        return {path: (before, after) for path, (before, after) in entries.items()}
+
+    def write(self, entries: Mapping[str, Iterable[str | None]]) -> None:
+        temporary = self._path.with_suffix(".tmp")
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump({path: list(states) for path, states in entries.items()}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)
+
+    def clear(self) -> None:
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""What may be done to a git target while it is locked: catch up, commit, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from osm_gitops.errors import Problem, TargetError
+from osm_gitops.gitdoor.remote import PushOutcome
+from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.plan import ClusterPlan
+from osm_gitops.report.mask import Masker
+from osm_gitops.targets.folder import (
+    FileChanges,
+    file_changes,
+    no_step,
+    place_files,
+    refuse_links,
+    remove_temporary,
+    stage_files,
+)
+from osm_gitops.targets.journal import JournaledFiles
+from osm_gitops.targets.layout import owned_path
+from osm_gitops.targets.message import commit_message
+from osm_gitops.targets.upstream import Upstream
+
+_NAMED_FILES = 5
+
+
+class GitSession:
+    """One folder in a git work tree that this run alone works on. ``root`` is that folder."""
+
+    def __init__(
+        self,
+        root: Path,
+        repository: Repository,
+        files: JournaledFiles,
+        upstream: Upstream,
+        *,
+        sign: bool | None = None,
+    ) -> None:
+        self.root = root
+        self._repository = repository
+        self._files = files
+        self._upstream = upstream
+        self._sign = sign
+        self._made_commits = False
+        self._sensitive: frozenset[str] = frozenset()
+
+    @property
+    def remote(self) -> str:
+        """Where pushes go, as ``origin/main``."""
+        return self._upstream.name
+
+    @property
+    def remark(self) -> str:
+        """What the user should know at the end, if anything."""
+        return self._upstream.remark
+
+    def catch_up(self) -> None:
+        """Bring the work tree to what the remote has now."""
+        self._upstream.catch_up()
+
+    def commit(
+        self, desired: Desired, plan: ClusterPlan, version: str, *, step: Callable[[str], None] = no_step
+    ) -> str | None:
+        """Write a plan's files and commit exactly them; the commit's id, or ``None`` if nothing changes.
+
+        Where git refuses (a hook, signing), files and branch are as before.
+        """
+        self._sensitive |= plan.sensitive
+        refuse_links(self.root, desired.cluster)
+        self._refuse_dirty(desired.cluster)
+        remove_temporary(self.root, desired.cluster)
+        changes = file_changes(self.root, desired, plan)
+        return self._write(changes, commit_message(plan, version), step) if changes.paths else None
+
+    def publish(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:
+        """Push. ``MOVED``: the remote had newer commits; ours are withdrawn and the work tree
+        has caught up, so plan again."""
+        with self._masked_errors():
+            outcome = self._upstream.publish(made=self._made_commits, step=step)
+        if outcome is PushOutcome.MOVED:
+            self._made_commits = False
+        return outcome
+
+    # -- inside --
+
+    def _write(self, changes: FileChanges, message: str, step: Callable[[str], None]) -> str:
+        base, prefix = self._repository.head(), self._prefix()
+        after: dict[str, str | None] = {f"{prefix}{path}": None for path in changes.remove}
+
+        def note_id(path: PurePosixPath, content: bytes) -> None:
+            after[f"{prefix}{path}"] = self._files.id_of(content)
+
+        staged = stage_files(self.root, changes, note_id, private=False)
+        self._files.note(after)
+        step("journal")
+        try:
+            place_files(self.root, staged, step)
+            with self._masked_errors():
+                commit = self._repository.commit_paths(after, message, base, sign=self._sign)
+        except BaseException:
+            self._files.mend()
+            raise
+        self._made_commits = True
+        step("committed")
+        self._repository.stage(list(after))
+        step("staged")
+        self._files.done()
+        return commit
+
+    @contextmanager
+    def _masked_errors(self) -> Iterator[None]:
+        # Hooks that look for secrets like to print what they found.
+        try:
+            yield
+        except TargetError as error:
+            masker = Masker(self._sensitive)
+            raise type(error)(masker.problem(problem) for problem in error.problems) from None
+
+    def _prefix(self) -> str:
+        inside = self.root.absolute().relative_to(self._repository.root).as_posix()
+        return "" if inside == "." else f"{inside}/"
+
+    def _refuse_dirty(self, cluster: str) -> None:
+        dirty = self._repository.changed_paths(f"{self._prefix()}{owned_path(cluster)}")
+        if dirty:
+            more = len(dirty) - _NAMED_FILES
+            names = ", ".join(dirty[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
+            raise TargetError(
+                [
+                    Problem(
+                        f"files that osm-gitops owns have changes that are not committed: {names}",
+                        where=str(self._repository.root),
+                        fix="Commit them, or drop them with git restore or git clean",
+                    )
+                ]
+            )
