@@ -65,6 +65,10 @@ class EncryptionError(OsmGitopsError):
     """An encrypted document that cannot be opened or is not what was encrypted, or a body that cannot be encrypted."""
 
 
+class ClosedError(EncryptionError):
+    """An encrypted document that no key at hand opens."""
+
+
 class UnsafePlanError(OsmGitopsError):
     """A plan that a guard refuses until it is asked for explicitly (design §6)."""
 

@@ -54,6 +54,15 @@ PlaintextSecrets = Annotated[
         rich_help_panel=_GUARDS,
     ),
 ]
+AgeRecipients = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--age-recipient",
+        metavar="AGE",
+        help="Encrypt secrets for this age recipient, whatever .sops.yaml says; may be given several times.",
+        envvar="OSM_GITOPS_AGE_RECIPIENT",
+    ),
+]
 DEFAULT_MAX_DELETE = "50%"
 
 
@@ -63,7 +72,12 @@ def limits(max_delete: str, max_changed_pools: int | None, *, allow_empty: bool)
 
 
 def run_options(
-    request: Request, limits: Limits, *, plaintext_secrets: bool = False, push: bool | None = None
+    request: Request,
+    limits: Limits,
+    age_recipients: list[str] | None,
+    *,
+    plaintext_secrets: bool = False,
+    push: bool | None = None,
 ) -> RunOptions:
     """What a run takes; the process's environment is read here and nowhere else."""
     console.verbose = request.verbose
@@ -74,5 +88,6 @@ def run_options(
         only=request.only,
         plan=PlanOptions(limits=limits),
         plaintext_secrets=plaintext_secrets,
+        age_recipients=tuple(age_recipients or ()),
         push=push,
     )

@@ -20,6 +20,7 @@ from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import GitPlace, git_session
+from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import GitSession
 
 _PUSH_ATTEMPTS = 5
@@ -36,6 +37,7 @@ class RunOptions:
     only: str = ""
     plan: PlanOptions = field(default_factory=PlanOptions)
     plaintext_secrets: bool = False
+    age_recipients: tuple[str, ...] = ()
     push: bool | None = None
 
 
@@ -96,11 +98,12 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
     problems: list[Problem] = []
     plans = []
     pools: list[ObjectRef] = []
+    sealing = sealing_of(options)
     for spec, desired in desired_states(clusters, options, problems):
         pools += (*desired.pools, *desired.failed)
         try:
-            plans.append(plan_folder(_target(spec).path, desired, options.plan))
-        except TargetError as failure:
+            plans.append(plan_folder(_target(spec).path, desired, options.plan, sealing))
+        except OsmGitopsError as failure:
             problems.extend(failure.problems)
     check_only(options.only, pools, problems)
     return Outcome(Plan(tuple(plans)), tuple(problems))
@@ -118,11 +121,13 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
     with ExitStack() as locks:
         works = []
         held: set[Path] = set()
+        sealing = sealing_of(options)
         for target, specs in groups.items():
             try:
-                session = locks.enter_context(git_session(_place(target, options), held))
-                works.append(_Work(session, specs, target.push if options.push is None else options.push))
-            except TargetError as failure:
+                session = locks.enter_context(git_session(_place(target, specs, options), sealing, held))
+                push = target.push if options.push is None else options.push
+                works.append(_Work(session, specs, sealing, push))
+            except OsmGitopsError as failure:
                 problems.extend(failure.problems)
         commits: dict[str, str] = {}
         for work in works:
@@ -145,11 +150,17 @@ def _target(spec: ClusterSpec) -> TargetSpec:
     return spec.target
 
 
-def _place(target: TargetSpec, options: RunOptions) -> GitPlace:
+def sealing_of(options: RunOptions) -> Sealing:
+    """Encryption as a run asks for it."""
+    return Sealing(options.environment, options.age_recipients)
+
+
+def _place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOptions) -> GitPlace:
     return GitPlace(
         folder=target.path,
         branch=target.branch,
         remote=target.remote,
+        clusters=tuple(spec.name for spec in specs),
         plaintext_secrets=options.plaintext_secrets,
     )
 
@@ -160,6 +171,7 @@ class _Work:
 
     session: GitSession
     specs: list[ClusterSpec]
+    sealing: Sealing
     push: bool
     planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
     pushed: bool = False
@@ -183,8 +195,9 @@ class _Work:
         self.planned = []
         for _, desired in desired_states(self.specs, options, problems):
             try:
-                self.planned.append((desired, plan_folder(self.session.root, desired, options.plan)))
-            except TargetError as failure:
+                plan = plan_folder(self.session.root, desired, options.plan, self.sealing)
+                self.planned.append((desired, plan))
+            except OsmGitopsError as failure:
                 problems.extend(failure.problems)
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:

@@ -28,12 +28,17 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CurrentObject:
-    """One object as the target has it. ``body`` is ``None`` where its text cannot be read."""
+    """One object as the target has it. ``body`` is ``None`` where its text cannot be read, and
+    ``trouble`` may say why. ``hidden``: it is encrypted and known to differ, but no key at hand opens
+    it. ``rewrite`` is why it has to be written anew even with the same content."""
 
     ref: ObjectRef
     side: Side
     body: Mapping[str, Json] | None = field(repr=False)
     where: str = ""
+    hidden: bool = False
+    rewrite: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,8 @@ class CurrentState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to one object, and why. ``group`` is its pool's name for people and for counting."""
+    """What happens to one object, and why. ``group`` is its pool's name for people and for counting.
+    ``same_content``: only the form changes in which a file holds it (encrypted, for whom)."""
 
     ref: ObjectRef
     side: Side
@@ -65,6 +71,7 @@ class Change:
     pool: ObjectRef | None = None
     before: Mapping[str, Json] | None = field(default=None, repr=False)
     after: Mapping[str, Json] | None = field(default=None, repr=False)
+    same_content: bool = False
 
 
 @dataclass(frozen=True, slots=True)

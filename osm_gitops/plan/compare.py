@@ -23,6 +23,7 @@ _CONFIG_SUFFIXES = (
     ("Secret", "-provisioning-config"),
     ("OperatingSystemConfig", "-config"),
 )
+_ENCRYPTED_PARTS = frozenset({"data", "stringData", "spec"})
 _EDGE_PREFIX = "edge-provider-script-"
 
 
@@ -123,15 +124,35 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
     if found is None:
         return replace(change, action=Action.CREATE, reason=_why_created(wanted, group in present))
     if found.body is None:
-        return replace(change, action=Action.UPDATE, reason="what is there could not be read")
+        unread = f": {found.trouble}" if found.trouble else ""
+        return replace(change, action=Action.UPDATE, reason=f"what is there could not be read{unread}")
+    if found.hidden:
+        return _hidden_change(change, found, wanted, options)
     before, after = comparable(found.body, wanted.body, live=current.live)
     if _canonical(before) == _canonical(after):
-        return change
+        return (
+            replace(change, action=Action.UPDATE, reason=found.rewrite, same_content=True) if found.rewrite else change
+        )
     action = Action.REPLACE if _must_replace(found, wanted, current, options) else Action.UPDATE
     reason = why_changed(before, after)
     if not is_ours(found.body):
         reason += "; not made by osm-gitops so far"
     return replace(change, action=action, reason=reason, before=before, after=after)
+
+
+def _hidden_change(change: Change, found: CurrentObject, wanted: DesiredObject, options: PlanOptions) -> Change:
+    """What changes inside cannot be told: only what is clear is compared and shown."""
+    before, after = _clear(_normal(found.body or {})), _clear(_normal(wanted.body))
+    replaced = wanted.ref.kind in options.immutable_kinds or before.get("immutable") is True
+    causes = why_changed(before, after) if _canonical(before) != _canonical(after) else ""
+    unseen = "encrypted content changed, which a private key would show"
+    reason = f"{causes}; {unseen}" if causes else unseen
+    action = Action.REPLACE if replaced else Action.UPDATE
+    return replace(change, action=action, reason=reason, before=before, after=after)
+
+
+def _clear(body: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in body.items() if key not in _ENCRYPTED_PARTS}
 
 
 def _why_created(wanted: DesiredObject, pool_present: bool) -> str:
@@ -218,7 +239,7 @@ def _must_replace(found: CurrentObject, wanted: DesiredObject, current: CurrentS
 
 
 def _count_pools(plan: ClusterPlan, desired: Desired, pool_groups: Mapping[str, ObjectRef]) -> PoolCounts:
-    touched = {change.group for change in plan.effective if change.group}
+    touched = {change.group for change in plan.effective if change.group and not change.same_content}
     return PoolCounts(
         desired=len(desired.pools),
         changed=len(touched & pool_groups.keys()),

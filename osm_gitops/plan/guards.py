@@ -76,7 +76,7 @@ def refusals(
                 fix=f"If that is meant, use --max-delete {len(deleted)}",
             )
         )
-    changed = len({change.group for change in plan.effective if change.group})
+    changed = len({change.group for change in plan.effective if change.group and not change.same_content})
     if limits.max_changed_pools is not None and changed > limits.max_changed_pools:
         found.append(
             Problem(

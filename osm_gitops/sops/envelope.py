@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from osm_gitops.errors import EncryptionError, InputError, Problem
+from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem
 from osm_gitops.golang.fault import GoError
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import go_time
@@ -76,7 +76,7 @@ class Envelope:
         }
 
     def data_key(self, keyring: Keyring) -> bytes:
-        """The key of the values. Raises EncryptionError naming the recipients if ``keyring`` does not open it."""
+        """The key of the values. Raises ClosedError naming the recipients if ``keyring`` does not open it."""
         if len(self.groups) == 1:
             key = _share(self.groups[0], keyring)
             if key is None:
@@ -90,7 +90,7 @@ class Envelope:
         except ValueError:
             raise _problem("the shares of its key do not belong together", "key_groups", _RESTORE) from None
 
-    def _closed(self, keyring: Keyring) -> EncryptionError:
+    def _closed(self, keyring: Keyring) -> ClosedError:
         names = [*map(shown, self.recipients), *self.other_keys]
         what = f"no key at hand opens the document, which is encrypted for {_listed(names)}"
         if keyring.notes:
@@ -101,7 +101,7 @@ class Envelope:
             fix = (
                 "Give the private key of one of them as to sops: SOPS_AGE_KEY_FILE names a file, SOPS_AGE_KEY holds it"
             )
-        return EncryptionError([Problem(what, field=FIELD, fix=fix)])
+        return ClosedError([Problem(what, field=FIELD, fix=fix)])
 
 
 def read_envelope(body: Mapping[str, Json]) -> Envelope:

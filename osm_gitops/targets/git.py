@@ -9,7 +9,7 @@ leaves the branch as before or as after. Pushing is a compare-and-swap
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,9 @@ from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.gitdoor.remote import Remote
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.targets.journal import JournaledFiles
+from osm_gitops.targets.layout import secret_places
 from osm_gitops.targets.lock import alone
+from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.upstream import CheckedOutBranch, ClonedBranch
 
@@ -28,36 +30,46 @@ _PLAINTEXT = (
     "which git would keep in plain text for ever"
 )
 _PLAINTEXT_FIX = (
-    "Encryption with SOPS and age comes with the next release; until then, for a repository that only "
-    "people with access to these secrets can read, use --dangerously-plaintext-secrets"
+    "Encrypt them: name recipients with --age-recipient, or in a .sops.yaml (osm-gitops init writes one). For a "
+    "repository that only people with access to these secrets can read, there is --dangerously-plaintext-secrets"
 )
 
 
-def refuse_plaintext(folder: Path, *, allowed: bool, ignored_is_fine: bool = False) -> None:
-    """Refuse to write secrets into a git work tree in plain text (design §7).
+def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: Sealing) -> None:
+    """Refuse to write secrets of clusters into a git work tree in plain text (design §7).
 
-    Outside of a work tree nothing is refused. ``render`` may also write to what git ignores.
+    Outside of a work tree nothing is refused.
     """
     folder = Path(os.path.normpath(folder.absolute()))
-    root = None if allowed else find_work_tree(folder)
-    if root is None:
-        return
-    inside = folder.relative_to(root) / "cluster" / "worker" / "secrets" / "name.yaml"
-    if ignored_is_fine and Repository(root).is_ignored(inside.as_posix()):
+    root = find_work_tree(folder)
+    places = [place for cluster in clusters for place in secret_places(cluster)]
+    if root is None or all(sealing.rule(folder / path, kind) for kind, path in places):
         return
     raise TargetError([Problem(f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)])
+
+
+def is_kept_by_git(folder: Path) -> bool:
+    """Whether what is written into a folder can get into git: it is in a work tree, and not ignored."""
+    folder = Path(os.path.normpath(folder.absolute()))
+    root = find_work_tree(folder)
+    if root is None:
+        return False
+    inside = folder.relative_to(root) / "cluster" / "worker" / "secrets" / "name.yaml"
+    return not Repository(root).is_ignored(inside.as_posix())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitPlace:
     """Where commits go: a folder in a work tree, the branch that must be checked out, and a remote.
 
-    ``sign`` is as git's configuration says unless told. ``cloned`` is a work tree that was made for this run.
+    ``clusters`` are those that this place is for. ``sign`` is as git's configuration says unless told.
+    ``cloned`` is a work tree that was made for this run.
     """
 
     folder: Path
     branch: str = ""
     remote: str = "origin"
+    clusters: tuple[str, ...] = ()
     plaintext_secrets: bool = False
     sign: bool | None = None
     token: TokenFile | None = None
@@ -65,7 +77,7 @@ class GitPlace:
 
 
 @contextmanager
-def git_session(place: GitPlace, held: set[Path] | None = None) -> Iterator[GitSession]:
+def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None) -> Iterator[GitSession]:
     """Work on a git target alone: locked, checked, and with what a killed run left behind mended.
 
     Make the plan inside the session. ``held`` are the work trees that this run has locked
@@ -79,7 +91,8 @@ def git_session(place: GitPlace, held: set[Path] | None = None) -> Iterator[GitS
             [Problem("is in no git work tree", where=str(place.folder), fix="Run git init, or use render --to")]
         )
     _refuse_linked_folder(place.folder, root)
-    refuse_plaintext(place.folder, allowed=place.plaintext_secrets)
+    if not place.plaintext_secrets:
+        refuse_plaintext(place.folder, place.clusters, sealing)
     repository = Repository(root)
     with _held(repository, set() if held is None else held):
         files = JournaledFiles(repository)
@@ -87,7 +100,7 @@ def git_session(place: GitPlace, held: set[Path] | None = None) -> Iterator[GitS
         branch = _checked_branch(repository, place)
         remote = Remote(repository, place.remote, place.token)
         upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
-        yield GitSession(place.folder, repository, files, upstream, sign=place.sign)
+        yield GitSession(place.folder, repository, files, upstream, sealing, sign=place.sign)
 
 
 @contextmanager

@@ -36,6 +36,11 @@ def path_of(cluster: str, ref: ObjectRef) -> PurePosixPath:
     return PurePosixPath(f"{_checked_cluster(cluster)}/{side.value}/{folder}/{_checked(f'{ref.name}.yaml', ref)}")
 
 
+def secret_places(cluster: str) -> tuple[tuple[str, PurePosixPath], ...]:
+    """A kind and an example path for each folder whose files hold secrets."""
+    return tuple((kind, path_of(cluster, ObjectRef(kind, "", "name"))) for kind in sorted(SECRET_KINDS))
+
+
 def owned_path(cluster: str) -> PurePosixPath:
     """The only folder of a cluster that is ever written to."""
     return PurePosixPath(_checked_cluster(cluster))

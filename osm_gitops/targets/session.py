@@ -12,18 +12,13 @@ from osm_gitops.gitdoor.repository import Repository
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.report.mask import Masker
-from osm_gitops.targets.folder import (
-    FileChanges,
-    file_changes,
-    no_step,
-    place_files,
-    refuse_links,
-    remove_temporary,
-    stage_files,
-)
+from osm_gitops.targets.current import refuse_links
+from osm_gitops.targets.files import FileChanges, no_step, place_files, remove_temporary, stage_files
+from osm_gitops.targets.folder import file_changes
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.message import commit_message
+from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.upstream import Upstream
 
 _NAMED_FILES = 5
@@ -38,6 +33,7 @@ class GitSession:
         repository: Repository,
         files: JournaledFiles,
         upstream: Upstream,
+        sealing: Sealing,
         *,
         sign: bool | None = None,
     ) -> None:
@@ -45,6 +41,7 @@ class GitSession:
         self._repository = repository
         self._files = files
         self._upstream = upstream
+        self._sealing = sealing
         self._sign = sign
         self._made_commits = False
         self._sensitive: frozenset[str] = frozenset()
@@ -74,7 +71,7 @@ class GitSession:
         refuse_links(self.root, desired.cluster)
         self._refuse_dirty(desired.cluster)
         remove_temporary(self.root, desired.cluster)
-        changes = file_changes(self.root, desired, plan)
+        changes = file_changes(self.root, desired, plan, self._sealing)
         return self._write(changes, commit_message(plan, version), step) if changes.paths else None
 
     def publish(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:

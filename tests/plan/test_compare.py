@@ -210,3 +210,36 @@ def test_too_many_changed_pools_are_refused() -> None:
 def test_a_plan_does_not_print_what_objects_hold() -> None:
     plan = _plan(desired({"a": "top-secret-text\n"}), CurrentState())
     assert "top-secret" not in repr(plan)
+
+
+def test_what_only_has_to_be_encrypted_is_written_but_changes_no_pool() -> None:
+    wanted = _one_secret()
+    (ref, found), = current(wanted).objects.items()  # fmt: skip
+    have = CurrentState(objects={ref: replace(found, rewrite="in plain text so far")})
+    plan = _plan(wanted, have, PlanOptions(limits=Limits(max_changed_pools=0)))
+    (change,) = plan.effective
+    assert (change.action, change.reason, change.same_content) == (Action.UPDATE, "in plain text so far", True)
+    assert (plan.pools.changed, plan.refusals) == (0, ())
+
+
+def test_of_an_object_that_no_key_opens_only_what_is_clear_is_compared_and_kept() -> None:
+    wanted = _one_secret()
+    (ref, found), = current(wanted).objects.items()  # fmt: skip
+    body = {**(found.body or {}), "data": {"cloud-config": "ENC[AES256_GCM,data:x]"}}
+    have = CurrentState(objects={ref: replace(found, body=body, hidden=True)})
+    (change,) = _plan(wanted, have).effective
+    assert change.reason == "encrypted content changed, which a private key would show"
+    assert change.before == change.after
+    assert "data" not in (change.after or {})
+    immutable = replace(found, body={**body, "immutable": True}, hidden=True)
+    (change,) = _plan(wanted, CurrentState(objects={ref: immutable})).effective
+    assert change.action is Action.REPLACE
+    assert change.reason.startswith("gone: immutable; encrypted content changed")
+
+
+def test_an_unreadable_file_is_written_anew_and_says_what_is_wrong_with_it() -> None:
+    wanted = _one_secret()
+    (ref, found), = current(wanted).objects.items()  # fmt: skip
+    have = CurrentState(objects={ref: replace(found, body=None, trouble="its MAC does not fit")})
+    (change,) = _plan(wanted, have).effective
+    assert change.reason == "what is there could not be read: its MAC does not fit"

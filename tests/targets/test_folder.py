@@ -13,17 +13,11 @@ from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action
 from osm_gitops.plan.compare import PlanOptions
-from osm_gitops.targets.folder import (
-    FileChanges,
-    file_changes,
-    place_files,
-    plan_folder,
-    read_folder,
-    render_to,
-    stage_files,
-    stream,
-)
+from osm_gitops.targets.current import read_folder
+from osm_gitops.targets.files import FileChanges, place_files, stage_files
+from osm_gitops.targets.folder import file_changes, plan_folder, render_to, stream
 from osm_gitops.targets.layout import path_of
+from osm_gitops.targets.sealing import NO_SEALING
 from tests.plan.objects import LABELS, desired, pool
 
 _SECRET = "prod/worker/secrets/a-kube-system-bootstrap-config.yaml"
@@ -39,13 +33,17 @@ def _profile(name: str = "osp-a") -> DesiredObject:
     return DesiredObject(ref, Side.MANAGEMENT, {"kind": ref.kind, "metadata": metadata, "spec": {}})
 
 
+def _changes(root: Path, wanted: Desired, options: PlanOptions) -> FileChanges:
+    return file_changes(root, wanted, plan_folder(root, wanted, options, NO_SEALING), NO_SEALING)
+
+
 def _apply(root: Path, wanted: Desired, options: PlanOptions = PlanOptions()) -> None:  # noqa: B008 (frozen)
-    place_files(root, stage_files(root, file_changes(root, wanted, plan_folder(root, wanted, options))))
+    place_files(root, stage_files(root, _changes(root, wanted, options)))
 
 
 def test_the_layout_is_that_of_the_design(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())))
+    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())), NO_SEALING)
     assert _files(tmp_path) == [
         "prod/management/kustomization.yaml",
         "prod/management/operatingsystemconfigs/a-kube-system-config.yaml",
@@ -65,21 +63,21 @@ def test_the_layout_is_that_of_the_design(tmp_path: Path) -> None:
 
 
 def test_both_kustomizations_exist_even_when_empty(tmp_path: Path) -> None:
-    render_to(tmp_path, Desired("prod", ()))
+    render_to(tmp_path, Desired("prod", ()), NO_SEALING)
     assert _files(tmp_path) == ["prod/management/kustomization.yaml", "prod/worker/kustomization.yaml"]
     assert (tmp_path / "prod/worker/kustomization.yaml").read_text().endswith("resources: []\n")
 
 
 def test_what_was_written_is_unchanged(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n", "b": "y\n"})
-    render_to(tmp_path, wanted)
-    assert read_folder(tmp_path, wanted).identical == frozenset(each.ref for each in wanted.objects)
-    assert not plan_folder(tmp_path, wanted, PlanOptions()).has_changes
+    render_to(tmp_path, wanted, NO_SEALING)
+    assert read_folder(tmp_path, wanted, NO_SEALING).identical == frozenset(each.ref for each in wanted.objects)
+    assert not plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).has_changes
 
 
 def test_another_spelling_of_the_same_content_is_left_alone(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted)
+    render_to(tmp_path, wanted, NO_SEALING)
     file = tmp_path / _SECRET
     file.write_text(f"# a comment\n---\n{file.read_text()}")
     before = file.read_bytes()
@@ -89,11 +87,11 @@ def test_another_spelling_of_the_same_content_is_left_alone(tmp_path: Path) -> N
 
 def test_an_edited_file_is_healed(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted)
+    render_to(tmp_path, wanted, NO_SEALING)
     good = (tmp_path / _SECRET).read_text()
     for broken in (good.replace("Opaque", "Other"), "{", "a: 1\n---\nb: 2\n", ""):
         (tmp_path / _SECRET).write_text(broken)
-        plan = plan_folder(tmp_path, wanted, PlanOptions())
+        plan = plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING)
         assert len(plan.effective) == 1
         _apply(tmp_path, wanted)
         assert (tmp_path / _SECRET).read_text() == good
@@ -101,39 +99,39 @@ def test_an_edited_file_is_healed(tmp_path: Path) -> None:
 
 def test_a_lost_kustomization_is_written_again(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted)
+    render_to(tmp_path, wanted, NO_SEALING)
     (tmp_path / "prod/worker/kustomization.yaml").unlink()
-    assert plan_folder(tmp_path, wanted, PlanOptions()).layout == ("prod/worker/kustomization.yaml",)
+    assert plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).layout == ("prod/worker/kustomization.yaml",)
     _apply(tmp_path, wanted)
-    assert not plan_folder(tmp_path, wanted, PlanOptions()).has_changes
+    assert not plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).has_changes
 
 
 def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}))
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
     foreign = ["note.txt", "prod/README.md", "prod/worker/secrets/mine.yaml", "staging/x.yaml"]
     for name in foreign:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("kind: Secret\nmetadata: {name: mine}\n")
-    render_to(tmp_path, desired({"a": "x\n"}))
+    render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
     assert not [name for name in _files(tmp_path) if "/b-" in name]
     assert set(foreign) <= set(_files(tmp_path))
     assert "mine.yaml" not in (tmp_path / "prod/worker/kustomization.yaml").read_text()
-    warnings = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions()).warnings
+    warnings = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions(), NO_SEALING).warnings
     assert "prod/README.md, prod/worker/secrets/mine.yaml" in warnings[0].what
 
 
 def test_files_of_failed_pools_stay_and_stay_listed(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}))
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
     before = _files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()
-    render_to(tmp_path, replace(desired({"a": "x\n"}), failed={pool("b"): (Problem("broken"),)}))
+    render_to(tmp_path, replace(desired({"a": "x\n"}), failed={pool("b"): (Problem("broken"),)}), NO_SEALING)
     assert (_files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()) == before
 
 
 def test_an_unreadable_file_of_ours_forbids_deletion_and_stays_listed(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}))
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
     broken = tmp_path / "prod/worker/secrets/b-kube-system-bootstrap-config.yaml"
     broken.write_text(broken.read_text() + "{")
-    plan = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions())
+    plan = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions(), NO_SEALING)
     assert not plan.count()[Action.DELETE]
     assert len(plan.not_deleted) == 2
     _apply(tmp_path, desired({"a": "x\n"}))
@@ -142,7 +140,7 @@ def test_an_unreadable_file_of_ours_forbids_deletion_and_stays_listed(tmp_path: 
 
 def test_files_with_secrets_are_private(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())))
+    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())), NO_SEALING)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*.yaml")}
     assert modes["a-kube-system-config.yaml"] == modes["a-kube-system-bootstrap-config.yaml"] == 0o600
     assert modes["osp-a.yaml"] & 0o400
@@ -151,7 +149,7 @@ def test_files_with_secrets_are_private(tmp_path: Path) -> None:
 def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "important.txt").write_text("x")
     with pytest.raises(TargetError, match="not empty"):
-        render_to(tmp_path, desired({"a": "x\n"}))
+        render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
     assert _files(tmp_path) == ["important.txt"]
 
 
@@ -162,8 +160,8 @@ def test_the_first_render_can_be_killed_and_done_again(tmp_path: Path) -> None:
     )
     (tmp_path / "prod/management/.osm-gitops-abc.tmp").write_text("half")
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted)
-    assert not plan_folder(tmp_path, wanted, PlanOptions()).has_changes
+    render_to(tmp_path, wanted, NO_SEALING)
+    assert not plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).has_changes
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -173,15 +171,15 @@ def test_a_link_in_the_owned_path_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "prod").mkdir(parents=True)
     (tmp_path / "out" / "prod" / "worker").symlink_to(elsewhere)
     with pytest.raises(TargetError, match="symbolic link"):
-        plan_folder(tmp_path / "out", desired({"a": "x\n"}), PlanOptions())
+        plan_folder(tmp_path / "out", desired({"a": "x\n"}), PlanOptions(), NO_SEALING)
 
 
 def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n"}))
+    render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
     (tmp_path / _SECRET).unlink()
     (tmp_path / _SECRET).symlink_to("/etc/hostname")
     with pytest.raises(TargetError, match="symbolic link"):
-        plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions())
+        plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions(), NO_SEALING)
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", "..", "a\x00b", "a\nb", "x" * 300])
@@ -201,7 +199,7 @@ def test_two_objects_in_one_file_are_refused(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
     other = replace(wanted.objects[1], ref=replace(wanted.objects[1].ref, namespace="other"))
     with pytest.raises(TargetError, match="would both be written"):
-        plan_folder(tmp_path, replace(wanted, objects=(*wanted.objects, other)), PlanOptions())
+        plan_folder(tmp_path, replace(wanted, objects=(*wanted.objects, other)), PlanOptions(), NO_SEALING)
 
 
 def test_a_stream_is_one_text_of_all_documents() -> None:

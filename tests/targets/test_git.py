@@ -14,8 +14,10 @@ from osm_gitops.gitdoor.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
-from osm_gitops.targets.folder import no_step, plan_folder
-from osm_gitops.targets.git import GitPlace, git_session, refuse_plaintext
+from osm_gitops.targets.files import no_step
+from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.git import GitPlace, git_session, is_kept_by_git, refuse_plaintext
+from osm_gitops.targets.sealing import NO_SEALING
 from osm_gitops.targets.session import GitSession
 from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
@@ -39,12 +41,12 @@ def _place(repository: Path) -> GitPlace:
 
 
 def _commit(session: GitSession, wanted: Desired, step: Callable[[str], None] = no_step) -> str | None:
-    plan = plan_folder(session.root, wanted, _OPTIONS)
+    plan = plan_folder(session.root, wanted, _OPTIONS, NO_SEALING)
     return session.commit(wanted, plan, "1.2.3", step=step)
 
 
 def _apply(repository: Path, wanted: Desired) -> str | None:
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         return _commit(session, wanted)
 
 
@@ -136,7 +138,7 @@ def test_line_endings_of_a_work_tree_are_no_change(repository: Path) -> None:
     git(repository, "rm", "--quiet", "-r", "--cached", "clusters")
     git(repository, "reset", "--quiet", "--hard")
     assert b"\r\n" in (repository / _SECRET).read_bytes()
-    assert not plan_folder(repository / "clusters", desired({"a": "x\n"}), _OPTIONS).effective
+    assert not plan_folder(repository / "clusters", desired({"a": "x\n"}), _OPTIONS, NO_SEALING).effective
 
 
 def test_a_hook_that_refuses_leaves_everything_as_before(repository: Path) -> None:
@@ -190,7 +192,7 @@ def test_a_detached_head_is_refused(repository: Path) -> None:
 
 def test_another_branch_than_asked_for_is_refused(repository: Path) -> None:
     place = GitPlace(folder=repository / "clusters", branch="release", plaintext_secrets=True)
-    with pytest.raises(TargetError, match='"main" is checked out, not "release"'), git_session(place):
+    with pytest.raises(TargetError, match='"main" is checked out, not "release"'), git_session(place, NO_SEALING):
         pass
 
 
@@ -201,7 +203,7 @@ def test_an_unfinished_merge_is_refused(repository: Path) -> None:
 
 
 def test_two_runs_at_once_are_refused(repository: Path) -> None:
-    with git_session(_place(repository)), pytest.raises(TargetError, match="another run"):
+    with git_session(_place(repository), NO_SEALING), pytest.raises(TargetError, match="another run"):
         _apply(repository, desired({"a": "x\n"}))
 
 
@@ -222,16 +224,13 @@ def test_a_folder_that_is_a_link_is_refused(repository: Path, tmp_path: Path) ->
 
 
 def test_secrets_in_plain_text_are_refused_in_a_work_tree_only(repository: Path, tmp_path: Path) -> None:
+    clusters = ["prod"]
     with pytest.raises(TargetError, match=r"git would keep.*--dangerously-plaintext-secrets"):
-        refuse_plaintext(repository / "new" / "folder", allowed=False)
-    refuse_plaintext(repository / "new", allowed=True)
-    refuse_plaintext(tmp_path / "outside", allowed=False)
+        refuse_plaintext(repository / "new" / "folder", clusters, NO_SEALING)
+    refuse_plaintext(tmp_path / "outside", clusters, NO_SEALING)
     (repository / ".gitignore").write_text("/out/\n")
-    refuse_plaintext(repository / "out", allowed=False, ignored_is_fine=True)
-    with pytest.raises(TargetError):
-        refuse_plaintext(repository / "out", allowed=False)
-    with pytest.raises(TargetError):
-        refuse_plaintext(repository / "other", allowed=False, ignored_is_fine=True)
+    kept = [is_kept_by_git(folder) for folder in (repository / "out", repository / "other", tmp_path / "outside")]
+    assert kept == [False, True, False]
 
 
 # -- killed at any step --
@@ -246,7 +245,7 @@ def _killed_at(repository: Path, wanted: Desired, number: int) -> None:
         if seen == number:
             os._exit(9)
 
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         _commit(session, wanted, step)
 
 
@@ -263,7 +262,7 @@ def test_a_run_that_is_killed_leaves_before_or_after_and_the_next_one_finishes(r
     assert bool(_apply(repository, wanted)) is not committed
     assert git(repository, "status", "--porcelain") == ""
     assert git(repository, "rev-list", "--count", f"{before}..HEAD") == "1"
-    assert not plan_folder(repository / "clusters", wanted, _OPTIONS).has_changes
+    assert not plan_folder(repository / "clusters", wanted, _OPTIONS, NO_SEALING).has_changes
     assert not list(repository.rglob("*.tmp"))
 
 
@@ -305,7 +304,7 @@ def _foreign_commit(clone: Path, name: str = "other.txt") -> None:
 
 
 def test_a_commit_is_pushed(repository: Path, remote: Path) -> None:
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         commit = _commit(session, desired({"a": "x\n"}))
         assert session.publish() is PushOutcome.PUSHED
     assert git(remote, "rev-parse", "main") == commit
@@ -315,7 +314,7 @@ def test_a_push_that_lost_the_race_plans_again_on_the_others_commit(
     repository: Path, remote: Path, tmp_path: Path
 ) -> None:
     clone = _other_clone(tmp_path, remote)
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         _commit(session, desired({"a": "x\n"}))
         _foreign_commit(clone)
         git(clone, "push", "--quiet")
@@ -332,7 +331,7 @@ def test_two_runs_that_race_with_the_same_result_end_in_one_commit(
     repository: Path, remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = _other_clone(tmp_path, remote)
-    with git_session(_place(repository)) as one, git_session(_place(clone)) as two:
+    with git_session(_place(repository), NO_SEALING) as one, git_session(_place(clone), NO_SEALING) as two:
         _commit(one, desired({"a": "x\n"}))
         monkeypatch.setenv("GIT_COMMITTER_NAME", "Another")  # else both could be one and the same commit
         _commit(two, desired({"a": "x\n"}))
@@ -345,7 +344,7 @@ def test_two_runs_that_race_with_the_same_result_end_in_one_commit(
 
 def test_a_run_killed_before_its_push_is_pushed_by_the_next(repository: Path, remote: Path) -> None:
     commit = _apply(repository, desired({"a": "x\n"}))
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         session.catch_up()
         assert _commit(session, desired({"a": "x\n"})) is None
         assert session.publish() is PushOutcome.PUSHED
@@ -355,7 +354,7 @@ def test_a_run_killed_before_its_push_is_pushed_by_the_next(repository: Path, re
 def test_commits_of_the_user_are_not_pushed_unasked(repository: Path, remote: Path) -> None:
     before = git(remote, "rev-parse", "main")
     _foreign_commit(repository)
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         assert session.publish() is PushOutcome.PUSHED
     assert git(remote, "rev-parse", "main") == before
 
@@ -365,7 +364,7 @@ def test_a_branch_that_diverged_by_others_is_refused(repository: Path, remote: P
     _foreign_commit(clone)
     git(clone, "push", "--quiet")
     _foreign_commit(repository, "local.txt")
-    with git_session(_place(repository)) as session, pytest.raises(TargetError, match="diverged"):
+    with git_session(_place(repository), NO_SEALING) as session, pytest.raises(TargetError, match="diverged"):
         session.catch_up()
 
 
@@ -373,7 +372,7 @@ def test_catching_up_moves_the_branch_forward(repository: Path, remote: Path, tm
     clone = _other_clone(tmp_path, remote)
     _foreign_commit(clone)
     git(clone, "push", "--quiet")
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         session.catch_up()
     assert git(repository, "rev-parse", "HEAD") == git(clone, "rev-parse", "HEAD")
 
@@ -382,7 +381,7 @@ def test_a_hook_of_the_remote_that_refuses_is_told(repository: Path, remote: Pat
     hook = remote / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'protected branch' >&2\nexit 1\n")
     hook.chmod(0o755)
-    with git_session(_place(repository)) as session:
+    with git_session(_place(repository), NO_SEALING) as session:
         _commit(session, desired({"a": "x\n"}))
         with pytest.raises(TargetError, match="protected branch"):
             session.publish()
@@ -390,7 +389,7 @@ def test_a_hook_of_the_remote_that_refuses_is_told(repository: Path, remote: Pat
 
 def test_credentials_in_an_address_are_not_told(repository: Path) -> None:
     git(repository, "remote", "add", "origin", "https://user:top-secret@localhost:1/repo.git")
-    with git_session(_place(repository)) as session, pytest.raises(TargetError) as caught:
+    with git_session(_place(repository), NO_SEALING) as session, pytest.raises(TargetError) as caught:
         session.catch_up()
     assert "top-secret" not in str(caught.value)
 
@@ -398,5 +397,5 @@ def test_credentials_in_an_address_are_not_told(repository: Path) -> None:
 @pytest.mark.parametrize("name", ["--upload-pack=touch /tmp/x", "ext::sh", "-o", "a..b"])
 def test_a_remote_that_is_no_name_is_refused(repository: Path, name: str) -> None:
     place = GitPlace(folder=repository / "clusters", remote=name, plaintext_secrets=True)
-    with git_session(place) as session, pytest.raises(TargetError):
+    with git_session(place, NO_SEALING) as session, pytest.raises(TargetError):
         session.catch_up()

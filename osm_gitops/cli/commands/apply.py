@@ -12,6 +12,7 @@ from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, show_plan, show_trouble
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
+    AgeRecipients,
     AllowEmpty,
     MaxChangedPools,
     MaxDelete,
@@ -37,6 +38,7 @@ def apply(
         ),
     ] = None,
     plaintext_secrets: PlaintextSecrets = False,
+    age_recipients: AgeRecipients = None,
     allow_empty: AllowEmpty = False,
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
@@ -53,7 +55,7 @@ def apply(
       osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
     """
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
-    options = run_options(request, guards, plaintext_secrets=plaintext_secrets, push=push)
+    options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, push=push)
 
     declined = False
 

@@ -11,6 +11,7 @@ from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, show_plan, show_trouble
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
+    AgeRecipients,
     AllowEmpty,
     MaxChangedPools,
     MaxDelete,
@@ -32,6 +33,7 @@ def plan(
             "--detailed-exitcode", help="Exit with 2 when there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
         ),
     ] = False,
+    age_recipients: AgeRecipients = None,
     allow_empty: AllowEmpty = False,
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
@@ -48,7 +50,7 @@ def plan(
       osm-gitops plan --output json > plan.json         # for programs; see schema plan
       osm-gitops plan --from cluster-dump --to config-repo/clusters
     """
-    options = run_options(request, limits(max_delete, max_changed_pools, allow_empty=allow_empty))
+    options = run_options(request, limits(max_delete, max_changed_pools, allow_empty=allow_empty), age_recipients)
     outcome = plan_clusters(clusters_of(request, needs_target=True), options)
     show_plan(outcome.plan, output, verbose=request.verbose)
     show_trouble(outcome)

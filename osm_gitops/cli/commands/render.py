@@ -7,21 +7,22 @@ from pathlib import Path
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.run_options import PlaintextSecrets, run_options
-from osm_gitops.errors import Problem, TargetError, input_error
-from osm_gitops.fleet.run import check_only, desired_states
+from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
+from osm_gitops.errors import OsmGitopsError, Problem, input_error
+from osm_gitops.fleet.run import check_only, desired_states, sealing_of
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.folder import render_to, stream
-from osm_gitops.targets.git import refuse_plaintext
+from osm_gitops.targets.git import is_kept_by_git, refuse_plaintext
+from osm_gitops.targets.sealing import NO_SEALING, Sealing
 
 _STDOUT = "-"
 
 
 @with_request
-def render(request: Request, plaintext_secrets: PlaintextSecrets = False) -> int:
+def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
     """Write the desired manifests; compare with nothing.
 
     The folder must be empty or one that render wrote before; stale files of ours are
@@ -36,27 +37,29 @@ def render(request: Request, plaintext_secrets: PlaintextSecrets = False) -> int
     if request.target is None:
         raise input_error("render needs --to", fix="Name an empty folder, or - for stdout")
     target = None if request.target == _STDOUT else Path(request.target)
-    if target is not None:
-        refuse_plaintext(target, allowed=plaintext_secrets, ignored_is_fine=True)
+    clusters = clusters_of(request, needs_target=False)
+    options = run_options(request, Limits(), age_recipients)
+    kept = target is not None and is_kept_by_git(target)
+    sealing = sealing_of(options) if kept or options.age_recipients else NO_SEALING
+    if target is not None and kept and not plaintext_secrets:
+        refuse_plaintext(target, [spec.name for spec in clusters], sealing)
     problems: list[Problem] = []
     failed = False
     pools: list[ObjectRef] = []
     sensitive: set[str] = set()
-    for _, desired in desired_states(
-        clusters_of(request, needs_target=False), run_options(request, Limits()), problems
-    ):
+    for _, desired in desired_states(clusters, options, problems):
         pools += (*desired.pools, *desired.failed)
         sensitive |= desired.sensitive
         try:
-            failed |= _write(desired, target)
-        except TargetError as failure:
+            failed |= _write(desired, target, sealing)
+        except OsmGitopsError as failure:
             problems.extend(failure.problems)
     check_only(request.only, pools, problems)
     console.problems(problems, masker=Masker(sensitive))
     return 1 if failed or problems else 0
 
 
-def _write(desired: Desired, target: Path | None) -> bool:
+def _write(desired: Desired, target: Path | None, sealing: Sealing) -> bool:
     """Write one cluster; whether any of its pools failed."""
     masker = Masker(desired.sensitive)
     console.problems(desired.warnings, label="Warning", masker=masker)
@@ -65,7 +68,7 @@ def _write(desired: Desired, target: Path | None) -> bool:
         for text in stream(desired.objects):
             console.out(text)
     else:
-        changes = render_to(target, desired)
+        changes = render_to(target, desired, sealing)
         pools = "1 pool" if len(desired.pools) == 1 else f"{len(desired.pools)} pools"
         console.say(
             f"{desired.cluster}: {len(desired.objects)} objects of {pools}, "

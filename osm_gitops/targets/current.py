@@ -1,0 +1,183 @@
+"""What a folder holds for one cluster, as the plan compares it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+from osm_gitops.errors import Problem, TargetError
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import CurrentObject, CurrentState
+from osm_gitops.plan.compare import is_ours
+from osm_gitops.targets.files import TEMPORARY_PREFIX, read_file
+from osm_gitops.targets.layout import KUSTOMIZATION, object_folders, owned_path, paths_of
+from osm_gitops.targets.sealing import DIGEST_KEY, Opened, Sealing
+
+_NAMED_FILES = 5
+# Kinds by the folder that holds them.
+_KINDS = {
+    "operatingsystemprofiles": "OperatingSystemProfile",
+    "operatingsystemconfigs": "OperatingSystemConfig",
+    "secrets": "Secret",
+}
+
+
+def read_folder(root: Path, desired: Desired, sealing: Sealing) -> CurrentState:
+    """What a folder holds for one cluster.
+
+    Files that hold the desired text are not parsed, so an unchanged folder costs only its bytes.
+    TargetError where files are encrypted and nothing at hand can compare them.
+    """
+    refuse_links(root, desired.cluster)
+    paths = paths_of(desired.cluster, desired.objects)
+    wanted = _Wanted(root, sealing)
+    for item in desired.objects:
+        wanted.read(item, paths[item.ref])
+    strays = _Strays(root, desired.cluster, frozenset(paths.values()), sealing)
+    strays.read()
+    wanted.refuse_closed()
+    return CurrentState(
+        objects=wanted.objects | strays.objects,
+        identical=frozenset(wanted.identical),
+        unreadable=tuple(strays.unreadable),
+        warnings=(*wanted.warnings(), *strays.warnings()),
+    )
+
+
+def refuse_links(root: Path, cluster: str) -> None:
+    """Refuse an owned path that leads elsewhere through a symbolic link."""
+    owned = root / owned_path(cluster)
+    folders = [owned, *(owned / folder for folder in object_folders()), *(owned / side.value for side in Side)]
+    for folder in folders:
+        if folder.is_symlink():
+            raise TargetError(
+                [Problem("is a symbolic link; osm-gitops writes only below the target path", where=str(folder))]
+            )
+
+
+class _Wanted:
+    """Files of desired objects: identical, or read."""
+
+    def __init__(self, root: Path, sealing: Sealing) -> None:
+        self._root, self._sealing = root, sealing
+        self.objects: dict[ObjectRef, CurrentObject] = {}
+        self.identical: set[ObjectRef] = set()
+        self._closed: list[PurePosixPath] = []
+        self._others: list[PurePosixPath] = []
+        self._sealed = False
+
+    def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
+        place, kind = self._root / path, wanted.ref.kind
+        self._sealed = self._sealed or self._sealing.rule(place, kind) is not None
+        text = read_file(place)
+        if text is None:
+            return
+        if not self._sealing.is_for(place, text, kind):
+            self._others.append(path)
+        if self._sealing.holds(place, text, wanted):
+            self.identical.add(wanted.ref)
+            return
+        found = self._sealing.open(place, text, kind)
+        if found.hidden and not self._sealing.can_tell(text):
+            self._closed.append(path)
+        self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path)
+
+    def refuse_closed(self) -> None:
+        if not self._closed:
+            return
+        raise TargetError(
+            [
+                Problem(
+                    f"{_files(self._closed)} cannot be compared: there is no private key at hand that opens them, "
+                    f"and no {DIGEST_KEY} that they were written with",
+                    where=str(self._root),
+                    fix=f"Set SOPS_AGE_KEY_FILE or SOPS_AGE_KEY, or for runs without a private key {DIGEST_KEY}",
+                )
+            ]
+        )
+
+    def warnings(self) -> list[Problem]:
+        found = []
+        if self._others:
+            what = f"{_files(self._others)} are encrypted for others than the rules name"
+            found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey"))
+        if self._sealed and not self._sealing.can_compare:
+            found.append(
+                Problem(
+                    "encrypts for others only: the next run will not be able to tell what changed",
+                    where=str(self._root),
+                    fix=f"Give every run a private key, or the same {DIGEST_KEY}",
+                )
+            )
+        return found
+
+
+class _Strays:
+    """Files in a cluster's folders that are not desired: ours, unreadable, or of others."""
+
+    def __init__(self, root: Path, cluster: str, wanted: frozenset[PurePosixPath], sealing: Sealing) -> None:
+        self._root, self._cluster, self._wanted, self._sealing = root, cluster, wanted, sealing
+        self.objects: dict[ObjectRef, CurrentObject] = {}
+        self.unreadable: list[Problem] = []
+        self._foreign: list[PurePosixPath] = []
+
+    def read(self) -> None:
+        owned = owned_path(self._cluster)
+        known = {f"{owned}/{side.value}/{KUSTOMIZATION}" for side in Side} | {str(path) for path in self._wanted}
+        for folder, folders, names in os.walk(self._root / owned):
+            folders.sort()
+            here = PurePosixPath(Path(folder).relative_to(self._root).as_posix())
+            for name in sorted(names):
+                if f"{here}/{name}" not in known and not name.startswith(TEMPORARY_PREFIX):
+                    self._stray(here / name)
+
+    def warnings(self) -> list[Problem]:
+        if not self._foreign:
+            return []
+        what = f"files that osm-gitops did not write are left alone: {_files(self._foreign)}"
+        return [Problem(what, where=str(self._root))]
+
+    def _stray(self, path: PurePosixPath) -> None:
+        place = self._place(path)
+        text = read_file(self._root / path) if place and not (self._root / path).is_symlink() else None
+        if text is None or place is None or MANAGED_BY_LABEL.encode() not in text or MANAGED_BY.encode() not in text:
+            self._foreign.append(path)
+            return
+        found = self._sealing.open(self._root / path, text, place.kind)
+        if found.body is None:
+            self.unreadable.append(Problem("is no readable manifest", where=str(path), fix="Repair or remove it"))
+            self.objects[place] = _current(place, self._side(path), found, path)
+            return
+        metadata = found.body.get("metadata") or {}
+        ref = ObjectRef(str(found.body.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name")))
+        if not is_ours(found.body) or (ref.kind, ref.name) != (place.kind, place.name):
+            self._foreign.append(path)
+            return
+        self.objects[ref] = _current(ref, self._side(path), found, path)
+
+    def _place(self, path: PurePosixPath) -> ObjectRef | None:
+        """What a file must hold by its place; ``None`` where no object of ours can be."""
+        for folder in object_folders():
+            inside = owned_path(self._cluster) / folder
+            if path.suffix != ".yaml" or not path.is_relative_to(inside):
+                continue
+            *namespaces, name = path.relative_to(inside).parts
+            kind = _KINDS[folder.name]
+            if len(namespaces) == (1 if kind == "OperatingSystemProfile" else 0):
+                return ObjectRef(kind, "".join(namespaces), name.removesuffix(".yaml"))
+        return None
+
+    def _side(self, path: PurePosixPath) -> Side:
+        return Side(path.parts[1])
+
+
+def _current(ref: ObjectRef, side: Side, found: Opened, path: PurePosixPath) -> CurrentObject:
+    return CurrentObject(
+        ref, side, found.body, str(path), hidden=found.hidden, rewrite=found.rewrite, trouble=found.trouble
+    )
+
+
+def _files(paths: list[PurePosixPath]) -> str:
+    more = len(paths) - _NAMED_FILES
+    return ", ".join(map(str, paths[:_NAMED_FILES])) + (f" and {more} more" if more > 0 else "")

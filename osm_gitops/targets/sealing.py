@@ -1,0 +1,272 @@
+"""Secrets in a target: for whom they are encrypted, how they are read back, and how to tell that nothing changed.
+
+An encrypted file never comes out the same twice, so files are compared by a digest in their first
+line: an HMAC of the plain text's digest and of the rest of the file. Its key is
+``OSM_GITOPS_DIGEST_KEY``, or is derived from a private key at hand (design §7). Who has neither
+learns nothing from it, not even whether a guess is right. It covers the ciphertext too: a file that
+anybody edited is decrypted and compared for real.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem, TargetError
+from osm_gitops.model.desired import DesiredObject
+from osm_gitops.model.objects import Json
+from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted
+from osm_gitops.sops.keys import Keyring, find_keys
+from osm_gitops.sops.rules import CreationRules, Rule
+from osm_gitops.sops.selection import Selection
+from osm_gitops.targets.layout import SECRET_KINDS
+from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yamldoor.kubernetes import load_documents
+
+DIGEST_KEY = "OSM_GITOPS_DIGEST_KEY"
+HIDDEN = "^(data|stringData|bootstrapConfig|provisioningConfig|cloudProvider)$"
+_DIGEST = b"# Encrypted by osm-gitops, digest "
+_SHORTEST_DIGEST_KEY = 16
+_RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (\S+)$", re.MULTILINE)
+# Where in each kind secrets may stand; all else is clear, for people, kustomize and Flux.
+_SECRET_PARTS = {
+    "Secret": (("data",), ("stringData",)),
+    "OperatingSystemConfig": (
+        ("spec", "bootstrapConfig"),
+        ("spec", "provisioningConfig"),
+        ("spec", "cloudProvider"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a file holds. ``body`` is ``None`` where it cannot be read, and ``trouble`` says why then;
+    ``hidden``: no key opens it, and what is encrypted stands in ``body`` as it is; ``rewrite``: why
+    its bytes should change although its content need not."""
+
+    body: Mapping[str, Json] | None = field(repr=False)
+    hidden: bool = False
+    rewrite: str = ""
+    trouble: str = ""
+
+
+class Sealing:
+    """Encryption in a target's files: rules, keys and digests. Keys are looked for when a file asks for one.
+
+    ``recipients`` win over the rules of ``.sops.yaml``. With ``writes_plain`` nothing is encrypted.
+    """
+
+    def __init__(
+        self, environment: Mapping[str, str], recipients: tuple[str, ...] = (), *, writes_plain: bool = False
+    ) -> None:
+        self._environment = environment
+        self._given = Rule(recipients, Selection(), "--age-recipient") if recipients else None
+        self._rules = CreationRules()
+        self._writes_plain = writes_plain
+        self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @cached_property
+    def keyring(self) -> Keyring:
+        return find_keys(self._environment)
+
+    @cached_property
+    def _given_key(self) -> bytes:
+        key = self._environment.get(DIGEST_KEY, "").strip().encode()
+        if key and len(key) < _SHORTEST_DIGEST_KEY:
+            raise InputError(
+                [
+                    Problem(
+                        f"a digest key of less than {_SHORTEST_DIGEST_KEY} characters can be guessed",
+                        where=DIGEST_KEY,
+                        fix="Make one with openssl rand -hex 32",
+                    )
+                ]
+            )
+        return key
+
+    @cached_property
+    def _digest_keys(self) -> tuple[bytes, ...]:
+        """The key to write digests with comes first. A given one alone counts: others may not have our private key."""
+        return (self._given_key,) if self._given_key else self.keyring.digest_keys()
+
+    @property
+    def can_compare(self) -> bool:
+        """Whether a later run with the same keys can tell what changed."""
+        return bool(self._digest_keys)
+
+    def rule(self, path: Path, kind: str) -> Rule | None:
+        """For whom a file is encrypted; ``None``: it is written as it is. InputError for a rule that cannot be kept."""
+        if self._writes_plain or kind not in SECRET_KINDS:
+            return None
+        rule = self.rule_of_any(path)
+        return _with_names(rule) if rule else None
+
+    def rule_of_any(self, path: Path) -> Rule | None:
+        """The rule of a file that need not be ours, as it stands."""
+        return self._given or self._rules.rule_for(path)
+
+    def holds(self, path: Path, text: bytes, wanted: DesiredObject) -> bool:
+        """Whether a file is seen to hold an object without being read."""
+        if self.rule(path, wanted.ref.kind) is None:
+            return _plain_digest(wanted) == hashlib.sha256(text).digest()
+        line, rest = split_digest(text)
+        return bool(line) and any(
+            hmac.compare_digest(line, _digest_line(key, _plain_digest(wanted), rest)) for key in self._digest_keys
+        )
+
+    def open(self, path: Path, text: bytes, kind: str) -> Opened:
+        """Read a file, decrypted where a key is at hand."""
+        try:
+            body = _only_document(text, path)
+        except InputError as error:
+            return Opened(None, trouble=error.problems[0].what)
+        if not is_encrypted(body):
+            return Opened(body, rewrite="in plain text so far" if self.rule(path, kind) else "")
+        try:
+            (plain,) = decrypt([body], self.keyring)
+        except ClosedError:
+            return Opened(hidden(body), hidden=True)
+        except EncryptionError as error:
+            return Opened(None, trouble=error.problems[0].what)
+        stale = self._given_key and not text.startswith(
+            _digest_line(self._given_key, _digest_of(plain), split_digest(text)[1])
+        )
+        return Opened(plain, rewrite=f"its digest was not made with this {DIGEST_KEY}" if stale else "")
+
+    def can_tell(self, text: bytes) -> bool:
+        """Whether a file that no key opens can at least be compared."""
+        return bool(self._given_key) and text.startswith(_DIGEST)
+
+    def content(self, path: Path, wanted: DesiredObject, there: bytes | None) -> bytes:
+        """The bytes to write. Of what is there, all that is still true is kept, ciphertext and data key included.
+
+        TargetError where a rule would leave a secret in plain text, or hide a name.
+        """
+        rule = self.rule(path, wanted.ref.kind)
+        if rule is None:
+            return dump(wanted.body).encode()
+        return self._sealed(path, wanted.body, rule, self._previous(path, there))
+
+    def _sealed(self, path: Path, body: Mapping[str, Json], rule: Rule, previous: Mapping[str, Json] | None) -> bytes:
+        """A body as an encrypted file with its digest. Raises EncryptionError, InputError and TargetError."""
+        try:
+            sealed = encrypt(body, rule, now=self.now, previous=previous, keyring=self.keyring)
+        except EncryptionError as error:
+            raise EncryptionError(problem.at(where=str(path)) for problem in error.problems) from None
+        _refuse_gaps(path, sealed, rule)
+        return self.with_digest(body, sealed)
+
+    def with_digest(self, plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
+        """The text of an encrypted body, under the digest of what it holds."""
+        rest = dump(sealed).encode()
+        keys = self._digest_keys
+        return (_digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
+
+    def is_for(self, path: Path, text: bytes, kind: str) -> bool:
+        """Whether the recipients of an encrypted file are those that the rules name."""
+        rule = self.rule(path, kind)
+        if rule is None:
+            return True
+        found = {name.decode() for name in _RECIPIENT.findall(text)}
+        return not found or found == set(rule.recipients)
+
+    def _previous(self, path: Path, there: bytes | None) -> Mapping[str, Json] | None:
+        if there is None:
+            return None
+        try:
+            body = _only_document(there, path)
+        except InputError:
+            return None
+        return body if is_encrypted(body) else None
+
+
+NO_SEALING = Sealing({}, writes_plain=True)
+
+
+@lru_cache(maxsize=64)
+def _with_names(rule: Rule) -> Rule:
+    """A rule that says nothing of what to encrypt leaves names readable; sops' own default hides them."""
+    if rule.selection.selector != Selection().selector:
+        return rule
+    return replace(rule, selection=replace(rule.selection, encrypted_regex=HIDDEN))
+
+
+def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
+    documents = load_documents(text, str(path))
+    if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
+        raise InputError([Problem("it is not one manifest", where=str(path))])
+    value: Mapping[str, Json] = documents[0].value
+    return value
+
+
+def split_digest(text: bytes) -> tuple[bytes, bytes]:
+    """The line with the digest, if there is one, and the rest of a file."""
+    if not text.startswith(_DIGEST):
+        return b"", text
+    line, end, rest = text.partition(b"\n")
+    return line + end, rest
+
+
+def _digest_line(key: bytes, plain: bytes, rest: bytes) -> bytes:
+    mac = hmac.new(key, plain + hashlib.sha256(rest).digest(), hashlib.sha256)
+    return _DIGEST + mac.hexdigest().encode() + b"\n"
+
+
+def _plain_digest(wanted: DesiredObject) -> bytes:
+    return wanted.digest or _digest_of(wanted.body)
+
+
+def _digest_of(body: Mapping[str, Json]) -> bytes:
+    return hashlib.sha256(dump(body).encode()).digest()
+
+
+def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
+    """Refuse what a creation rule of the user's would leave in plain text, or hide from everybody."""
+    clear = next((leaf for part in _SECRET_PARTS[sealed["kind"]] for leaf in _clear_leaves(_at(sealed, part))), None)
+    names = [sealed.get("apiVersion"), sealed.get("kind"), *_texts(sealed.get("metadata"))]
+    problems = []
+    if clear is not None:
+        problems.append("leaves secrets in plain text")
+    if any(name.startswith("ENC[") for name in names if isinstance(name, str)):
+        problems.append("encrypts names or metadata, which people, kustomize and Flux have to read")
+    if problems:
+        raise TargetError(
+            [
+                Problem(
+                    f"this rule {what} of {sealed['kind']} files such as {path}",
+                    where=rule.where,
+                    fix=f"Give it encrypted_regex: {HIDDEN}",
+                )
+                for what in problems
+            ]
+        )
+
+
+def _at(body: Mapping[str, Json], part: tuple[str, ...]) -> Json:
+    value: Json = body
+    for key in part:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _clear_leaves(value: Json) -> Iterator[str]:
+    """Paths of what is not encrypted: an empty text and null never are."""
+    return (text for text in _texts(value) if text and not text.startswith("ENC["))
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+    elif value is not None:
+        yield str(value)
