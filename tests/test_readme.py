@@ -218,6 +218,7 @@ def environment(machine: Path) -> dict[str, str]:
         "UV_TOOL_BIN_DIR": str(machine / "bin"),
         "GIT_CONFIG_GLOBAL": str(machine / "gitconfig"),
         "GIT_CONFIG_NOSYSTEM": "1",
+        "XDG_CONFIG_HOME": str(machine / "configuration"),  # a new private key goes there
         "NO_COLOR": "1",
     }
 

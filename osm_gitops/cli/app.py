@@ -8,6 +8,7 @@ import typer
 
 from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
+from osm_gitops.cli.commands.init import init
 from osm_gitops.cli.commands.plan import plan
 from osm_gitops.cli.commands.render import render
 from osm_gitops.cli.commands.schema import schema
@@ -54,3 +55,4 @@ app.command()(render)
 app.command()(plan)
 app.command()(apply)
 app.command()(schema)
+app.command()(init)

@@ -28,9 +28,16 @@ from osm_gitops.yamldoor.kubernetes import Document, load_documents
 
 FLEET_FILE = "osm-gitops.yaml"
 
+NAME_RULE = "it must be a name of lower-case letters, digits, dashes and dots"
+
 _NAME = re.compile(NAME_PATTERN)
 _NO_CLUSTERS = "clusters as source or target come with a later release"
 _LATER = "This release reads trees and writes to git; leave it out for now"
+
+
+def is_cluster_name(text: str) -> bool:
+    """Whether a cluster of a fleet may be called so."""
+    return _NAME.fullmatch(text) is not None
 
 
 def find_fleet_file(start: Path) -> Path | None:
@@ -100,8 +107,8 @@ class _Reader:
         before = len(self.problems)
         self._check_keys(entry, at, CLUSTER)
         name = entry.get("name")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            self._problem(f"{at}.name", "it must be a name of lower-case letters, digits, dashes and dots")
+        if not isinstance(name, str) or not is_cluster_name(name):
+            self._problem(f"{at}.name", NAME_RULE)
         # A cluster's own key wins over the default of the same name; settings are merged.
         merged = {key: (value, f"defaults.{key}") for key, value in defaults.items()}
         merged |= {key: (value, f"{at}.{key}") for key, value in entry.items()}

@@ -1,0 +1,264 @@
+"""``osm-gitops init``: a config repository that can be planned at once, and nothing overwritten."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from osm_gitops.sops.document import decrypt, recipients_of
+from osm_gitops.sops.keys import find_keys, new_identity
+from osm_gitops.sops.rules import CreationRules
+from tests.cli.running import osm_gitops
+from tests.gitdoor.repos import git, new_repository
+
+_TOKEN = "facts/example/getter-token.yaml"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own: a new private key goes there."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(folder))
+    for name in os.environ:
+        if name.startswith(("SOPS_", "XDG_")):
+            monkeypatch.delenv(name)
+    return folder
+
+
+def _files(root: Path) -> dict[str, bytes]:
+    found = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.relative_to(root).parts)
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def _key_file(home: Path) -> Path:
+    return home / ".config" / "sops" / "age" / "keys.txt"
+
+
+def _body(path: Path) -> Any:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def test_a_new_folder_becomes_a_repository_with_all_that_a_fleet_needs_and_no_commit(tmp_path: Path) -> None:
+    ran = osm_gitops("init", "nodes")
+    assert ran.code == 0, ran.err
+    root = tmp_path / "nodes"
+    assert sorted(ran.out.splitlines()) == sorted(f"nodes/{path}" for path in _files(root))
+    assert {"osm-gitops.yaml", ".sops.yaml", ".gitattributes", ".gitignore", ".pre-commit-config.yaml"} < set(
+        _files(root)
+    )
+    assert git(root, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert git(root, "log", "--all", "--oneline") == ""
+    assert git(root, "diff", "--cached", "--name-only") == ""
+    assert not [path for path, content in _files(root).items() if re.search(rb"__[A-Z_]+__", content)]
+
+
+def test_the_token_is_encrypted_for_a_key_that_lies_outside_and_is_named(tmp_path: Path, home: Path) -> None:
+    ran = osm_gitops("init", "nodes")
+    assert str(_key_file(home)) in ran.err
+    assert stat.S_IMODE(_key_file(home).stat().st_mode) == 0o600
+    assert "AGE-SECRET-KEY" in _key_file(home).read_text("utf-8")
+    assert "AGE-SECRET-KEY" not in ran.out + ran.err
+    assert not [path for path, content in _files(tmp_path / "nodes").items() if b"AGE-SECRET-KEY" in content]
+    body = _body(tmp_path / "nodes" / _TOKEN)
+    assert b"example-token" not in (tmp_path / "nodes" / _TOKEN).read_bytes()
+    (opened,) = decrypt([body], find_keys(os.environ))
+    assert opened["stringData"] == {"token": "example-token-to-be-replaced"}
+
+
+def test_the_rules_for_sops_encrypt_for_the_same_key_and_leave_names_readable(tmp_path: Path) -> None:
+    osm_gitops("init", "nodes")
+    root = tmp_path / "nodes"
+    recipients = recipients_of(_body(root / _TOKEN))
+    assert recipients == find_keys(os.environ).recipients
+    for path in (_TOKEN, "clusters/example/worker/secrets/a.yaml", "clusters/example/management/x/a.yaml"):
+        rule = CreationRules().rule_for(root / path)
+        assert rule is not None
+        assert rule.recipients == recipients
+        assert rule.selection.encrypted_regex == _body(root / _TOKEN)["sops"]["encrypted_regex"]
+
+
+def test_a_second_repository_adds_its_key_and_keeps_those_that_are_there(tmp_path: Path, home: Path) -> None:
+    file = _key_file(home)
+    file.parent.mkdir(parents=True)
+    file.write_text(new_identity()[0].rstrip("\n"), "utf-8")  # a last line without an end
+    before = file.read_text("utf-8")
+    file.chmod(0o644)
+    assert osm_gitops("init", "one").code == 0
+    assert osm_gitops("init", "two").code == 0
+    assert file.read_text("utf-8").startswith(before + "\n")
+    assert len(find_keys(os.environ).recipients) == 3
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert recipients_of(_body(tmp_path / "one" / _TOKEN)) != recipients_of(_body(tmp_path / "two" / _TOKEN))
+
+
+def test_with_recipients_no_key_is_made_and_all_of_them_can_open_the_token(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mine, one), (_, other) = new_identity(), new_identity()
+    given = ("--age-recipient", one, "--age-recipient", other, "--age-recipient", one)
+    ran = osm_gitops("init", "nodes", *given)
+    assert ran.code == 0, ran.err
+    assert not home.exists()
+    assert "private key of" not in ran.err.replace("the private key of a recipient", "")
+    body = _body(tmp_path / "nodes" / _TOKEN)
+    assert recipients_of(body) == (one, other)
+    rule = CreationRules().rule_for(tmp_path / "nodes" / _TOKEN)
+    assert rule is not None
+    assert rule.recipients == (one, other)
+    monkeypatch.setenv("SOPS_AGE_KEY", mine.splitlines()[-1])
+    (opened,) = decrypt([body], find_keys(os.environ))
+    assert opened["stringData"]["token"]
+
+
+def test_an_ssh_key_serves_as_recipient_whatever_its_comment_is(tmp_path: Path) -> None:
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMR7QhjzrKNGlpKn/4s5fLwiPUG9wcqkiqtJtnT9w2C8"
+    assert osm_gitops("init", "nodes", "--age-recipient", f"{key} me, at home").code == 0
+    rule = CreationRules().rule_for(tmp_path / "nodes" / _TOKEN)
+    assert rule is not None
+    assert rule.recipients == (key,)
+
+
+def test_a_private_key_as_recipient_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    secret = new_identity()[0].splitlines()[-1]
+    ran = osm_gitops("init", "nodes", "--age-recipient", secret, "--age-recipient", "age1nothing")
+    assert ran.code == 1
+    assert "a private age key stands where a recipient belongs" in ran.err
+    assert "age1nothing is damaged" in ran.err
+    assert secret not in ran.err
+    assert not (tmp_path / "nodes").exists()
+
+
+def test_all_files_that_are_in_the_way_are_named_at_once_and_nothing_is_written(tmp_path: Path, home: Path) -> None:
+    root = new_repository(tmp_path / "nodes")
+    for path in ("osm-gitops.yaml", ".gitignore", "osps"):
+        (root / path).write_text("mine\n", "utf-8")
+    (root / "facts").symlink_to(tmp_path)
+    before = _files(root)
+    ran = osm_gitops("init", "nodes")
+    assert (ran.code, ran.out) == (1, "")
+    for path in ("osm-gitops.yaml", ".gitignore", "osps", "facts"):
+        assert f"Error: nodes/{path}: is" in ran.err, path
+    assert _files(root) == before
+    assert not home.exists()
+
+
+def test_a_repository_from_a_server_keeps_its_readme_its_branch_and_its_index(tmp_path: Path) -> None:
+    root = new_repository(tmp_path / "nodes")
+    git(root, "checkout", "--quiet", "-b", "release/1.0")
+    (root / "staged").write_text("mine\n", "utf-8")
+    git(root, "add", "staged")
+    ran = osm_gitops("init", "nodes", "--cluster", "1.5")
+    assert ran.code == 0, ran.err
+    assert (root / "README.md").read_text("utf-8") == "read me\n"
+    assert "README.md is there already and stays as it is." in ran.err
+    assert git(root, "diff", "--cached", "--name-only") == "staged"
+    fleet = _body(root / "osm-gitops.yaml")
+    assert fleet["defaults"]["to"]["git"]["branch"] == "release/1.0"
+    assert fleet["clusters"][0]["name"] == "1.5"
+    workflow = _body(root / ".github" / "workflows" / "osm-gitops.yml")
+    assert workflow[True]["push"]["branches"] == ["release/1.0"]
+
+
+def test_the_inside_of_a_work_tree_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    root = new_repository(tmp_path / "mono")
+    ran = osm_gitops("init", "mono/nodes")
+    assert ran.code == 1
+    assert f"Run osm-gitops init {root}" in ran.err
+    assert not (root / "nodes").exists()
+
+
+def test_a_key_that_would_lie_in_the_repository_is_refused(home: Path) -> None:
+    home.mkdir()
+    ran = osm_gitops("init", str(home))
+    assert ran.code == 1
+    assert "the new private key would lie in the repository" in ran.err
+    assert list(home.iterdir()) == []
+
+
+def test_a_user_without_a_home_is_told_to_bring_a_recipient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    ran = osm_gitops("init", "nodes")
+    assert ran.code == 1
+    assert "Make a key with age-keygen and give its public side as --age-recipient" in ran.err
+    assert not (tmp_path / "nodes").exists()
+
+
+def test_a_name_that_no_cluster_can_have_is_refused(tmp_path: Path) -> None:
+    ran = osm_gitops("init", "nodes", "--cluster", "../prod")
+    assert ran.code == 1
+    assert '--cluster: "../prod" cannot be' in ran.err
+    assert not (tmp_path / "nodes").exists()
+
+
+def test_what_was_written_is_taken_back_where_the_rest_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "template").mkdir()
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "template"))  # git cannot read a folder, and fails
+    ran = osm_gitops("init", "nodes")
+    assert ran.code == 1
+    assert "git init failed" in ran.err
+    assert not (tmp_path / "nodes").exists()
+
+
+def test_the_fleet_file_names_the_schema_that_lies_beside_it_and_is_as_it_says(tmp_path: Path) -> None:
+    osm_gitops("init", "nodes")
+    fleet = tmp_path / "nodes" / "osm-gitops.yaml"
+    found = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", fleet.read_text("utf-8").splitlines()[0])
+    assert found is not None
+    schema = (fleet.parent / found[1]).read_text("utf-8")
+    assert schema == osm_gitops("schema", "fleet").out
+    assert list(Draft202012Validator(yaml.safe_load(schema)).iter_errors(_body(fleet))) == []
+
+
+def test_every_setting_that_the_fleet_file_shows_in_a_comment_is_one(tmp_path: Path) -> None:
+    osm_gitops("init", "nodes")
+    fleet = tmp_path / "nodes" / "osm-gitops.yaml"
+    bare = re.sub(r"^( *)# ( *\w+:( .*)?)$", r"\1\2", fleet.read_text("utf-8"), flags=re.MULTILINE)
+    body = yaml.safe_load(bare)
+    assert len(body["clusters"][0]["settings"]) > 10
+    assert body["clusters"][0]["management"] == {"namespace": "kube-system"}
+    assert body["defaults"]["settings"]
+    fleet.write_text(bare, "utf-8")
+    schema = yaml.safe_load(osm_gitops("schema", "fleet").out)
+    assert list(Draft202012Validator(schema).iter_errors(body)) == []
+
+
+# The hooks of language pygrep search a whole file: without --negate what is found is refused.
+def _refuses(hook: dict[str, Any], path: str, text: str) -> bool:
+    if not re.search(hook["files"], path):
+        return False
+    many = re.MULTILINE | re.DOTALL if "--multiline" in hook["args"] else re.RegexFlag(0)
+    lines = [text] if many else text.splitlines()
+    found = any(re.search(hook["entry"], line, many) for line in lines)
+    return found != ("--negate" in hook["args"])
+
+
+def test_the_hooks_let_pass_what_is_encrypted_and_refuse_what_is_not(tmp_path: Path) -> None:
+    osm_gitops("init", "nodes")
+    root = tmp_path / "nodes"
+    plan, state, facts = _body(root / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    assert re.search(plan["files"], "pools/example/example.yaml")
+    sealed = (root / _TOKEN).read_text("utf-8")
+    for path, content in _files(root).items():
+        assert not _refuses(facts, path, content.decode()), path
+    written = "clusters/example/worker/secrets/a.yaml"
+    assert not _refuses(state, written, sealed)
+    plain_texts = (
+        "kind: Secret\ndata: {a: b}\n",
+        "items:\n- kind: Secret\n",
+        '{"kind":"Secret"}',
+        '\n "kind": "Secret"',
+    )
+    for plain in plain_texts:
+        assert _refuses(facts, "facts/example/a.yaml", plain), plain
+        assert _refuses(state, written, plain), plain
+    assert not _refuses(facts, "facts/example/a.yaml", "kind: SealedSecret\n# kind: Secret\n")
+    assert not _refuses(facts, "facts/example/a.json", '{\n "kind": "Secret",\n "sops": {\n  "mac": "ENC[x"}}')
