@@ -12,7 +12,7 @@ from osm_gitops.gitdoor.failures import mask
 
 _SCHEMES = frozenset({"https", "http", "ssh", "git", "file"})
 # As git tells it from a path: a colon before the first slash.
-_SCP_LIKE = re.compile(r"(?:[^@/:\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^@/:\s\[\]]+):(?!//).+")
+_SCP_LIKE = re.compile(r"(?:[^@/:\s]+@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\s\[\]]+):(?!//).+")
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Forges take these without a user name, so people write them in its place.
@@ -68,12 +68,12 @@ def parse_address(text: str, flag: str = "--repo") -> Address:
 def _without_scheme(text: str, flag: str) -> Address:
     if not _DRIVE.match(text) and _PASSWORD.match(text):
         raise input_error("there is a password in the address", where=flag, fix=_LEAVE_OUT)
-    if not _DRIVE.match(text) and _SCP_LIKE.fullmatch(text):
-        host = text.partition(":")[0].rpartition("@")[2]
-        if host.startswith("-"):
-            raise _refused(flag, f'"{text}" names no host')
-        return Address(text, "ssh", host)
-    return Address(str(Path(text).absolute()))
+    scp_like = None if _DRIVE.match(text) else _SCP_LIKE.fullmatch(text)
+    if scp_like is None:
+        return Address(str(Path(text).absolute()))
+    if scp_like[1].startswith("-"):
+        raise _refused(flag, f'"{text}" names no host')
+    return Address(text, "ssh", scp_like[1])
 
 
 def _refuse_credentials(parts: SplitResult, flag: str) -> None:

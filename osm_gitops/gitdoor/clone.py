@@ -59,12 +59,13 @@ def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str
     # What stays in the background after a fetch would disturb the removal of the folder.
     quiet = Extras(("-c", "gc.auto=0", "-c", "maintenance.auto=false", *extras.options), extras.environment)
     chosen = (f"--branch={ref}",) if ref else ()
-    return Git(root.parent, index=root / ".git" / "index").execute(
+    # A hook's environment may lead elsewhere. Where the work tree is named, clone takes its last word for the .git.
+    return Git(root.parent, place=(f"--work-tree={root}",), index=root / ".git" / "index").execute(
         [
             *("clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--no-local"),
             *(f"--origin={CLONE_REMOTE}", "--config=gc.auto=0", "--config=maintenance.auto=false"),
             *(*options, *chosen),
-            *("--", address.text, str(root)),
+            *("--", address.text, str(root / ".git")),
         ],
         extras=quiet,
     )

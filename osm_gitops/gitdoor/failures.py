@@ -79,7 +79,7 @@ _COMMIT = (
 
 def failure(verb: str, said: str, where: str, hidden: Iterable[str] = ()) -> Problem:
     """The problem of a failed git command. ``hidden`` are secrets that may stand in what was said."""
-    reason = cut(mask(said, hidden))
+    reason = cut(mask(said, hidden)).rstrip(".")
     known = _REMOTE if verb in REMOTE_VERBS else _COMMIT if verb == "commit" else ()
     for meaning in (_LOCKED, *known):
         if meaning.words.search(said):
