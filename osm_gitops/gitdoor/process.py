@@ -131,10 +131,11 @@ def _library(folder: Path) -> git.Git:
 @cache
 def _version(_path: str) -> tuple[int, ...]:
     """The version of git, asked for once a process (and search path)."""
+    library = import_module("git")
     try:
-        version: tuple[int, ...] = import_module("git").Git().version_info
-    except OSError as fault:
-        raise TargetError([Problem(f"git cannot be run: {fault.strerror}", fix=_INSTALL)]) from fault
-    except import_module("git").GitError as fault:
+        version: tuple[int, ...] = library.Git().version_info
+    except (OSError, library.GitCommandNotFound) as fault:
+        raise TargetError([Problem("git cannot be run", fix=_INSTALL)]) from fault
+    except library.GitError as fault:
         raise TargetError([Problem("git does not tell its version", fix=_INSTALL)]) from fault
     return version

@@ -202,9 +202,22 @@ def test_an_unfinished_merge_is_refused(repository: Path) -> None:
         _apply(repository, desired({"a": "x\n"}))
 
 
-def test_two_runs_at_once_are_refused(repository: Path) -> None:
-    with git_session(_place(repository), NO_SEALING), pytest.raises(TargetError, match="another run"):
+def test_of_two_runs_at_once_the_second_is_told_of_the_first(repository: Path) -> None:
+    says = rf"another run of osm-gitops works here: process {os.getpid()} on .+\. Wait"
+    with git_session(_place(repository), NO_SEALING), pytest.raises(TargetError, match=says):
         _apply(repository, desired({"a": "x\n"}))
+    assert _apply(repository, desired({"a": "x\n"}))
+
+
+def test_the_lock_of_a_run_that_was_killed_is_free(repository: Path) -> None:
+    def hold() -> None:
+        with git_session(_place(repository), NO_SEALING):
+            os._exit(9)
+
+    process = multiprocessing.get_context("fork").Process(target=hold)
+    process.start()
+    process.join()
+    assert _apply(repository, desired({"a": "x\n"}))
 
 
 def test_an_environment_of_a_hook_does_not_lead_astray(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
