@@ -12,6 +12,7 @@ from osm_gitops.cli.options import Request
 from osm_gitops.fleet.run import RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
+from osm_gitops.sops.search import KeySearch
 
 _GUARDS = "Guards"
 
@@ -78,11 +79,17 @@ def run_options(
     *,
     plaintext_secrets: bool = False,
     push: bool | None = None,
+    without_keys: bool = False,
 ) -> RunOptions:
-    """What a run takes; the process's environment is read here and nowhere else."""
+    """What a run takes; the process's environment is read here and nowhere else.
+
+    ``without_keys`` is for reports only: encrypted sources are read with stand-ins for their values.
+    """
     console.verbose = request.verbose
+    environment = dict(os.environ)
     return RunOptions(
-        environment=dict(os.environ),
+        environment=environment,
+        keys=KeySearch(environment, without_keys=without_keys),
         note=console.note,
         advance=Progress,
         only=request.only,

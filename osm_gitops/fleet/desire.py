@@ -52,7 +52,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
         | frozenset(ref for ref in inputs.broken if ref.kind == "OperatingSystemProfile"),
         no_deletion=(*inputs.unreadable, *([_NARROWED] if only else [])),
         warnings=tuple(dict.fromkeys((*inputs.warnings, *work.warnings))),
-        sensitive=collect_sensitive(inputs.facts, inputs.machines, settings),
+        sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
         sources=inputs.sources,
     )
 

@@ -14,6 +14,7 @@ from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
+from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
@@ -26,14 +27,23 @@ def load_settings(spec: ClusterSpec) -> Settings:
     return parse_settings(spec.settings, _read_text)
 
 
-def load_inputs(spec: ClusterSpec, settings: Settings, environment: Mapping[str, str]) -> Inputs:
-    """The cluster's objects, from one tree or from several. Raises InputError where one cannot be read."""
+def load_inputs(
+    spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch | None = None
+) -> Inputs:
+    """The cluster's objects, from one tree or from several. Raises InputError where one cannot be read.
+
+    SOPS-encrypted manifests are opened with ``keys``, else with those that ``environment`` leads to. One that no key
+    opens is among the problems. ``KeySearch(environment, without_keys=True)`` opens none: every encrypted value is
+    then a stand-in that follows from its ciphertext and fits where the value is used, so that inputs which are read
+    so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
+    """
     source = spec.source
     trees: dict[TreeRef, Inputs] = {}
+    keys = keys or KeySearch(environment)
 
     def read(tree: TreeRef) -> Inputs:
         if tree not in trees:
-            trees[tree] = _read(tree, settings.namespace, environment)
+            trees[tree] = _read(tree, settings.namespace, environment, keys)
         return trees[tree]
 
     inputs = read(source.machines)
@@ -46,21 +56,22 @@ def load_inputs(spec: ClusterSpec, settings: Settings, environment: Mapping[str,
             warnings=_joined(inputs.warnings, facts.warnings),
             notes=_joined(inputs.notes, facts.notes),
             sources=_joined(inputs.sources, facts.sources),
+            sensitive=inputs.sensitive | facts.sensitive,
         )
     if source.profiles != source.machines:
         inputs = with_profiles_of(inputs, read(source.profiles))
     return inputs
 
 
-def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str]) -> Inputs:
+def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str], keys: KeySearch) -> Inputs:
     if tree.revision:
         with open_revision(tree.path, tree.revision, tree.display) as files:
-            inputs = read_tree(files, management_namespace=namespace, environment=environment)
+            inputs = read_tree(files, management_namespace=namespace, environment=environment, keys=keys)
             # A branch moves on; the commit tells for ever what was read.
             return replace(inputs, sources=(f"{tree.display}@{files.commit}",))
     kept, revision, trouble = _in_git(tree.path)
     folder = Folder(tree.path, tree.display, in_git=kept)
-    inputs = read_tree(folder, management_namespace=namespace, environment=environment)
+    inputs = read_tree(folder, management_namespace=namespace, environment=environment, keys=keys)
     source = f"{tree.display}@{revision}" if revision else tree.display
     return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
 

@@ -18,6 +18,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import GitPlace, git_session
 from osm_gitops.targets.sealing import Sealing
@@ -29,9 +30,10 @@ _PUSH_ATTEMPTS = 5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a run works. ``environment`` is the process's, read at its outer end; ``note`` takes
-    sentences for ``-v``, ``advance`` the progress of rendering."""
+    sentences for ``-v``, ``advance`` the progress of rendering; ``keys`` open what is encrypted."""
 
     environment: Mapping[str, str]
+    keys: KeySearch
     note: Callable[[str], None]
     advance: Callable[[str], Advance]
     only: str = ""
@@ -70,7 +72,7 @@ def desired_states(
             problems.extend(failure.problems)
             continue
         try:
-            inputs = load_inputs(spec, settings, options.environment)
+            inputs = load_inputs(spec, settings, options.environment, options.keys)
             for note in inputs.notes:
                 options.note(note)
             problems.extend(_unusable(inputs))
@@ -152,7 +154,7 @@ def _target(spec: ClusterSpec) -> TargetSpec:
 
 def sealing_of(options: RunOptions) -> Sealing:
     """Encryption as a run asks for it."""
-    return Sealing(options.environment, options.age_recipients)
+    return Sealing(options.environment, options.age_recipients, options.keys)
 
 
 def _place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOptions) -> GitPlace:

@@ -21,7 +21,8 @@ class Inputs:
     MachineDeployment that refers to a broken profile fails with it. ``unreadable`` are
     problems of whole documents: they disable deletion for the cluster (design §6).
     ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
-    (a path and, in git, its revision), for commit trailers.
+    (a path and, in git, its revision), for commit trailers. ``sensitive`` are texts that
+    stand encrypted in the source outside of Secrets, which are secret by themselves.
     """
 
     machines: tuple[MachineDeployment, ...] = ()
@@ -32,3 +33,4 @@ class Inputs:
     warnings: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    sensitive: frozenset[str] = field(default=frozenset(), repr=False)

@@ -35,12 +35,17 @@ _HARMLESS = re.compile(
 _CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def collect_sensitive(facts: Facts, machines: Iterable[MachineDeployment], settings: Settings) -> frozenset[str]:
+def collect_sensitive(
+    facts: Facts, machines: Iterable[MachineDeployment], settings: Settings, encrypted: Iterable[str] = ()
+) -> frozenset[str]:
     """Every value of Secrets, credentials and addresses with credentials, with its pieces.
 
-    Values are whole texts; how they are looked for is the report's matter.
+    ``encrypted`` are further texts that somebody took for secret. Values are whole texts; how they are
+    looked for is the report's matter.
     """
     found: set[str] = set()
+    for text in encrypted:
+        found.update((text, *_pieces(text)))
     for secret in facts.secrets.values():
         found.update(_of_secret(secret))
     found.update(piece for value in facts.environment.values() for piece in _pieces(value))

@@ -150,13 +150,21 @@ def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: boo
     sealed: list[SealedLeaf] | None = [] if record else None
     selector = compile_selection(envelope.selection)
     opening = Opening(cipher, selector, envelope.selection.mac_only_encrypted, sealed)
-    values = [opening.document(hidden(body)) for body in bodies]
-    if opening.problems:
-        raise EncryptionError(opening.problems)
+    values, problems = [], []
+    for number, body in enumerate(bodies, start=1):
+        values.append(opening.document(hidden(body)))
+        problems += [problem.at(about=_numbered(number, bodies)) for problem in opening.problems]
+        opening.problems.clear()
+    if problems:
+        raise EncryptionError(problems)
     mac = _mac(envelope, cipher)
     if mac != opening.mac():
         raise _faulty("its MAC does not fit: values were added, removed, moved or changed after encryption", "mac")
     return _Opened(envelope, key, values, sealed or (), mac)
+
+
+def _numbered(number: int, bodies: Sequence[Mapping[str, Json]]) -> str:
+    return f"document {number}" if len(bodies) > 1 else ""
 
 
 def _mac(envelope: Envelope, cipher: AESGCM) -> str:

@@ -69,6 +69,12 @@ def clear_form(value: Json) -> bytes:
     return plain_form(value)[0]
 
 
+def sealed_type(value: Json) -> str:
+    """The type that an encrypted value says it has (``str``, ``int``, ``comment``); empty for what is not encrypted."""
+    found = _SEALED.fullmatch(value) if isinstance(value, str) else None
+    return found[4] if found else ""
+
+
 def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
     """``plain`` encrypted under a fresh IV and bound to ``path``; ``cipher`` holds the data key."""
     iv = urandom(_IV_BYTES)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
 from osm_gitops.sources.facts import credential_environment
 from osm_gitops.sources.files import MAX_BYTES, Kind, SourceFiles
 from osm_gitops.sources.gathering import Gathering
@@ -23,25 +25,30 @@ from osm_gitops.yamldoor.kubernetes import load_documents
 _NOT_ASCII: Final = bytes((0, *range(128, 256)))
 # A file that says so is meant as a manifest, however broken it is.
 _MEANT: Final = re.compile(rb"""(?:^|[\s{,-])["']?(apiVersion|kind)["']?[ \t]*:""")
+_NAMED: Final = 10
 # What git stores in the place of a file that a filter would bring back in a checkout.
 _FILTERED: Final = {b"\0GITCRYPT\0": "git-crypt", b"version https://git-lfs.github.com/": "Git LFS"}
 
 
-def read_tree(files: SourceFiles, *, management_namespace: str, environment: Mapping[str, str]) -> Inputs:
+def read_tree(
+    files: SourceFiles, *, management_namespace: str, environment: Mapping[str, str], keys: KeySearch | None = None
+) -> Inputs:
     """Read a folder (or one file) of manifests, on this machine or in a revision of a repository.
 
-    Of ``environment`` only the credential variables are kept. Raises InputError where the root
-    cannot be read at all; everything else that is wrong is in the result.
+    Encrypted documents are opened with ``keys``, else with those that ``environment`` leads to; a run has one search
+    for all its trees. Of ``environment`` only the credential variables are kept. Raises InputError where the root
+    cannot be read at all, or a key that is named and needed; everything else that is wrong is in the result.
     """
     found = walk(files)
-    tree = _Tree(files, management_namespace)
+    tree = _Tree(files, management_namespace, Decryption(keys or KeySearch(environment), management_namespace))
     tree.gathering.unreadable += found.problems
     tree.gathering.warnings += found.warnings
     tree.gathering.notes += found.notes
     for file, name in found.files:
         tree.read(file, name)
     tree.close()
-    return tree.gathering.inputs(credential_environment(environment), (f"{files.display}{files.suffix}",))
+    inputs = tree.gathering.inputs(credential_environment(environment), (f"{files.display}{files.suffix}",))
+    return replace(inputs, sensitive=frozenset(tree.decryption.sensitive))
 
 
 def with_profiles_of(inputs: Inputs, profiles: Inputs) -> Inputs:
@@ -55,6 +62,7 @@ def with_profiles_of(inputs: Inputs, profiles: Inputs) -> Inputs:
         unreadable=_joined(inputs.unreadable, profiles.unreadable),
         warnings=_joined(inputs.warnings, profiles.warnings),
         notes=tuple(dict.fromkeys((*inputs.notes, *profiles.notes))),
+        sensitive=inputs.sensitive | profiles.sensitive,
         sources=tuple(dict.fromkeys((*inputs.sources, *profiles.sources))),
     )
 
@@ -67,9 +75,10 @@ def _joined(first: tuple[Problem, ...], second: tuple[Problem, ...]) -> tuple[Pr
 class _Tree:
     files: SourceFiles
     management_namespace: str
+    decryption: Decryption
     gathering: Gathering = field(default_factory=Gathering)
     passed_over: Counter[str] = field(default_factory=Counter)
-    secrets: list[str] = field(default_factory=list)
+    plain_secrets: list[Manifest] = field(default_factory=list)
     charts: dict[PurePath, bool] = field(default_factory=dict)
 
     def read(self, file: PurePath, shown: str) -> None:
@@ -86,25 +95,21 @@ class _Tree:
         except InputError as error:
             self._unreadable(error, plain, shown, in_chart=in_chart)
             return
-        objects = [loose for document in documents for loose in loose_objects(document, shown)]
-        if not any(loose.kind for loose in objects):
+        if not any(loose.kind for document in documents for loose in loose_objects(document, shown)):
             self.gathering.notes.append(f"{shown}: holds no Kubernetes objects")
             return
-        for loose in objects:
-            self._object(loose, in_chart=in_chart)
+        for part in self.decryption.parts(documents, shown):
+            for loose in loose_objects(part.document, shown):
+                self._object(loose, part, in_chart=in_chart)
 
     def close(self) -> None:
         """Say once what would be said for every object."""
         notes = [f"{count} {which} passed over" for which, count in sorted(self.passed_over.items())]
         self.gathering.notes += notes
-        if self.files.in_git and self.secrets:
-            self.gathering.warnings.append(
-                Problem(
-                    f"{len(self.secrets)} Secret(s) stand in plain text in git, the first here",
-                    where=self.secrets[0],
-                    fix="Whoever reads the repository reads them: keep them in the cluster, or outside of git",
-                )
-            )
+        self.gathering.unreadable += self.decryption.problems()
+        self.gathering.warnings += self.decryption.warnings(f"{self.files.display}{self.files.suffix}")
+        if self.files.in_git and self.plain_secrets:
+            self.gathering.warnings.append(_in_plain_text(self.plain_secrets))
 
     def _text(self, file: PurePath, shown: str) -> bytes | None:
         try:
@@ -138,12 +143,11 @@ class _Tree:
         else:
             self.gathering.notes.append(f"{shown}: no YAML and, without apiVersion and kind, no manifest")
 
-    def _object(self, loose: LooseObject, *, in_chart: bool) -> None:
+    def _object(self, loose: LooseObject, part: Part, *, in_chart: bool) -> None:
         if not loose.is_read:
             self._pass_over(loose)
             return
-        encrypted = "sops" in loose.body
-        if encrypted and loose.labels.get(MANAGED_BY_LABEL) == MANAGED_BY:
+        if part.seal is Seal.CLOSED:
             self.passed_over[f"of kind {loose.kind}, encrypted and written by {MANAGED_BY},"] += 1
             return
         manifest = identify(loose, self.management_namespace)
@@ -151,11 +155,9 @@ class _Tree:
             self.gathering.notes.append(f"{loose.origin}: a Helm template; render the chart to have it read")
         elif isinstance(manifest, Problem):
             self.gathering.unreadable.append(manifest)
-        elif encrypted:
-            self.gathering.unreadable.append(_encrypted(manifest))
         else:
-            if manifest.ref.kind == "Secret" and loose.labels.get(MANAGED_BY_LABEL) != MANAGED_BY:
-                self.secrets.append(str(manifest.origin))
+            if manifest.ref.kind == "Secret" and part.exposes(loose) and not is_ours(loose):
+                self.plain_secrets.append(manifest)
             self.gathering.add(manifest)
 
     def _pass_over(self, loose: LooseObject) -> None:
@@ -188,10 +190,17 @@ def _is_templated(loose: LooseObject) -> bool:
     return any(isinstance(name, str) and "{{" in name for name in names)
 
 
-def _encrypted(manifest: Manifest) -> Problem:
+def _in_plain_text(secrets: Sequence[Manifest]) -> Problem:
+    """One warning, however many there are."""
+    first, *others = secrets
+    what = "this Secret stands in plain text in git"
+    if others:
+        places = [str(manifest.origin) for manifest in others[:_NAMED]]
+        more = [f"{len(others) - _NAMED} more"] if len(others) > _NAMED else []
+        what += f", and so do {len(others)} more: {', '.join([*places, *more])}"
     return Problem(
-        "is encrypted with SOPS, and cannot be read: decryption comes with a later release",
-        where=str(manifest.origin),
-        about=str(manifest.ref),
-        fix="Take it out of the source and read it from the cluster, or decrypt it before the run",
+        what,
+        where=str(first.origin),
+        about=str(first.ref),
+        fix="Whoever reads the repository reads it: encrypt it (sops encrypt --in-place FILE), or keep it out of git",
     )

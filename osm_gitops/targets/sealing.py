@@ -22,8 +22,9 @@ from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem,
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json
 from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted
-from osm_gitops.sops.keys import Keyring, find_keys
+from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.rules import CreationRules, Rule
+from osm_gitops.sops.search import KeySearch
 from osm_gitops.sops.selection import Selection
 from osm_gitops.targets.layout import SECRET_KINDS
 from osm_gitops.yamldoor.emit import dump
@@ -60,21 +61,28 @@ class Opened:
 class Sealing:
     """Encryption in a target's files: rules, keys and digests. Keys are looked for when a file asks for one.
 
-    ``recipients`` win over the rules of ``.sops.yaml``. With ``writes_plain`` nothing is encrypted.
+    ``recipients`` win over the rules of ``.sops.yaml``. ``keys`` is the search that a run shares with its sources.
+    With ``writes_plain`` nothing is encrypted.
     """
 
     def __init__(
-        self, environment: Mapping[str, str], recipients: tuple[str, ...] = (), *, writes_plain: bool = False
+        self,
+        environment: Mapping[str, str],
+        recipients: tuple[str, ...] = (),
+        keys: KeySearch | None = None,
+        *,
+        writes_plain: bool = False,
     ) -> None:
         self._environment = environment
+        self._keys = keys or KeySearch(environment)
         self._given = Rule(recipients, Selection(), "--age-recipient") if recipients else None
         self._rules = CreationRules()
         self._writes_plain = writes_plain
         self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    @cached_property
+    @property
     def keyring(self) -> Keyring:
-        return find_keys(self._environment)
+        return self._keys.keyring()
 
     @cached_property
     def _given_key(self) -> bytes:

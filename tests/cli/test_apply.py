@@ -256,7 +256,7 @@ def test_sources_and_target_may_share_a_repository(repo: Path, monkeypatch: pyte
     ran = osm_gitops("apply", _PLAINTEXT)
     assert ran.code == 0, ran.err
     assert ran.out.endswith("\nNo changes.\n")
-    assert "1 Secret(s) stand in plain text in git" in ran.out  # ours are not counted
+    assert "this Secret stands in plain text in git. " in ran.out  # ours are not counted
 
 
 def test_a_hook_that_refuses_leaves_all_as_it_was(tree: Path, repo: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_tree_at_a_revision_is_applied_and_named_by_its_commit(tmp_path: Path,
     ran = osm_gitops("apply", "--from", "source/pools@main", "--to", "repo/clusters", _PLAINTEXT)
     assert ran.code == 0, ran.err
     assert "not-yet" not in ran.out
-    assert "source/pools/Secret-cloud-init-getter-token.yaml@main:1: 1 Secret(s) stand in plain text" in ran.out
+    assert "source/pools/Secret-cloud-init-getter-token.yaml@main:1: Secret cloud-init-settings/" in ran.out
     assert f"Osm-Gitops-Source: source/pools@{head}" in git(repo, "log", "-1", "--format=%(trailers)").splitlines()
     ran = osm_gitops("apply", "--from", "source/pools@gone", "--to", "repo/clusters", _PLAINTEXT)
     assert ran.code == 1

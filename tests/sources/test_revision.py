@@ -175,9 +175,9 @@ def test_a_submodule_is_named_and_passed_over(repo: Path, tmp_path: Path) -> Non
 
 
 def test_plain_secrets_of_a_revision_stand_in_git(repo: Path) -> None:
-    commit(repo, {"a.yaml": SECRET})
+    commit(repo, {"a.yaml": SECRET + "data: {a: eA==}\n"})
     (warning,) = read(repo).warnings
-    assert str(warning).startswith("t/a.yaml@main:1: 1 Secret(s) stand in plain text in git")
+    assert str(warning).startswith("t/a.yaml@main:1: Secret ns/s: this Secret stands in plain text in git")
 
 
 def test_what_a_filter_left_in_git_is_no_absence(repo: Path) -> None:

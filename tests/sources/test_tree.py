@@ -210,7 +210,7 @@ def test_files_that_are_no_manifests_are_passed_over_with_a_reason(tmp_path: Pat
         (MACHINE.split("\n", 1)[1], "1: this MachineDeployment: apiVersion: is missing"),
         (MACHINE.replace("v1alpha1", "v1alpha"), "1: this MachineDeployment: apiVersion: is no version of"),
         (MACHINE.replace("Deployment", "Deploymnt"), "2: this MachineDeploymnt: kind: is not known in this API group."),
-        (SECRET + "sops: {mac: x}\ndata: {a: 'ENC[x]'}\n", "1: Secret ns/s: is encrypted with SOPS"),
+        (SECRET + "sops: x\n", "1: Secret ns/s: sops: what stands beside the values is no map of sops"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_a_problem(tmp_path: Path, text: str | bytes, problem: str) -> None:
@@ -233,10 +233,22 @@ def test_our_own_encrypted_objects_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_plain_secrets_in_git_are_warned_of_once(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {"a.yaml": SECRET, "b.yaml": SECRET.replace("name: s", "name: t")}
+    text = SECRET + "stringData: {a: some-value}\n"
+    names = ["s", *(f"t{number:02}" for number in range(12))]
+    files = {f"{name}.yaml": text.replace("name: s", f"name: {name}") for name in names}
     assert read(tmp_path, files).warnings == ()
     (warning,) = read(tmp_path, files, in_git=True).warnings
-    assert str(warning).startswith("t/a.yaml:1: 2 Secret(s) stand in plain text in git, the first here.")
+    assert str(warning) == (
+        "t/s.yaml:1: Secret ns/s: this Secret stands in plain text in git, and so do 12 more: "
+        "t/t00.yaml:1, t/t01.yaml:1, t/t02.yaml:1, t/t03.yaml:1, t/t04.yaml:1, t/t05.yaml:1, t/t06.yaml:1, "
+        "t/t07.yaml:1, t/t08.yaml:1, t/t09.yaml:1, 2 more. "
+        "Whoever reads the repository reads it: encrypt it (sops encrypt --in-place FILE), or keep it out of git"
+    )
+
+
+def test_a_secret_without_a_value_needs_no_encryption(tmp_path: Path) -> None:
+    files = {"a.yaml": SECRET, "b.yaml": SECRET.replace("name: s", "name: t") + "data: {a: ''}\n"}
+    assert read(tmp_path, files, in_git=True).warnings == ()
 
 
 def test_links_are_followed_inside_of_the_tree_only_and_once(tmp_path: Path) -> None:

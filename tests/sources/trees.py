@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
 
@@ -47,13 +49,21 @@ PROFILE_REF = ObjectRef("OperatingSystemProfile", "kube-system", "osp-a")
 MACHINE_REF = ObjectRef("MachineDeployment", "kube-system", "pool")
 
 
-def read(root: Path, files: dict[str, str | bytes], *, in_git: bool = False) -> Inputs:
+def read(
+    root: Path,
+    files: Mapping[str, str | bytes],
+    *,
+    in_git: bool = False,
+    environment: Mapping[str, str] | None = None,
+    keys: KeySearch | None = None,
+) -> Inputs:
     """Write ``files`` below ``root`` and read them as the tree ``t``."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_tree(Folder(root, "t", in_git), management_namespace="kube-system", environment={})
+    folder = Folder(root, "t", in_git)
+    return read_tree(folder, management_namespace="kube-system", environment=environment or {}, keys=keys)
 
 
 def problems(inputs: Inputs) -> list[str]:

@@ -1,0 +1,176 @@
+"""SOPS-encrypted documents of a source: opened with the keys of the run, or read with stand-ins without (design §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final
+
+from osm_gitops.errors import EncryptionError, Problem
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
+from osm_gitops.sops.document import decrypt, is_encrypted
+from osm_gitops.sops.envelope import FIELD
+from osm_gitops.sops.leaves import sealed_type
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.encrypted_texts import SECRET_DATA, encrypted_texts
+from osm_gitops.sources.manifests import LooseObject, identify, loose_objects
+from osm_gitops.sources.stand_ins import with_stand_ins
+from osm_gitops.yamldoor.kubernetes import Document
+
+_NAMED: Final = 10
+_NAMELESS: Final = Problem(
+    "its kind or its name is encrypted too, so nobody can tell without a key whether it is needed",
+    fix="Encrypt it anew with encrypted_regex: ^(data|stringData)$ in .sops.yaml, which leaves names readable",
+)
+
+
+class Seal(Enum):
+    """How a document stands in its file. ``CLOSED`` is encrypted and stays so, because nothing in it is input."""
+
+    NONE = "none"
+    OPENED = "opened"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A document as it is read; ``exposed`` are Secrets whose data is not encrypted although their document is."""
+
+    document: Document
+    seal: Seal = Seal.NONE
+    exposed: frozenset[Origin] = frozenset()
+
+    def exposes(self, loose: LooseObject) -> bool:
+        """Whether data of a Secret stands in the file so that everybody can read it."""
+        return loose.origin in self.exposed if self.seal is not Seal.NONE else _shows_data(loose)
+
+
+@dataclass(slots=True)
+class Decryption:
+    """Opens the encrypted documents of a tree, file by file.
+
+    ``sensitive`` are texts that stood encrypted outside of the data of Secrets; ``stood_in`` counts the documents
+    that were read without a key.
+    """
+
+    keys: KeySearch
+    management_namespace: str
+    sensitive: set[str] = field(default_factory=set)
+    stood_in: int = 0
+    _refused: dict[Problem, list[Problem]] = field(default_factory=dict)
+
+    def parts(self, documents: Sequence[Document], shown: str) -> list[Part]:
+        """The documents of a file, in their order, without those that cannot be opened.
+
+        Raises InputError where a key that is named cannot be read.
+        """
+        found = {id(document): Part(document) for document in documents}
+        for unit in _units(documents):
+            wanted = [loose for document in unit for loose in loose_objects(document, shown) if _is_wanted(loose)]
+            for document in unit:
+                del found[id(document)]
+            try:
+                found |= zip(map(id, unit), self._opened(unit, wanted), strict=True)
+            except EncryptionError as failure:
+                self._refuse(failure, unit, wanted)
+        return [found[id(document)] for document in documents if id(document) in found]
+
+    def problems(self) -> Iterator[Problem]:
+        """What could not be opened. Of many documents with the same trouble some are named."""
+        for problem, placed in self._refused.items():
+            yield from placed[:_NAMED]
+            if len(placed) > _NAMED:
+                yield replace(problem, what=f"the same is true of {len(placed) - _NAMED} more: {problem.what}")
+
+    def warnings(self, tree: str) -> Iterator[Problem]:
+        """What the reader of a plan has to know of ``tree``."""
+        if self.stood_in:
+            count = "1 encrypted document was" if self.stood_in == 1 else f"{self.stood_in} encrypted documents were"
+            yield Problem(
+                f"{count} read without a key: what follows from the values in there is a stand-in", where=tree
+            )
+
+    def _opened(self, unit: Sequence[Document], wanted: Sequence[LooseObject]) -> list[Part]:
+        if not wanted:
+            return [Part(document, Seal.CLOSED) for document in unit]
+        bodies = [document.value for document in unit]
+        if self.keys.without_keys:
+            if any(map(_is_nameless, wanted)):
+                raise EncryptionError([_NAMELESS])
+            self.stood_in += len(unit)
+            plain = list(map(with_stand_ins, bodies))
+        else:
+            plain = decrypt(bodies, self.keys.keyring())
+        for sealed, value in zip(bodies, plain, strict=True):
+            self.sensitive.update(encrypted_texts(sealed, value))
+        exposed = frozenset(loose.origin for loose in wanted if loose.kind == "Secret" and _shows_data(loose))
+        return [
+            Part(_with_value(document, value), Seal.OPENED, exposed)
+            for document, value in zip(unit, plain, strict=True)
+        ]
+
+    def _refuse(self, failure: EncryptionError, unit: Sequence[Document], wanted: Sequence[LooseObject]) -> None:
+        for problem in failure.problems:
+            place = self._placed(problem, unit, wanted[0])
+            self._refused.setdefault(replace(problem, about="", field=""), []).append(place)
+
+    def _placed(self, problem: Problem, unit: Sequence[Document], first: LooseObject) -> Problem:
+        """With file and line, and the object: of several in a file the first, unless the problem tells which."""
+        if problem.about:
+            return problem.at(where=first.origin.path)
+        manifest = identify(first, self.management_namespace)
+        about = f"this {'document' if sealed_type(first.kind) else first.kind}"
+        if isinstance(manifest, Manifest) and not _is_nameless(first):
+            about = str(manifest.ref)
+        is_whole = problem.field.partition(".")[0] in {"", FIELD}
+        return problem.at(where=str(first.origin) if is_whole else _line_of(unit[0], problem.field, first), about=about)
+
+
+def _units(documents: Sequence[Document]) -> list[list[Document]]:
+    """Documents that were encrypted together: the same map ``sops`` stands in each, with one key and MAC for all."""
+    units: dict[str, list[Document]] = {}
+    for document in documents:
+        if is_encrypted(document.value):
+            units.setdefault(repr(document.value[FIELD]), []).append(document)
+    return list(units.values())
+
+
+def is_ours(loose: LooseObject) -> bool:
+    """Whether we wrote an object: desired state, which is no input."""
+    return loose.labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+
+
+def _is_wanted(loose: LooseObject) -> bool:
+    return _is_nameless(loose) or (loose.is_read and not is_ours(loose))
+
+
+def _is_nameless(loose: LooseObject) -> bool:
+    """Whether what tells an object apart is encrypted as well."""
+    metadata = loose.body.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
+    told = (*map(loose.body.get, ("apiVersion", "kind")), *map(names.get, ("name", "namespace")))
+    return any(map(sealed_type, told))
+
+
+def _line_of(document: Document, path: str, first: LooseObject) -> str:
+    origin = Origin(first.origin.path, document.line)
+    return Manifest(ObjectRef(first.kind, "", ""), document.value, origin, document.lines).line_of(path)
+
+
+def _with_value(document: Document, value: Mapping[str, Json]) -> Document:
+    """A document with its plain value. Lines stay those of the file, where the same fields stand."""
+    entries = value.get("items")
+    items = [item for item in document.items if sealed_type(item.value) != "comment"]
+    if not isinstance(entries, list) or len(items) != len(entries):
+        return replace(document, value=value, items=())
+    placed = tuple(replace(item, value=entry) for item, entry in zip(items, entries, strict=True))
+    return replace(document, value=value, items=placed)
+
+
+def _shows_data(loose: LooseObject) -> bool:
+    """Whether a value of a Secret, as it stands in the file, is not encrypted."""
+    fields = (loose.body.get(name) for name in SECRET_DATA)
+    values = (value for each in fields if isinstance(each, dict) for value in each.values())
+    return any(value and not sealed_type(value) for value in values)
