@@ -10,6 +10,7 @@ from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
 from osm_gitops.cli.commands.init import init
 from osm_gitops.cli.commands.plan import plan
+from osm_gitops.cli.commands.rekey import rekey
 from osm_gitops.cli.commands.render import render
 from osm_gitops.cli.commands.schema import schema
 from osm_gitops.cli.console import console
@@ -54,5 +55,6 @@ def options(
 app.command()(render)
 app.command()(plan)
 app.command()(apply)
+app.command()(rekey)
 app.command()(schema)
 app.command()(init)

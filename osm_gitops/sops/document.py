@@ -120,27 +120,27 @@ def encrypt(
 
 
 def rekey(
-    bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, now: str, keyring: Keyring
+    bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, keyring: Keyring
 ) -> list[dict[str, Json]]:
-    """An encrypted file for other recipients, with the same data key, as ``sops updatekeys`` does it.
+    """An encrypted file for other recipients, as ``sops updatekeys`` does it: only who can open it changes.
 
     A recipient who was removed may have kept the data key: :func:`rotate` shuts them out of what comes later.
     Raises EncryptionError and InputError as :func:`decrypt` and :func:`encrypt`.
     """
-    opened = _open(bodies, keyring, record=True)
+    opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
     held = {stanza.recipient: stanza for stanza in opened.envelope.groups[0].stanzas}
     added = {each.recipient: each for each in wrap(opened.key, [name for name in recipients if name not in held])}
-    stanzas = tuple(held.get(name) or added[name] for name in recipients)
-    lock = _Lock(opened.key, stanzas, opened.sealed)
-    return _write(opened.values, opened.envelope.selection, lock, now, _Earlier(bodies, opened))
+    return _Earlier(bodies, opened).under(tuple(held.get(name) or added[name] for name in recipients))
 
 
-def rotate(bodies: Sequence[Mapping[str, Json]], rule: Rule, *, now: str, keyring: Keyring) -> list[dict[str, Json]]:
-    """An encrypted file under a new data key for the recipients of ``rule``; every text in it is new."""
+def rotate(
+    bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, now: str, keyring: Keyring
+) -> list[dict[str, Json]]:
+    """An encrypted file under a new data key; the same values are encrypted, and every text in it is new."""
     opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
-    return _write(opened.values, rule.selection, _fresh_lock(rule.recipients), now)
+    return _write(opened.values, opened.envelope.selection, _fresh_lock(recipients), now)
 
 
 def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: bool = False) -> _Opened:

@@ -14,6 +14,8 @@ from tests.gitdoor.repos import pin_git
 def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pin_git(monkeypatch)
     for name in os.environ:
-        if name.startswith(("OSM_GITOPS_", "OS_", "AZURE_", "VSPHERE_", "GOOGLE_")):
+        if name.startswith(("OSM_GITOPS_", "OS_", "AZURE_", "VSPHERE_", "GOOGLE_", "SOPS_")):
             monkeypatch.delenv(name)
+    for name in ("HOME", "XDG_CONFIG_HOME"):  # where keys of this machine may lie
+        monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,140 @@
+"""New recipients, or new data keys, for files that are encrypted already (``osm-gitops rekey``).
+
+Files of ours are written anew. Of all others only the map ``sops`` is replaced, so that comments and
+layout of people stay. Everything is made before anything is written: one file that cannot be
+opened, and all stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Problem
+from osm_gitops.model.objects import Json
+from osm_gitops.sops.document import decrypt, is_encrypted, recipients_of, rekey, rotate
+from osm_gitops.sops.rules import FILE_NAME, Rule
+from osm_gitops.targets.files import place_file, read_file, stage_file
+from osm_gitops.targets.sealing import Sealing, split_digest
+from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yamldoor.kubernetes import Document, load_documents
+
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_SIGN = b"ENC[AES256_GCM,"
+
+
+@dataclass(frozen=True, slots=True)
+class RekeyedFile:
+    """A file that gets other recipients, or a new data key, and its new bytes."""
+
+    path: Path
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    content: bytes
+
+
+def rekeyed_files(paths: Iterable[Path], sealing: Sealing, *, rotated: bool) -> tuple[RekeyedFile, ...]:
+    """Every SOPS file below ``paths`` whose recipients are not those of its rule; with ``rotated`` every one.
+
+    Nothing is written. OsmGitopsError with the problems of all files that cannot be made anew.
+    """
+    made: list[RekeyedFile] = []
+    problems: list[Problem] = []
+    for path in _encrypted_files(paths):
+        try:
+            found = _rekeyed(path, sealing, rotated=rotated)
+        except OsmGitopsError as error:
+            problems += (problem.at(where=str(path)) for problem in error.problems)
+            continue
+        if found:
+            made.append(found)
+    if problems:
+        raise EncryptionError(problems)
+    return tuple(made)
+
+
+def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
+    """Put all files in place, each in one move, with the mode that it had."""
+    staged = [(stage_file(file.path, file.content, file.path.stat().st_mode & 0o777), file.path) for file in files]
+    for temporary, path in staged:
+        place_file(temporary, path)
+
+
+def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise InputError([Problem("there is no such file or folder", where=str(path))])
+        for file in sorted(_files(path)):
+            text = read_file(file) if file.is_file() and not file.is_symlink() else None
+            if text is not None and _SIGN in text:
+                yield file
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name != ".git"]
+        yield from (Path(folder, name) for name in names if Path(name).suffix in _SUFFIXES)
+
+
+def _rekeyed(path: Path, sealing: Sealing, *, rotated: bool) -> RekeyedFile | None:
+    text = read_file(path) or b""
+    documents = load_documents(text, str(path))
+    bodies: list[Mapping[str, Json]] = [document.value for document in documents]
+    if not bodies or not all(map(is_encrypted, bodies)):
+        return None
+    rule = _rule(path, sealing)
+    before = recipients_of(bodies[0])
+    if set(before) == set(rule.recipients) and not rotated:
+        return None
+    if len(bodies) == 1 and dump(bodies[0]).encode() == split_digest(text)[1]:
+        content = _anew(bodies[0], rule, sealing, rotated=rotated)
+    elif rotated:
+        what = "osm-gitops did not write this file, and would not keep its comments"
+        raise EncryptionError([Problem(what, fix=f"Run sops rotate --in-place {path}")])
+    else:
+        content = _with_new_map(text, documents, rule, sealing)
+    return RekeyedFile(path, before, rule.recipients, content)
+
+
+def _rule(path: Path, sealing: Sealing) -> Rule:
+    rule = sealing.rule_of_any(path)
+    if rule is None:
+        what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
+        raise InputError([Problem(what, fix=f"Add a {FILE_NAME} with a creation rule")])
+    return rule
+
+
+def _anew(body: Mapping[str, Json], rule: Rule, sealing: Sealing, *, rotated: bool) -> bytes:
+    if rotated:
+        (sealed,) = rotate([body], rule.recipients, now=sealing.now, keyring=sealing.keyring)
+    else:
+        (sealed,) = rekey([body], rule.recipients, keyring=sealing.keyring)
+    (plain,) = decrypt([body], sealing.keyring)
+    return sealing.with_digest(plain, sealed)
+
+
+def _with_new_map(text: bytes, documents: Sequence[Document], rule: Rule, sealing: Sealing) -> bytes:
+    """The text with other maps ``sops``; each ends where the next line begins that is not indented."""
+    bodies = [document.value for document in documents]
+    sealed = rekey(bodies, rule.recipients, keyring=sealing.keyring)
+    lines = text.decode().splitlines(keepends=True)
+    for document, body in reversed(list(zip(documents, sealed, strict=True))):
+        start = (document.lines.get("sops") or 0) - 1
+        if start < 0 or not re.match(r"sops:\s*$", lines[start]):
+            raise _unusual_layout()
+        end = next((at for at in range(start + 1, len(lines)) if lines[at][:1] not in " \n"), len(lines))
+        lines[start:end] = [dump({"sops": body["sops"]})]
+    changed = "".join(lines).encode()
+    again = [document.value for document in load_documents(changed, "")]
+    if [{**body, "sops": None} for body in again] != [{**body, "sops": None} for body in bodies]:
+        raise _unusual_layout()
+    return changed
+
+
+def _unusual_layout() -> EncryptionError:
+    return EncryptionError([Problem("its layout is not that of sops", fix="Run sops updatekeys on it")])

@@ -1,0 +1,134 @@
+"""Encrypted files get other recipients: all of them or none, and nothing else in them changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from osm_gitops.errors import OsmGitopsError
+from osm_gitops.sops.document import decrypt, encrypt, recipients_of
+from osm_gitops.sops.keys import find_keys, new_identity
+from osm_gitops.sops.rules import Rule
+from osm_gitops.sops.selection import Selection
+from osm_gitops.targets.rekeying import RekeyedFile, rekeyed_files, write_rekeyed
+from osm_gitops.targets.sealing import Sealing
+from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yamldoor.kubernetes import load_documents
+from tests.plan.objects import desired
+from tests.targets.test_sealing import Person, _plan, _rules, _texts, _write
+
+_NOW = "2026-01-02T03:04:05Z"
+_SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull"}, "stringData": {"password": "hunter22"}}
+
+
+@pytest.fixture
+def before() -> Person:
+    return Person(*new_identity())
+
+
+@pytest.fixture
+def after() -> Person:
+    return Person(*new_identity())
+
+
+def _rekey(root: Path, person: Person, *, rotated: bool = False) -> tuple[RekeyedFile, ...]:
+    files = rekeyed_files([root], Sealing(person.environment), rotated=rotated)
+    write_rekeyed(files)
+    return files
+
+
+def _ciphertexts(text: str) -> set[str]:
+    """The encrypted values, without the MAC."""
+    return {line for line in text.splitlines() if "ENC[" in line and "mac:" not in line}
+
+
+def _by_hand(path: Path, *recipients: str) -> str:
+    """A file that somebody else than us wrote: comments, a document on top of another."""
+    rule = Rule(recipients, Selection(encrypted_regex="^stringData$"))
+    text = "# the pull secret\n---\n" + dump(encrypt(_SECRET, rule, now=_NOW)) + "# the end\n"
+    path.write_text(text)
+    return text
+
+
+def test_files_get_the_recipients_of_the_rules_and_keep_every_encrypted_value(
+    tmp_path: Path, before: Person, after: Person
+) -> None:
+    wanted = desired({"a": "a token\n", "b": "another\n"})
+    _rules(tmp_path, before.recipient)
+    _write(tmp_path, wanted, before.environment)
+    old = _texts(tmp_path)
+    _rules(tmp_path, before.recipient, after.recipient)
+    files = _rekey(tmp_path, before)
+    new = _texts(tmp_path)
+    sealed = {path for path, text in old.items() if "ENC[" in text}
+    assert {file.path.relative_to(tmp_path).as_posix() for file in files} == sealed
+    assert {path for path in old if old[path] != new[path]} == sealed
+    for path in sealed:
+        assert _ciphertexts(new[path]) == _ciphertexts(old[path])
+        assert before.recipient in new[path]
+        assert after.recipient in new[path]
+    assert not _plan(tmp_path, wanted, after.environment).effective
+    assert _rekey(tmp_path, after) == ()
+
+
+def test_who_was_removed_reads_no_more_and_with_rotate_nothing_that_they_knew_stays(
+    tmp_path: Path, before: Person, after: Person
+) -> None:
+    wanted = desired({"a": "a token\n"})
+    _rules(tmp_path, before.recipient, after.recipient)
+    _write(tmp_path, wanted, before.environment)
+    old = _texts(tmp_path)
+    _rules(tmp_path, after.recipient)
+    _rekey(tmp_path, after, rotated=True)
+    new = _texts(tmp_path)
+    for path in (path for path, text in old.items() if "ENC[" in text):
+        assert not _ciphertexts(new[path]) & _ciphertexts(old[path])
+        assert before.recipient not in new[path]
+    assert not _plan(tmp_path, wanted, after.environment).effective
+
+
+def test_in_files_of_others_only_the_recipients_change(tmp_path: Path, before: Person, after: Person) -> None:
+    _rules(tmp_path, before.recipient, after.recipient)
+    path = tmp_path / "pull.yaml"
+    old = _by_hand(path, before.recipient)
+    path.chmod(0o640)
+    _rekey(tmp_path, before)
+    new = path.read_text()
+    assert new.startswith("# the pull secret\n---\n")
+    assert new.endswith("# the end\n")
+    assert [line for line in old.splitlines() if line not in new.splitlines()] == []
+    body = load_documents(new.encode(), "")[0].value
+    assert recipients_of(body) == (before.recipient, after.recipient)
+    assert decrypt([body], find_keys(after.environment)) == [_SECRET]
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_one_file_that_no_key_opens_and_all_stay_as_they_are(tmp_path: Path, before: Person, after: Person) -> None:
+    _rules(tmp_path, before.recipient)
+    _write(tmp_path, desired({"a": "a token\n"}), before.environment)
+    stranger = Person(*new_identity())
+    _by_hand(tmp_path / "strange.yaml", stranger.recipient)
+    (tmp_path / "broken.yaml").write_text("a: ENC[AES256_GCM,\n b: [")
+    _rules(tmp_path, after.recipient)
+    old = {path: path.read_bytes() for path in tmp_path.rglob("*.yaml")}
+    with pytest.raises(OsmGitopsError) as caught:
+        _rekey(tmp_path, before)
+    told = [str(problem) for problem in caught.value.problems]
+    assert len(told) == 2
+    assert any("strange.yaml" in each and stranger.recipient in each for each in told)
+    assert any("broken.yaml" in each for each in told)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.yaml")} == old
+
+
+def test_new_data_keys_for_files_of_others_are_left_to_sops(tmp_path: Path, before: Person) -> None:
+    _rules(tmp_path, before.recipient)
+    _by_hand(tmp_path / "pull.yaml", before.recipient)
+    with pytest.raises(OsmGitopsError, match="sops rotate --in-place"):
+        _rekey(tmp_path, before, rotated=True)
+
+
+def test_without_a_rule_nothing_says_for_whom(tmp_path: Path, before: Person) -> None:
+    _by_hand(tmp_path / "pull.yaml", before.recipient)
+    with pytest.raises(OsmGitopsError, match="neither --age-recipient nor"):
+        _rekey(tmp_path, before)
