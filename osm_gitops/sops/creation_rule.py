@@ -39,24 +39,28 @@ def read_creation_rule(raw: Mapping[str, Json], problems: list[Problem]) -> tupl
 
 
 def _recipients(raw: Mapping[str, Json], problems: list[Problem]) -> Iterator[str]:
-    groups = raw.get("key_groups") or []
-    if not groups:
+    groups = _groups(raw, "key_groups", problems)
+    if not raw.get("key_groups"):
         _refuse_other_keys(raw, "", problems)
         yield from _split(raw.get("age"), "age", problems)
-        return
-    if not isinstance(groups, list) or not all(isinstance(group, Mapping) for group in groups):
-        problems.append(Problem("this is no list of key groups", field="key_groups"))
     elif len(groups) > 1:
         problems.append(Problem("the rule splits the key among several key groups", field="key_groups", fix=_AGE_ONLY))
-    else:
-        yield from _of_group(groups[0], "key_groups[0]", problems)
+    for group in groups[:1]:
+        yield from _of_group(group, "key_groups[0]", problems)
+
+
+def _groups(raw: Mapping[str, Json], path: str, problems: list[Problem]) -> list[Mapping[str, Json]]:
+    groups = raw.get(path.rpartition(".")[2]) or []
+    if isinstance(groups, list) and all(isinstance(group, Mapping) for group in groups):
+        return groups
+    problems.append(Problem("this is no list of key groups", field=path))
+    return []
 
 
 def _of_group(group: Mapping[str, Json], path: str, problems: list[Problem]) -> Iterator[str]:
     _refuse_other_keys(group, f"{path}.", problems)
-    for place, merged in enumerate(group.get("merge") or []):
-        if isinstance(merged, Mapping):
-            yield from _of_group(merged, f"{path}.merge[{place}]", problems)
+    for place, merged in enumerate(_groups(group, f"{path}.merge", problems)):
+        yield from _of_group(merged, f"{path}.merge[{place}]", problems)
     yield from _split(group.get("age"), f"{path}.age", problems)
 
 
@@ -88,6 +92,7 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
         what = f"{named[0]} goes by comments, and what osm-gitops writes has none"
         problems.append(Problem(what, field=named[0], fix="Use encrypted_regex: ^(data|stringData)$ or the like"))
         return Selection()
+    problems.extend(Problem("this is no text", field=name) for name in named if not isinstance(raw[name], str))
     only_encrypted = raw.get("mac_only_encrypted") or False
     if not isinstance(only_encrypted, bool):
         problems.append(Problem("this is neither true nor false", field="mac_only_encrypted"))

@@ -8,12 +8,12 @@ written. What is encrypted here has sorted keys, as :func:`osm_gitops.yamldoor.e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
 from osm_gitops.errors import EncryptionError, Problem
-from osm_gitops.sops.envelope import FIELD, Envelope, Group, read_envelope
+from osm_gitops.sops.envelope import FIELD, Envelope, read_envelope
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
 from osm_gitops.sops.opening import Opening, SealedLeaf
@@ -21,6 +21,7 @@ from osm_gitops.sops.recipients import Stanza, wrap
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.sealing import Sealing
 from osm_gitops.sops.selection import Selection, compile_selection
+from osm_gitops.yamldoor.emit import dump
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -36,8 +37,8 @@ class _Opened:
     """What an encrypted file holds; ``mac`` is in the clear and has been verified."""
 
     envelope: Envelope
-    key: bytes
-    values: list[dict[str, Json]]
+    key: bytes = field(repr=False)
+    values: list[dict[str, Json]] = field(repr=False)
     sealed: Sequence[SealedLeaf]
     mac: str
 
@@ -46,7 +47,7 @@ class _Opened:
 class _Lock:
     """With what documents are encrypted; ``before`` are values that the same key encrypted earlier."""
 
-    key: bytes
+    key: bytes = field(repr=False)
     stanzas: tuple[Stanza, ...]
     before: Sequence[SealedLeaf] = ()
 
@@ -62,14 +63,17 @@ class _Earlier:
         """Whether ``written`` is what stands there, in an order that the MAC there fits."""
         there = self.opened.envelope.selection
         same = (there.selector, there.mac_only_encrypted) == (selection.selector, selection.mac_only_encrypted)
-        return same and mac == self.opened.mac and list(written) == list(map(hidden, self.bodies))
+        if not same or mac != self.opened.mac or list(written) != list(map(hidden, self.bodies)):
+            return False
+        # To Python true is 1; a MAC that leaves clear values out does not tell them apart either.
+        return not selection.mac_only_encrypted or all(map(_same_text, written, self.bodies))
 
     def under(self, stanzas: tuple[Stanza, ...]) -> list[dict[str, Json]]:
         """The documents with no other change than who can open them."""
         envelope = self.opened.envelope
-        if stanzas == envelope.groups[0].stanzas:
+        if stanzas == envelope.stanzas:
             return [dict(body) for body in self.bodies]
-        changed = replace(envelope, groups=(Group(stanzas),)).written()
+        changed = replace(envelope, stanzas=stanzas).written()
         return [{**body, FIELD: changed} for body in self.bodies]
 
 
@@ -115,7 +119,7 @@ def encrypt(
     opened = _reusable(previous, rule, keyring) if previous is not None else None
     if opened is None or previous is None:
         return _write([body], rule.selection, _fresh_lock(rule.recipients), now)[0]
-    lock = _Lock(opened.key, opened.envelope.groups[0].stanzas, opened.sealed)
+    lock = _Lock(opened.key, opened.envelope.stanzas, opened.sealed)
     return _write([body], rule.selection, lock, now, _Earlier([previous], opened))[0]
 
 
@@ -129,7 +133,7 @@ def rekey(
     """
     opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
-    held = {stanza.recipient: stanza for stanza in opened.envelope.groups[0].stanzas}
+    held = {stanza.recipient: stanza for stanza in opened.envelope.stanzas}
     added = {each.recipient: each for each in wrap(opened.key, [name for name in recipients if name not in held])}
     return _Earlier(bodies, opened).under(tuple(held.get(name) or added[name] for name in recipients))
 
@@ -152,7 +156,7 @@ def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: boo
     opening = Opening(cipher, selector, envelope.selection.mac_only_encrypted, sealed)
     values, problems = [], []
     for number, body in enumerate(bodies, start=1):
-        values.append(opening.document(hidden(body)))
+        values.append(opening.document(hidden(body), number))
         problems += [problem.at(about=_numbered(number, bodies)) for problem in opening.problems]
         opening.problems.clear()
     if problems:
@@ -191,6 +195,10 @@ def _reusable(previous: Mapping[str, Json], rule: Rule, keyring: Keyring | None)
         return None
 
 
+def _same_text(written: Mapping[str, Json], encrypted: Mapping[str, Json]) -> bool:
+    return dump(written) == dump(hidden(encrypted))
+
+
 def _write(
     bodies: Sequence[Mapping[str, Json]], selection: Selection, lock: _Lock, now: str, earlier: _Earlier | None = None
 ) -> list[dict[str, Json]]:
@@ -198,7 +206,7 @@ def _write(
     for body in bodies:
         if is_encrypted(body):
             raise _faulty("the document has a field of this name, as encrypted ones have", "")
-    written = [sealing.document(body) for body in bodies]
+    written = [sealing.document(body, number) for number, body in enumerate(bodies, start=1)]
     if sealing.problems:
         raise EncryptionError(sealing.problems)
     cipher = _cipher(lock.key)
@@ -207,7 +215,7 @@ def _write(
     if earlier and earlier.holds(written, selection, mac):
         return earlier.under(lock.stanzas)
     modified = go_time(now)
-    envelope = Envelope((Group(lock.stanzas),), modified, seal(cipher, mac.encode(), modified, "str"), selection)
+    envelope = Envelope(lock.stanzas, modified, seal(cipher, mac.encode(), modified, "str"), selection)
     return [{**body, FIELD: envelope.written()} for body in written]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,6 @@ from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import go_time
 from osm_gitops.sops.recipients import Stanza, shown
 from osm_gitops.sops.selection import COMMENT_SELECTORS, SELECTORS, Selection, compile_selection
-from osm_gitops.sops.shamir import combine
 
 Json = Any
 
@@ -32,42 +31,28 @@ _RESTORE: Final = "Take the file as it was before from git, or encrypt it again"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Keys of which one is enough: age entries, and names of other kinds of keys."""
-
-    stanzas: tuple[Stanza, ...]
-    others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Envelope:
-    """``groups`` are more than one where the data key is split: then ``threshold`` of them are needed.
+    """``stanzas`` hold the data key, ``other_keys`` are what opens the document besides, as people call it.
 
     ``modified`` is an RFC 3339 time in Go's spelling; ``mac`` is encrypted, and empty where it was removed.
     """
 
-    groups: tuple[Group, ...]
+    stanzas: tuple[Stanza, ...]
     modified: str
     mac: str
     selection: Selection
-    threshold: int = 0
+    other_keys: tuple[str, ...] = ()
     version: str = FORMAT_VERSION
 
     @property
     def recipients(self) -> tuple[str, ...]:
-        return tuple(stanza.recipient for group in self.groups for stanza in group.stanzas)
-
-    @property
-    def other_keys(self) -> tuple[str, ...]:
-        """What opens the document besides single age keys, as people call it."""
-        kinds = dict.fromkeys(kind for group in self.groups for kind in group.others)
-        return (*kinds, *(("several key groups",) if len(self.groups) > 1 else ()))
+        return tuple(stanza.recipient for stanza in self.stanzas)
 
     def written(self) -> dict[str, Json]:
-        """The map as JSON, for one group of age recipients."""
+        """The map as JSON; ``other_keys`` are not in it."""
         name, text = self.selection.selector
         return {
-            "age": [{"enc": stanza.enc, "recipient": stanza.recipient} for stanza in self.groups[0].stanzas],
+            "age": [{"enc": stanza.enc, "recipient": stanza.recipient} for stanza in self.stanzas],
             "lastmodified": self.modified,
             "mac": self.mac,
             **({"mac_only_encrypted": True} if self.selection.mac_only_encrypted else {}),
@@ -77,18 +62,18 @@ class Envelope:
 
     def data_key(self, keyring: Keyring) -> bytes:
         """The key of the values. Raises ClosedError naming the recipients if ``keyring`` does not open it."""
-        if len(self.groups) == 1:
-            key = _share(self.groups[0], keyring)
-            if key is None:
-                raise self._closed(keyring)
-            return key
-        shares = [share for group in self.groups if (share := _share(group, keyring)) is not None]
-        if len(shares) < max(self.threshold, 2):
-            raise self._closed(keyring)
-        try:
-            return combine(shares)
-        except ValueError:
-            raise _problem("the shares of its key do not belong together", "key_groups", _RESTORE) from None
+        known = set(keyring.recipients)
+        damaged: list[Problem] = []
+        for stanza in sorted(self.stanzas, key=lambda stanza: stanza.recipient not in known):
+            try:
+                key = keyring.open(stanza.enc, stanza.recipient)
+            except ValueError:
+                what = f"the data key that was encrypted for {shown(stanza.recipient)} is damaged"
+                damaged.append(_fault(what, "age"))
+                continue
+            if key is not None:
+                return key
+        raise EncryptionError(damaged) if damaged else self._closed(keyring)
 
     def _closed(self, keyring: Keyring) -> ClosedError:
         names = [*map(shown, self.recipients), *self.other_keys]
@@ -108,14 +93,15 @@ def read_envelope(body: Mapping[str, Json]) -> Envelope:
     """The envelope of an encrypted document; raises EncryptionError with everything that is wrong with it."""
     raw = body.get(FIELD)
     if not isinstance(raw, Mapping):
-        raise _problem("what stands beside the values is no map of sops, so nothing can open them", "", _RESTORE)
+        raise EncryptionError([_fault("what stands beside the values is no map of sops, so nothing can open them", "")])
     problems: list[Problem] = []
+    group = _group(raw, problems)
     envelope = Envelope(
-        groups=_groups(raw, problems),
+        stanzas=tuple(_stanzas(group.get("age") or [], problems)),
         modified=_modified(raw, problems),
         mac=_text(raw, "mac", problems),
         selection=_selection(raw, problems),
-        threshold=_threshold(raw, problems),
+        other_keys=tuple(name for kind, name in _OTHER_KEYS.items() if group.get(kind)),
         version=_text(raw, "version", problems),
     )
     if problems:
@@ -123,48 +109,32 @@ def read_envelope(body: Mapping[str, Json]) -> Envelope:
     return envelope
 
 
-def _share(group: Group, keyring: Keyring) -> bytes | None:
-    """What the group's entries hold, if one of the keys opens one of them."""
-    known = set(keyring.recipients)
-    broken: list[Problem] = []
-    for stanza in sorted(group.stanzas, key=lambda stanza: stanza.recipient not in known):
-        try:
-            share = keyring.open(stanza.enc, stanza.recipient)
-        except ValueError:
-            what = f"the data key that was encrypted for {shown(stanza.recipient)} is damaged"
-            broken.append(Problem(what, field=f"{FIELD}.age", fix=_RESTORE))
-            continue
-        if share is not None:
-            return share
-    if broken:
-        raise EncryptionError(broken)
-    return None
-
-
-def _groups(raw: Mapping[str, Json], problems: list[Problem]) -> tuple[Group, ...]:
-    flat = _group(raw, "", problems)
-    if flat.stanzas or flat.others:
-        return (flat,)
-    groups = raw.get("key_groups") or []
-    if not isinstance(groups, Sequence) or not all(isinstance(group, Mapping) for group in groups):
+def _group(raw: Mapping[str, Json], problems: list[Problem]) -> Mapping[str, Json]:
+    """Where the keys stand: in the map itself, or in its only key group."""
+    if any(raw.get(kind) for kind in ("age", *_OTHER_KEYS)):
+        return raw
+    groups = raw.get("key_groups") or [{}]
+    if not isinstance(groups, list) or not all(isinstance(group, Mapping) for group in groups):
         problems.append(_fault("this is no list of key groups", "key_groups"))
-        return ()
-    if not groups:
+        return {}
+    if len(groups) > 1:
+        what = f"the data key is split among {len(groups)} key groups, which osm-gitops does not put together"
+        fix = "Encrypt the file with sops for one group of keys"
+        problems.append(Problem(what, field=f"{FIELD}.key_groups", fix=fix))
+    elif not any(groups[0].values()):
         problems.append(_fault("it names nobody for whom the document is encrypted", "age"))
-    return tuple(_group(group, f"key_groups[{place}].", problems) for place, group in enumerate(groups))
+    first: Mapping[str, Json] = groups[0]
+    return first
 
 
-def _group(raw: Mapping[str, Json], path: str, problems: list[Problem]) -> Group:
-    stanzas = []
-    entries = raw.get("age") or []
-    for place, entry in enumerate(entries if isinstance(entries, Sequence) else [None]):
+def _stanzas(entries: Json, problems: list[Problem]) -> Iterator[Stanza]:
+    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
         fields = entry if isinstance(entry, Mapping) else {}
         recipient, enc = fields.get("recipient"), fields.get("enc")
         if isinstance(recipient, str) and isinstance(enc, str):
-            stanzas.append(Stanza(recipient, enc))
+            yield Stanza(recipient, enc)
         else:
-            problems.append(_fault("an entry lacks recipient or enc", f"{path}age[{place}]"))
-    return Group(tuple(stanzas), tuple(name for kind, name in _OTHER_KEYS.items() if raw.get(kind)))
+            problems.append(_fault("an entry lacks recipient or enc", f"age[{place}]"))
 
 
 def _modified(raw: Mapping[str, Json], problems: list[Problem]) -> str:
@@ -198,14 +168,6 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
     return selection
 
 
-def _threshold(raw: Mapping[str, Json], problems: list[Problem]) -> int:
-    value = raw.get("shamir_threshold") or 0
-    if isinstance(value, int):
-        return value
-    problems.append(_fault("this is no number", "shamir_threshold"))
-    return 0
-
-
 def _text(raw: Mapping[str, Json], name: str, problems: list[Problem]) -> str:
     value = raw.get(name)
     if value is None or isinstance(value, str):
@@ -220,7 +182,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _fault(what: str, name: str) -> Problem:
     return Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=_RESTORE)
-
-
-def _problem(what: str, name: str, fix: str) -> EncryptionError:
-    return EncryptionError([Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=fix)])

@@ -98,7 +98,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Search:
-    found: dict[bytes, Identity] = field(default_factory=dict)
+    found: dict[bytes, Identity] = field(default_factory=dict, repr=False)
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -107,7 +107,10 @@ class _Search:
             text = place.read()
             if text is None:
                 return
-            for found in self.read(text, place):
+            keys = list(self.read(text, place))
+            if not keys:
+                self.notes.append(f"{place.name}: it holds no key")
+            for found in keys:
                 if isinstance(found, Unusable):
                     self.notes.append(f"{place.name}: {found.why}")
                 else:
@@ -197,7 +200,7 @@ def _output(variable: str, line: str, environment: Mapping[str, str]) -> str:
     """What the command prints; its words split as in a shell, but no shell runs."""
     try:
         words = shlex.split(line)
-        done = subprocess.run(words, env=dict(environment), capture_output=True, check=False)  # noqa: S603 - the user's
+        done = subprocess.run(words, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - the user's
         text = done.stdout.decode()
     except (OSError, ValueError, IndexError):
         raise input_error("the command cannot be run", where=variable, fix=f"Correct {variable}, or unset it") from None

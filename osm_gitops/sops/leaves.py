@@ -53,7 +53,7 @@ def plain_form(value: Json) -> tuple[bytes, str]:
         return (b"True" if value else b"False"), "bool"
     if kind is int:
         if not -_BEYOND_INT <= value < _BEYOND_INT:
-            raise BrokenLeaf("the number is beyond 64 bits, and sops has no type for it")
+            raise BrokenLeaf("the number does not fit into 64 bits with a sign, and sops has no other whole numbers")
         return b"%d" % value, "int"
     if kind is float:
         return format_float(value, "f").encode(), "float"

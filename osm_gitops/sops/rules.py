@@ -86,8 +86,10 @@ class _RuleFile:
 
     def _matches(self, index: int, rule: Mapping[str, Json], relative: str) -> bool:
         expression = rule.get("path_regex") or ""
+        if not isinstance(expression, str):
+            raise input_error("path_regex is no text", where=self._where(index, "path_regex"), fix="Quote it")
         try:
-            return not expression or compile_pattern(str(expression)).matches(relative)
+            return not expression or compile_pattern(expression).matches(relative)
         except GoError as fault:
             raise input_error(
                 f"path_regex is no regular expression that Go takes: {fault}",

@@ -21,12 +21,12 @@ Json = Any
 class _Pending:
     """A value that is to be encrypted, and the place in the new document that waits for it."""
 
-    holder: Any
+    holder: Any = field(repr=False)
     step: str | int
     trail: Trail
     path: str
     kind: str
-    plain: bytes
+    plain: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -38,12 +38,13 @@ class Sealing:
 
     selector: Selector
     only_encrypted: bool
-    counted: list[bytes] = field(default_factory=list)
+    counted: list[bytes] = field(default_factory=list, repr=False)
     problems: list[Problem] = field(default_factory=list)
     pending: list[_Pending] = field(default_factory=list)
     trail: list[str | int] = field(default_factory=list)
 
-    def document(self, body: Mapping[str, Json]) -> dict[str, Json]:
+    def document(self, body: Mapping[str, Json], number: int) -> dict[str, Json]:
+        self.trail[:] = [number]
         return self.mapping(body, "", self.selector.outside)
 
     def mapping(self, value: Mapping[str, Json], path: str, hidden: bool) -> dict[str, Json]:
