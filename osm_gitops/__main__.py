@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
+from typing import TextIO
 
 from osm_gitops.cli.gate import run
 
@@ -12,7 +14,19 @@ def main() -> None:
     """Run the command line of this process, and exit with its code."""
     # A run makes much and keeps little of it in cycles: looking for those less often saves a tenth of its time.
     gc.set_threshold(50_000, 20, 50)
+    _same_bytes_everywhere(sys.stdout)
+    _same_bytes_everywhere(sys.stderr)
     sys.exit(run(sys.argv[1:]))
+
+
+def _same_bytes_everywhere(stream: TextIO) -> None:
+    """Files and pipes get UTF-8 and bare line feeds, whatever system and locale; a terminal what it can show."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return
+    if stream.isatty():
+        stream.reconfigure(errors="replace")
+    else:
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
 if __name__ == "__main__":

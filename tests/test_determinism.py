@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.sops.keys import new_identity
 from tests.conformance.test_cases import _flags, _write_tree
 from tests.conformance_data import case_names, load_case
 
@@ -74,6 +75,14 @@ def test_the_demo_fleet_is_the_same_in_all_surroundings(
 ) -> None:
     assert _run(_DEMO, "render", "--to", "-", **surroundings) == demo_objects
     assert _run(_DEMO, "plan", "-v", **surroundings) == demo_plan
+
+
+def test_pipes_get_utf_8_and_bare_line_feeds_where_the_system_has_another_encoding(tmp_path: Path) -> None:
+    written = _run(
+        tmp_path, "init", "»Köln«", "--age-recipient", new_identity()[1], PYTHONUTF8="0", PYTHONIOENCODING="cp1252"
+    )
+    assert "»Köln«/osm-gitops.yaml\n" in written.decode()
+    assert b"\r" not in written
 
 
 def test_the_demo_fleet_is_the_same_from_any_folder(tmp_path: Path, demo_objects: bytes) -> None:

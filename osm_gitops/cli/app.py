@@ -8,6 +8,7 @@ import typer
 
 from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
+from osm_gitops.cli.commands.doctor import doctor
 from osm_gitops.cli.commands.init import init
 from osm_gitops.cli.commands.plan import plan
 from osm_gitops.cli.commands.rekey import rekey
@@ -58,3 +59,4 @@ app.command()(apply)
 app.command()(rekey)
 app.command()(schema)
 app.command()(init)
+app.command()(doctor)

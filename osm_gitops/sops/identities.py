@@ -17,11 +17,12 @@ _UNUSABLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One private key: what opens, its secret bytes, and its public side, which is empty where it cannot be told."""
+    """One private key: what opens, its secret bytes, its public side, and the variable or file that it is from."""
 
     opener: Any = field(repr=False)
     secret: bytes = field(repr=False)
     recipient: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -114,7 +114,7 @@ class _Search:
                 if isinstance(found, Unusable):
                     self.notes.append(f"{place.name}: {found.why}")
                 else:
-                    self.found.setdefault(found.secret, found)
+                    self.found.setdefault(found.secret, replace(found, place=place.name))
         except InputError as error:
             if place.optional and place.ssh:
                 self.notes.extend(map(str, error.problems))

@@ -85,19 +85,15 @@ def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None
     :class:`~osm_gitops.errors.TargetError` says why not.
     """
     place = replace(place, folder=Path(os.path.normpath(place.folder.absolute())))
-    root = find_work_tree(place.folder)
-    if root is None:
-        raise TargetError(
-            [Problem("is in no git work tree", where=str(place.folder), fix="Run git init, or use render --to")]
-        )
-    _refuse_linked_folder(place.folder, root)
+    root = work_tree_of(place.folder)
+    refuse_linked_folder(place.folder, root)
     if not place.plaintext_secrets:
         refuse_plaintext(place.folder, place.clusters, sealing)
     repository = Repository(root)
     with _held(repository, set() if held is None else held):
         files = JournaledFiles(repository)
         files.mend()
-        branch = _checked_branch(repository, place)
+        branch = checked_branch(repository, place)
         remote = Remote(repository, place.remote, place.token)
         upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
         yield GitSession(place.folder, repository, files, upstream, sealing, sign=place.sign)
@@ -117,7 +113,18 @@ def _held(repository: Repository, held: set[Path]) -> Iterator[None]:
             held.remove(root)
 
 
-def _refuse_linked_folder(folder: Path, root: Path) -> None:
+def work_tree_of(folder: Path) -> Path:
+    """The work tree that a target lies in. Raises TargetError where there is none."""
+    root = find_work_tree(folder)
+    if root is None:
+        raise TargetError(
+            [Problem("is in no git work tree", where=str(folder), fix="Run git init, or use render --to")]
+        )
+    return root
+
+
+def refuse_linked_folder(folder: Path, root: Path) -> None:
+    """Refuse a target that a symbolic link inside of the work tree leads to. Raises TargetError."""
     for part in (folder, *folder.parents):
         if part == root:
             return
@@ -125,7 +132,7 @@ def _refuse_linked_folder(folder: Path, root: Path) -> None:
             raise TargetError([Problem("is a symbolic link", where=str(part), fix="Name the folder itself")])
 
 
-def _checked_branch(repository: Repository, place: GitPlace) -> str:
+def checked_branch(repository: Repository, place: GitPlace) -> str:
     """The branch that is checked out. Refuses a detached HEAD, another branch than wanted, an unfinished merge."""
     branch, wanted = repository.branch(), place.branch
     how = "Give --ref {}" if place.cloned else "Run git switch {}"

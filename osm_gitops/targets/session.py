@@ -69,7 +69,7 @@ class GitSession:
         """
         self._sensitive |= plan.sensitive
         refuse_links(self.root, desired.cluster)
-        self._refuse_dirty(desired.cluster)
+        refuse_dirty(self._repository, f"{self._prefix()}{owned_path(desired.cluster)}")
         remove_temporary(self.root, desired.cluster)
         changes = file_changes(self.root, desired, plan, self._sealing)
         return self._write(changes, commit_message(plan, version), step) if changes.paths else None
@@ -122,17 +122,20 @@ class GitSession:
         inside = self.root.absolute().relative_to(self._repository.root).as_posix()
         return "" if inside == "." else f"{inside}/"
 
-    def _refuse_dirty(self, cluster: str) -> None:
-        dirty = self._repository.changed_paths(f"{self._prefix()}{owned_path(cluster)}")
-        if dirty:
-            more = len(dirty) - _NAMED_FILES
-            names = ", ".join(dirty[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
-            raise TargetError(
-                [
-                    Problem(
-                        f"files that osm-gitops owns have changes that are not committed: {names}",
-                        where=str(self._repository.root),
-                        fix="Commit them, or drop them with git restore or git clean",
-                    )
-                ]
+
+def refuse_dirty(repository: Repository, path: str) -> None:
+    """Refuse to work where a cluster's folder has changes that nobody committed. Raises TargetError."""
+    dirty = repository.changed_paths(path)
+    if not dirty:
+        return
+    more = len(dirty) - _NAMED_FILES
+    names = ", ".join(dirty[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
+    raise TargetError(
+        [
+            Problem(
+                f"files that osm-gitops owns have changes that are not committed: {names}",
+                where=str(repository.root),
+                fix="Commit them, or drop them with git restore or git clean",
             )
+        ]
+    )

@@ -59,6 +59,29 @@ def test_a_new_folder_becomes_a_repository_with_all_that_a_fleet_needs_and_no_co
     assert not [path for path, content in _files(root).items() if re.search(rb"__[A-Z_]+__", content)]
 
 
+def test_the_new_repository_can_be_planned_and_applied_at_once_and_then_has_no_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    osm_gitops("init", "nodes")
+    root = tmp_path / "nodes"
+    monkeypatch.chdir(root)
+    plan = osm_gitops("plan", "--detailed-exitcode")
+    assert (plan.code, plan.err) == (2, "")
+    assert "Plan: 4 to create" in plan.out
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "start")
+    assert osm_gitops("doctor").code == 0
+    applied = osm_gitops("apply", "--yes")
+    assert applied.code == 0, applied.err
+    assert "example: committed " in applied.err
+    for path in sorted((root / "clusters").rglob("*.yaml")):
+        assert b"example-token-to-be-replaced" not in path.read_bytes()
+        if "secrets" in path.parts or "operatingsystemconfigs" in path.parts:
+            assert "mac: ENC[" in path.read_text("utf-8")
+    again = osm_gitops("plan", "--detailed-exitcode")
+    assert (again.code, again.out, again.err) == (0, "No changes.\n", "")
+
+
 def test_the_token_is_encrypted_for_a_key_that_lies_outside_and_is_named(tmp_path: Path, home: Path) -> None:
     ran = osm_gitops("init", "nodes")
     assert str(_key_file(home)) in ran.err

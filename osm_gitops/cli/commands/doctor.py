@@ -1,0 +1,141 @@
+"""``osm-gitops doctor``: what is missing on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osm_gitops import __version__
+from osm_gitops.cli.console import console
+from osm_gitops.fleet.doctor import Checkup, Connection, examine
+from osm_gitops.fleet.doctor.finding import Finding, State, note, ok
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.text import visible
+
+FORMAT_VERSION = "1.0"
+_COLOURS = {State.OK: "32", State.NOTE: "33", State.FIX: "31"}
+
+
+class Form(Enum):
+    """How the findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def doctor(
+    fleet: Annotated[
+        Path | None,
+        typer.Option(
+            "--fleet",
+            metavar="FILE",
+            help="Fleet file; else osm-gitops.yaml here or in a folder above.",
+            envvar="OSM_GITOPS_FLEET",
+        ),
+    ] = None,
+    recipients: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--age-recipient",
+            metavar="AGE",
+            help="Encrypt for this age recipient, whatever .sops.yaml says; may be given several times.",
+            envvar="OSM_GITOPS_AGE_RECIPIENT",
+        ),
+    ] = None,
+    kubeconfig: Annotated[
+        str, typer.Option("--kubeconfig", metavar="FILE", help="Look at this one.", envvar="OSM_GITOPS_KUBECONFIG")
+    ] = "",
+    context: Annotated[
+        str, typer.Option("--context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_CONTEXT")
+    ] = "",
+    worker_kubeconfig: Annotated[
+        str,
+        typer.Option(
+            "--worker-cluster-kubeconfig",
+            metavar="FILE",
+            help="Look at this one of a worker cluster.",
+            envvar="OSM_GITOPS_WORKER_CLUSTER_KUBECONFIG",
+        ),
+    ] = "",
+    worker_context: Annotated[
+        str, typer.Option("--worker-context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_WORKER_CONTEXT")
+    ] = "",
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="How the findings are written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
+) -> int:
+    """Say what is missing on this machine.
+
+    Looks at git, private keys, the fleet file, sources, targets, kubeconfigs and programs; a line
+    each: ok, note (worth knowing) or fix (a run would fail). Changes nothing, uses no network, and
+    exits with 1 if there is something to fix.
+
+    Examples:
+      osm-gitops doctor                 # in a config repository
+      osm-gitops doctor --output json   # for programs
+      osm-gitops doctor --kubeconfig admin.conf --context prod
+    """
+    connections = (
+        Connection("management", kubeconfig, context),
+        Connection("worker", worker_kubeconfig, worker_context),
+    )
+    checkup = Checkup(
+        folder=Path.cwd(),
+        environment=dict(os.environ),
+        fleet=fleet,
+        recipients=tuple(recipients or ()),
+        connections=connections,
+    )
+    findings = [_masked(finding) for finding in (*_here(), *examine(checkup))]
+    console.out(_json(findings) if output is Form.JSON else _text(findings))
+    wrong = sum(finding.state is State.FIX for finding in findings)
+    if wrong:
+        console.say(f"{wrong} to fix.")
+    return 1 if wrong else 0
+
+
+def _here() -> Iterator[Finding]:
+    """The program and the terminal."""
+    yield ok("osm-gitops", f"version {__version__}, Python {platform.python_version()}, {sys.platform}")
+    encoding = (sys.stdout.encoding or "utf-8").lower()
+    if encoding.replace("-", "") != "utf8":
+        yield note("terminal", f"it shows {encoding}, so that signs it lacks appear as ?", "Set it to UTF-8")
+    else:
+        colours = "with colours" if console.colours() else "without colours"
+        yield ok("terminal", f"UTF-8, {colours}")
+
+
+def _masked(finding: Finding) -> Finding:
+    """The second line of defence: no secret is in a finding in the first place."""
+    return replace(finding, told=Masker().problem(finding.told))
+
+
+def _text(findings: list[Finding]) -> str:
+    return "".join(f"{_line(finding)}\n" for finding in findings)
+
+
+def _line(finding: Finding) -> str:
+    state = f"{finding.state.value:<4}"
+    if console.colours():
+        state = f"\x1b[{_COLOURS[finding.state]}m{state}\x1b[0m"
+    return f"{state}  {visible(f'{finding.area}: {finding.told}')}"
+
+
+def _json(findings: list[Finding]) -> str:
+    report = {
+        "formatVersion": FORMAT_VERSION,
+        "healthy": all(finding.state is not State.FIX for finding in findings),
+        "findings": [
+            {"area": finding.area, "state": finding.state.value, **asdict(finding.told)} for finding in findings
+        ],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"

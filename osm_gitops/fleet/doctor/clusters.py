@@ -1,0 +1,116 @@
+"""The clusters of a fleet: what a run of each would meet, short of rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from osm_gitops.errors import OsmGitopsError, Problem
+from osm_gitops.fleet.doctor.finding import Finding, State, fix, found, note, ok
+from osm_gitops.fleet.doctor.git import look_at_line_ends
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
+from osm_gitops.gitdoor.repository import find_work_tree
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.sops.keys import Keyring
+from osm_gitops.sops.recipients import shown
+from osm_gitops.sops.rules import Rule
+from osm_gitops.targets.git import GitPlace
+from osm_gitops.targets.inspection import obstacles
+from osm_gitops.targets.layout import secret_places
+from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
+
+_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a run encrypts and decrypts with."""
+
+    keyring: Keyring
+    recipients: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+def look_at_source(spec: ClusterSpec, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Settings and manifests of a cluster."""
+    area = f"cluster {spec.name}"
+    try:
+        inputs = load_inputs(spec, load_settings(spec), environment)
+    except OsmGitopsError as failure:
+        yield from found(area, failure.problems)
+        return
+    broken = [problem for problems in inputs.broken.values() for problem in problems]
+    yield from _cut(list(found(area, [*inputs.unreadable, *broken])))
+    yield from _cut(list(found(area, inputs.warnings, State.NOTE)))
+    yield _count(area, spec, inputs)
+
+
+def _count(area: str, spec: ClusterSpec, inputs: Inputs) -> Finding:
+    counts = f"MachineDeployments: {len(inputs.machines)}, OperatingSystemProfiles: {len(inputs.profiles)}"
+    if inputs.machines:
+        return ok(area, counts)
+    return fix(
+        area, f"{counts}, so there is nothing to render", f"Put MachineDeployments into {spec.source.machines.display}"
+    )
+
+
+def _cut(findings: list[Finding]) -> Iterator[Finding]:
+    yield from findings[:_LISTED]
+    if len(findings) > _LISTED:
+        last = findings[-1]
+        more = Problem(f"{len(findings) - _LISTED} more of the kind", fix="osm-gitops plan tells all")
+        yield Finding(last.area, last.state, more)
+
+
+def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys) -> Iterator[Finding]:
+    """The folders of the desired state, each once with all of its clusters."""
+    clusters: dict[TargetSpec, list[str]] = {}
+    for spec in specs:
+        if spec.target is None:
+            yield fix(f"cluster {spec.name}", "it has no target", "Add to: {git: {path: …}} to the fleet file")
+        else:
+            clusters.setdefault(spec.target, []).append(spec.name)
+    for target, names in clusters.items():
+        yield from _target(target, tuple(names), keys)
+
+
+def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterator[Finding]:
+    area = f"target {target.display}"
+    sealing = Sealing(keys.environment, keys.recipients)
+    place = GitPlace(folder=target.path, branch=target.branch, remote=target.remote, clusters=clusters)
+    try:
+        problems = list(obstacles(place, sealing, push=target.push))
+        yield from found(area, problems)
+        root = find_work_tree(target.path)
+        if root is not None:
+            if not problems:
+                yield ok(area, f"commits can be made in {root}")
+            yield from look_at_line_ends(root, str(target.path / clusters[0] / "name.yaml"))
+        yield from _encryption(area, target.path, clusters, sealing, keys)
+    except OsmGitopsError as failure:
+        yield from found(area, failure.problems)
+
+
+def _encryption(area: str, folder: Path, clusters: tuple[str, ...], sealing: Sealing, keys: Keys) -> Iterator[Finding]:
+    """For whom secrets are encrypted, and whether somebody here can read them again."""
+    rules: dict[Rule, None] = {}
+    for cluster in clusters:
+        for kind, path in secret_places(cluster):
+            rule = sealing.rule(folder / path, kind)
+            if rule is not None:
+                rules[rule] = None
+    for rule in rules:
+        yield _readable(area, rule, keys)
+
+
+def _readable(area: str, rule: Rule, keys: Keys) -> Finding:
+    readers = [recipient for recipient in rule.recipients if recipient in keys.keyring.recipients]
+    if readers:
+        return ok(area, f"what {rule.where} encrypts can be read again with the key of {shown(readers[0])}")
+    whom = ", ".join(shown(recipient) for recipient in rule.recipients)
+    what = f"no key here opens what {rule.where} encrypts, which is for {whom}"
+    if keys.environment.get(DIGEST_KEY):
+        return note(area, f"{what}; {DIGEST_KEY} tells what changed, not how")
+    return fix(area, what, f"Get one of these keys, or give all runs the same {DIGEST_KEY}")

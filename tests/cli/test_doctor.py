@@ -1,0 +1,302 @@
+"""``osm-gitops doctor``: what is there, what is missing, and never a key."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osm_gitops.sops.keys import new_identity
+from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.gitdoor.repos import git, new_repository
+
+_KEY, _RECIPIENT = new_identity()
+_SECRET = _KEY.splitlines()[-1]
+_FLEET = """
+clusters:
+- name: one
+  from: ../tree
+  to: {git: {path: clusters, branch: main}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a key in it, and no kubeconfig."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(folder))
+    for name in os.environ:
+        if name.startswith(("SOPS_", "XDG_", "KUBECONFIG")):
+            monkeypatch.delenv(name)
+    _key_file(folder).parent.mkdir(parents=True)
+    _key_file(folder).write_text(_KEY, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A config repository that lacks nothing; the current folder."""
+    root = new_repository(tmp_path / "repo")
+    write_tree(tmp_path / "tree", profile(), pool())
+    write_fleet(root, _FLEET)
+    _rules(root, _RECIPIENT)
+    monkeypatch.chdir(root)
+    return root
+
+
+def _key_file(home: Path) -> Path:
+    return home / ".config" / "sops" / "age" / "keys.txt"
+
+
+def _rules(root: Path, recipient: str) -> None:
+    (root / ".sops.yaml").write_text(f"creation_rules:\n- age: {recipient}\n", "utf-8")
+
+
+def _lines(ran: Ran, state: str, area: str = "") -> list[str]:
+    return [line[6:] for line in ran.out.splitlines() if line.startswith(f"{state:<4}  {area}")]
+
+
+def _has(lines: Iterable[str], *words: str) -> bool:
+    return any(all(word in line for word in words) for line in lines)
+
+
+def test_where_nothing_is_missing_every_line_says_so_and_the_exit_code_is_0(repo: Path, home: Path) -> None:
+    ran = osm_gitops("doctor")
+    assert (ran.code, ran.err, _lines(ran, "fix")) == (0, "", [])
+    fine = _lines(ran, "ok")
+    assert _has(fine, "git: version 2.")
+    assert _has(fine, "git: commits are by A Tester <tester@example.com>")
+    assert _has(fine, f"keys: {_RECIPIENT}: its private key is in {_key_file(home)}")
+    assert _has(fine, "fleet: osm-gitops.yaml names 1 cluster")
+    assert _has(fine, "cluster one: MachineDeployments: 1, OperatingSystemProfiles: 1")
+    assert _has(fine, f"target clusters: commits can be made in {repo}")
+    assert _has(fine, f".sops.yaml:2 encrypts can be read again with the key of {_RECIPIENT}")
+    assert _SECRET not in ran.out
+
+
+@pytest.mark.usefixtures("repo")
+def test_looking_changes_nothing(tmp_path: Path) -> None:
+    def everything() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    before = everything()
+    osm_gitops("doctor")
+    assert everything() == before
+
+
+def test_programs_read_the_same_as_json_with_a_version(repo: Path) -> None:
+    (repo / ".sops.yaml").unlink()
+    ran = osm_gitops("doctor", "--output", "json")
+    report: dict[str, Any] = json.loads(ran.out)
+    assert (ran.code, report["formatVersion"], report["healthy"]) == (1, "1.0", False)
+    (wrong,) = [finding for finding in report["findings"] if finding["state"] == "fix"]
+    assert wrong["area"] == "target clusters"
+    assert "which git would keep in plain text for ever" in wrong["what"]
+    assert "--age-recipient" in wrong["fix"]
+    text = osm_gitops("doctor").out
+    assert len(text.splitlines()) == len(report["findings"])
+
+
+def test_a_committer_that_git_does_not_know_is_missed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_EMAIL", "")
+    monkeypatch.setenv("GIT_COMMITTER_NAME", "")
+    git(repo, "config", "user.useConfigOnly", "true")
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    assert _has(_lines(ran, "fix", "git"), "nobody is named as the committer", "GIT_COMMITTER_NAME")
+    assert "1 to fix." in ran.err
+
+
+@pytest.mark.usefixtures("repo")
+def test_without_git_there_is_one_sentence_and_the_rest_is_looked_at_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    assert _has(_lines(ran, "fix", "git"), "git cannot be run")
+    assert _has(_lines(ran, "ok"), "keys:")
+    assert _has(_lines(ran, "note"), "programs: kubectl is not installed")
+
+
+def test_signing_is_looked_at_where_git_is_to_sign(repo: Path, tmp_path: Path) -> None:
+    assert not _has(_lines(osm_gitops("doctor"), "ok"), "signed")
+    git(repo, "config", "commit.gpgsign", "true")
+    git(repo, "config", "gpg.format", "ssh")
+    assert _has(_lines(osm_gitops("doctor"), "fix", "git"), "with an SSH key, and none is named")
+    key = tmp_path / "key"
+    git(repo, "config", "user.signingkey", str(key))
+    assert _has(_lines(osm_gitops("doctor"), "fix", "git"), f"signed with {key}, which is not there")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    assert _has(_lines(osm_gitops("doctor"), "ok", "git"), "commits are signed by", "ssh-keygen")
+    git(repo, "config", "gpg.ssh.program", "no-such-program")
+    assert _has(_lines(osm_gitops("doctor"), "fix", "git"), "no-such-program is not there")
+
+
+def test_a_recipient_that_no_key_here_opens_is_named(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = new_identity()[1]
+    _rules(repo, other)
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    assert _has(_lines(ran, "fix", "target"), f"no key here opens what {repo}/.sops.yaml:2 encrypts", other)
+    monkeypatch.setenv("OSM_GITOPS_DIGEST_KEY", "0123456789abcdef0123456789abcdef")
+    ran = osm_gitops("doctor")
+    assert ran.code == 0, ran.out
+    assert _has(_lines(ran, "note", "target"), "tells what changed, not how")
+    assert "0123456789abcdef" not in ran.out
+    assert osm_gitops("doctor", "--age-recipient", _RECIPIENT).code == 0
+    monkeypatch.setenv("OSM_GITOPS_DIGEST_KEY", "short")
+    assert _has(_lines(osm_gitops("doctor"), "fix", "keys"), "can be guessed")
+
+
+@pytest.mark.usefixtures("repo")
+def test_keys_that_cannot_be_used_are_told_without_a_word_of_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _key_file(home).write_text(f"{_KEY}AGE-PLUGIN-YUBIKEY-1QQQQ\n", "utf-8")
+    ran = osm_gitops("doctor")
+    assert _has(_lines(ran, "note", "keys"), "an identity of an age plugin")
+    monkeypatch.setenv("SOPS_AGE_KEY", f"{_SECRET}X")
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    assert _has(_lines(ran, "fix", "keys"), "SOPS_AGE_KEY:1: this line is no age identity")
+    assert _SECRET not in ran.out + ran.err
+    monkeypatch.delenv("SOPS_AGE_KEY")
+    _key_file(home).unlink()
+    assert _has(_lines(osm_gitops("doctor"), "note", "keys"), "no private key", str(_key_file(home)))
+
+
+def test_all_that_would_refuse_a_run_in_the_target_is_told_at_once(repo: Path) -> None:
+    write_fleet(repo, _FLEET.replace("branch: main", "branch: live, push: true"))
+    (repo / "clusters" / "one").mkdir(parents=True)
+    (repo / "clusters" / "one" / "stray").write_text("mine\n", "utf-8")
+    (repo / ".sops.yaml").unlink()
+    ran = osm_gitops("doctor")
+    wrong = _lines(ran, "fix", "target clusters")
+    assert _has(wrong, 'branch "main" is checked out, not "live"', "git switch live")
+    assert _has(wrong, "changes that are not committed: clusters/one/stray")
+    assert _has(wrong, 'there is no remote "origin" to push to')
+    assert _has(wrong, "in plain text for ever")
+    assert len(wrong) == 4
+
+
+def test_a_target_outside_of_git_and_a_cluster_without_one_are_told(repo: Path) -> None:
+    write_fleet(repo, "clusters:\n- {name: a, from: ../tree, to: {git: {path: ../out}}}\n- {name: b, from: ../tree}\n")
+    wrong = _lines(osm_gitops("doctor"), "fix")
+    assert _has(wrong, "target ../out", "is in no git work tree")
+    assert _has(wrong, "cluster b: it has no target")
+
+
+def test_line_ends_that_git_would_change_are_a_note(repo: Path) -> None:
+    git(repo, "config", "core.autocrlf", "true")
+    assert _has(_lines(osm_gitops("doctor"), "note", "git"), "core.autocrlf", "* -text")
+    (repo / ".gitattributes").write_text("* -text\n", "utf-8")
+    assert not _has(_lines(osm_gitops("doctor"), "note", "git"), "core.autocrlf")
+
+
+def test_faults_of_the_fleet_file_and_of_sources_are_told_with_their_places(repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "tree" / "broken.yaml").write_text("apiVersion: v1\nkind: Secret\n  x: [", "utf-8")
+    assert _has(_lines(osm_gitops("doctor"), "fix", "cluster one"), "broken.yaml:3")
+    write_fleet(repo, _FLEET.replace("../tree", "../nowhere"))
+    assert _has(_lines(osm_gitops("doctor"), "fix", "cluster one"), "nowhere")
+    write_fleet(repo, _FLEET.replace("name: one", "nam: one"))
+    wrong = _lines(osm_gitops("doctor"), "fix", "fleet")
+    assert _has(wrong, "osm-gitops.yaml:5: clusters[0].nam", "Did you mean name?")
+    assert _has(_lines(osm_gitops("doctor", "--fleet", "gone.yaml"), "fix", "fleet"), "gone.yaml", "cannot be read")
+
+
+@pytest.mark.usefixtures("repo")
+def test_many_faults_of_a_kind_are_cut_with_the_way_to_all(tmp_path: Path) -> None:
+    for number in range(14):
+        (tmp_path / "tree" / f"broken-{number}.yaml").write_text("apiVersion: v1\nkind: Secret\n  x: [", "utf-8")
+    wrong = _lines(osm_gitops("doctor"), "fix", "cluster one")
+    assert len(wrong) == 11
+    assert wrong[-1] == "cluster one: 4 more of the kind. osm-gitops plan tells all"
+
+
+def test_without_a_fleet_file_the_rest_is_looked_at() -> None:
+    ran = osm_gitops("doctor")
+    assert ran.code == 0
+    assert _has(_lines(ran, "note", "fleet"), "there is no osm-gitops.yaml", "osm-gitops init makes one")
+
+
+# --- kubeconfigs ---
+
+_CONFIG: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "prod",
+    "contexts": [{"name": "prod", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://me:secret@api.example.com:6443"}}],
+    "users": [{"name": "u", "user": {"token": "a-very-secret-token"}}],
+}
+
+
+def _config(path: Path, **other: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_CONFIG | other), "utf-8")
+    return path
+
+
+def test_the_kubeconfig_that_kubectl_takes_is_told_with_the_host_that_it_leads_to(home: Path) -> None:
+    assert _has(_lines(osm_gitops("doctor"), "note"), "kubeconfig: there is none")
+    path = _config(home / ".kube" / "config")
+    ran = osm_gitops("doctor")
+    assert _lines(ran, "ok", "kubeconfig") == [f"kubeconfig: {path}: context prod leads to api.example.com:6443"]
+    assert "secret" not in ran.out.replace("secrets", "")
+
+
+def test_of_several_kubeconfigs_the_first_that_names_a_context_wins_and_a_fault_fails_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = _config(tmp_path / "one", **{"current-context": "", "contexts": []})
+    two = _config(tmp_path / "two", clusters=[])
+    three = _config(tmp_path / "three", **{"current-context": "other"})
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join([str(one), str(tmp_path / "gone"), str(two), str(three)]))
+    ran = osm_gitops("doctor")
+    assert ran.code == 0
+    assert _lines(ran, "ok", "kubeconfig") == [f"kubeconfig: {two}: context prod leads to api.example.com:6443"]
+    assert _has(_lines(ran, "note", "kubeconfig"), f"{tmp_path}/gone: the file is not there")
+
+
+def test_a_kubeconfig_that_was_named_must_serve(tmp_path: Path) -> None:
+    path = _config(tmp_path / "config")
+    named = ("doctor", "--kubeconfig", str(path))
+    assert osm_gitops(*named, "--context", "prod").code == 0
+    ran = osm_gitops(*named, "--context", "dev", "--worker-cluster-kubeconfig", str(tmp_path / "gone"))
+    assert ran.code == 1
+    wrong = _lines(ran, "fix")
+    assert _has(wrong, "kubeconfig, management", 'there is no context "dev". Name one of prod')
+    assert _has(wrong, "kubeconfig, worker", "gone: the file is not there")
+
+
+@pytest.mark.parametrize(
+    ("other", "fault"),
+    [
+        ({"current-context": ""}, "no context is chosen. Name one of prod"),
+        ({"users": []}, 'names the user "u", of which there is no entry'),
+        ({"clusters": [{"name": "c", "cluster": {"certificate-authority": "ca.pem"}}]}, "certificate-authority ca.pem"),
+        ({"users": [{"name": "u", "user": {"exec": {"command": "no-such-plugin"}}}]}, "no-such-plugin, which is not"),
+        ({"users": "a-very-secret-token"}, "its users are no list of named entries"),
+        ({"contexts": ["a-very-secret-token"]}, "its contexts are no list of named entries"),
+        ({"kind": "Secret"}, "it is no kubeconfig"),
+    ],
+)
+def test_what_a_kubeconfig_lacks_is_told_without_what_is_in_it(
+    tmp_path: Path, other: dict[str, Any], fault: str
+) -> None:
+    ran = osm_gitops("doctor", "--kubeconfig", str(_config(tmp_path / "config", **other)))
+    assert ran.code == 1
+    assert _has(_lines(ran, "fix", "kubeconfig, management"), fault)
+    assert "a-very-secret-token" not in ran.out
+
+
+def test_a_kubeconfig_that_is_no_yaml_is_not_cited(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("token: 'a-very-secret-token\n", "utf-8")
+    ran = osm_gitops("doctor", "--kubeconfig", "config")
+    assert _has(_lines(ran, "fix"), "config: it is no YAML")
+    assert "a-very-secret-token" not in ran.out
