@@ -156,7 +156,7 @@ def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: boo
     opening = Opening(cipher, selector, envelope.selection.mac_only_encrypted, sealed)
     values, problems = [], []
     for number, body in enumerate(bodies, start=1):
-        values.append(opening.document(hidden(body), number))
+        values.append(opening.document(hidden(body)))
         problems += [problem.at(about=_numbered(number, bodies)) for problem in opening.problems]
         opening.problems.clear()
     if problems:
@@ -206,7 +206,7 @@ def _write(
     for body in bodies:
         if is_encrypted(body):
             raise _faulty("the document has a field of this name, as encrypted ones have", "")
-    written = [sealing.document(body, number) for number, body in enumerate(bodies, start=1)]
+    written = [sealing.document(body) for body in bodies]
     if sealing.problems:
         raise EncryptionError(sealing.problems)
     cipher = _cipher(lock.key)

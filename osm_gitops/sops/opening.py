@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Json = Any
 Trail = tuple[str | int, ...]
-"""The number of a document in its file, and the keys and indices that lead to a value of it."""
+"""The keys and indices that lead to a value."""
 
 MAC_SEED: Final = sha256(b"sops").digest()
 """What a MAC over the encrypted values alone begins with."""
@@ -37,7 +37,6 @@ class SealedLeaf:
 class Opening:
     """One walk over the documents of a file, in their order.
 
-    ``trail`` says where it is: the first step is the document.
     ``counted`` are the bytes of the MAC; what cannot be opened is a problem and ``None`` in the result.
     ``sealed`` holds every encrypted value if it is a list.
     """
@@ -50,8 +49,7 @@ class Opening:
     problems: list[Problem] = field(default_factory=list)
     trail: list[str | int] = field(default_factory=list)
 
-    def document(self, body: Mapping[str, Json], number: int) -> dict[str, Json]:
-        self.trail[:] = [number]
+    def document(self, body: Mapping[str, Json]) -> dict[str, Json]:
         return self.mapping(body, "", self.selector.outside)
 
     def mapping(self, value: Mapping[str, Json], path: str, hidden: bool) -> dict[str, Json]:
@@ -123,6 +121,6 @@ def digest(counted: Sequence[bytes], *, only_encrypted: bool) -> str:
 
 
 def shown_trail(trail: Sequence[str | int]) -> str:
-    """``spec.files[0].path``, without the document."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in trail[1:])
+    """``spec.files[0].path``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in trail)
     return text.removeprefix(".")

@@ -43,8 +43,7 @@ class Sealing:
     pending: list[_Pending] = field(default_factory=list)
     trail: list[str | int] = field(default_factory=list)
 
-    def document(self, body: Mapping[str, Json], number: int) -> dict[str, Json]:
-        self.trail[:] = [number]
+    def document(self, body: Mapping[str, Json]) -> dict[str, Json]:
         return self.mapping(body, "", self.selector.outside)
 
     def mapping(self, value: Mapping[str, Json], path: str, hidden: bool) -> dict[str, Json]:
