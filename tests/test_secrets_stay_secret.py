@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
+from osm_gitops.sops.keys import new_identity
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
 from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
@@ -233,6 +235,28 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     rendered = osm_gitops("render", *source, "--to", "-")
     assert canaries.seen_in(rendered.err) == []
     assert {"getter token", "rhel activation key", "docker.io mirror"} <= set(canaries.seen_in(rendered.out))
+
+
+def test_no_object_of_git_holds_a_secret_once_there_are_recipients(
+    tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, recipient = new_identity()
+    monkeypatch.setenv("SOPS_AGE_KEY", key)
+    repository = new_repository(tmp_path / "repo")
+    flags = ["--from", "tree", "--to", "repo/clusters", "--age-recipient", recipient]
+    runs = []
+    for generation in ("", "new "):
+        canaries.generation = generation
+        _cluster(tmp_path / "tree", canaries, monkeypatch)
+        runs += [osm_gitops(command, *flags, *_flags(canaries), "-v") for command in ("apply", "plan")]
+    assert [run.code for run in runs] == [0] * 4, runs[0].err
+    assert " 0 to update" not in runs[2].out
+    assert canaries.seen_in(_said(*runs)) == []
+    everything = ["git", "cat-file", "--batch", "--batch-all-objects"]
+    objects = subprocess.run(everything, cwd=repository, check=True, capture_output=True).stdout.decode("latin-1")
+    assert "ENC[AES256_GCM," in objects
+    assert canaries.seen_in(objects) == []
+    assert key.splitlines()[-1] not in _said(*runs) + objects
 
 
 def test_neither_the_old_nor_the_new_value_of_a_rotation_shows(

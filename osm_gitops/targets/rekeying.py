@@ -15,10 +15,11 @@ from pathlib import Path
 
 from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Problem
 from osm_gitops.model.objects import Json
+from osm_gitops.plan.compare import is_ours
 from osm_gitops.sops.document import decrypt, is_encrypted, recipients_of, rekey, rotate
 from osm_gitops.sops.rules import FILE_NAME, Rule
 from osm_gitops.targets.files import place_file, read_file, stage_file
-from osm_gitops.targets.sealing import Sealing, split_digest
+from osm_gitops.targets.sealing import Sealing
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
 
@@ -91,7 +92,7 @@ def _rekeyed(path: Path, sealing: Sealing, *, rotated: bool) -> RekeyedFile | No
     before = recipients_of(bodies[0])
     if set(before) == set(rule.recipients) and not rotated:
         return None
-    if len(bodies) == 1 and dump(bodies[0]).encode() == split_digest(text)[1]:
+    if len(bodies) == 1 and is_ours(bodies[0]):
         content = _anew(bodies[0], rule, sealing, rotated=rotated)
     elif rotated:
         what = "osm-gitops did not write this file, and would not keep its comments"
