@@ -34,30 +34,26 @@ def _from_flags(request: Request, source: str, *, needs_target: bool) -> Cluster
         raise input_error("--from also needs --to", fix=f"Name the folder of the desired state, or use a {FLEET_FILE}")
     name = request.cluster or DEFAULT_CLUSTER
     owned_path(name)  # refuses what cannot be a folder
-    tree = tree_ref(Path(), source)
-    profiles = tree_ref(Path(), request.profiles_from) if request.profiles_from is not None else tree
-    target = TargetSpec(Path(request.target), request.target) if request.target is not None else None
+    tree = tree_ref(request.base, source)
+    profiles = tree_ref(request.base, request.profiles_from) if request.profiles_from is not None else tree
+    target = _given_target(request)
     return ClusterSpec(name, SourceSpec(tree, profiles, tree), tuple(request.settings.values()), target)
 
 
 def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
-    path = request.fleet or find_fleet_file(Path.cwd())
-    if path is None:
-        raise input_error(
-            f"there is neither --from nor a fleet file {FLEET_FILE} in this folder or above it",
-            fix="Name a tree of manifests with --from and a folder with --to",
-        )
-    found = read_fleet(path, _shown(path))
+    path = _fleet_file(request)
+    shown = _shown(path, request)
+    found = read_fleet(path, shown)
     chosen = [spec for spec in found if request.cluster in (None, spec.name)]
     if not chosen:
         known = ", ".join(spec.name for spec in found)
-        raise input_error(f'the fleet has no cluster "{request.cluster}"', where=_shown(path), fix=f"It has {known}")
+        raise input_error(f'the fleet has no cluster "{request.cluster}"', where=shown, fix=f"It has {known}")
     specs = tuple(_with_flags(spec, request) for spec in chosen)
     lacking = [spec.name for spec in specs if spec.target is None]
     if needs_target and lacking:
         raise input_error(
             f"no target is named for cluster {', '.join(lacking)}",
-            where=_shown(path),
+            where=shown,
             fix="Add to: {git: {path: …}}, or give --to",
         )
     return specs
@@ -68,13 +64,30 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
     settings = {setting.name: setting for setting in spec.settings} | dict(request.settings)
     source = spec.source
     if request.profiles_from is not None:
-        source = replace(source, profiles=tree_ref(Path(), request.profiles_from))
-    target = spec.target
-    if request.target is not None:
-        target = TargetSpec(Path(request.target), request.target)
+        source = replace(source, profiles=tree_ref(request.base, request.profiles_from))
+    target = _given_target(request) or spec.target
     return replace(spec, settings=tuple(settings.values()), source=source, target=target)
 
 
-def _shown(path: Path) -> str:
-    here = Path.cwd()
+def _given_target(request: Request) -> TargetSpec | None:
+    return TargetSpec(request.base / request.target, request.target) if request.target is not None else None
+
+
+def _fleet_file(request: Request) -> Path:
+    if request.fleet is not None:
+        return request.base / request.fleet
+    # Above a clone lie folders of others.
+    here = request.clone is not None
+    path = find_fleet_file(request.base.absolute(), above=not here)
+    if path is None:
+        raise input_error(
+            f"there is neither --from nor a fleet file {FLEET_FILE} in this folder{'' if here else ' or above it'}",
+            where=request.clone.shown if request.clone else "",
+            fix="Name a tree of manifests with --from and a folder with --to",
+        )
+    return path
+
+
+def _shown(path: Path, request: Request) -> str:
+    here = request.base.absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from time import monotonic
 
 from osm_gitops.errors import Problem
@@ -24,6 +25,11 @@ class Console:
 
     def __init__(self) -> None:
         self.verbose = False
+        self._names: dict[str, str] = {}
+
+    def shows(self, folder: Path, name: str) -> None:
+        """Show a folder that lasts as long as the run by a name that says more to people."""
+        self._names[str(folder)] = name
 
     def out(self, text: str) -> None:
         """The result."""
@@ -32,6 +38,8 @@ class Console:
 
     def say(self, text: str) -> None:
         """Anything but the result."""
+        for folder, name in self._names.items():
+            text = text.replace(folder, name)
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 

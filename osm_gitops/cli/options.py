@@ -17,6 +17,8 @@ import typer
 
 from osm_gitops.cli.completion import complete_cluster, complete_pool
 from osm_gitops.cli.console import console
+from osm_gitops.gitdoor.clone import Clone
+from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.resolve.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
 from osm_gitops.resolve.settings import RawSetting
 
@@ -28,14 +30,17 @@ _METAVARS: Mapping[Kind, str] = {
     Kind.FILE: "FILE",
     Kind.COUNT: "N",
 }
-_WORK_PANEL = "What to work on"
+WORK_PANEL = "What to work on"
 _CONNECTION_PANEL = "Taken so that arguments of Operating System Manager can be pasted, and passed over"
 _SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the shared options say; ``settings`` come from flags and the environment, by flag name."""
+    """What the shared options say; ``settings`` come from flags and the environment, by flag name.
+
+    Relative paths start at ``base``. ``clone`` is the config repo of a run with ``--repo``, and there ``base`` is.
+    """
 
     source: str | None
     profiles_from: str | None
@@ -45,6 +50,9 @@ class Request:
     only: str
     verbose: bool
     settings: Mapping[str, RawSetting]
+    base: Path = Path()
+    clone: Clone | None = None
+    token: TokenFile | None = None
 
 
 def _environment(flag: str) -> str:
@@ -57,7 +65,7 @@ def _option(kind: Any, names: str, text: str, **more: Any) -> Any:
 
 
 def _work(kind: Any, names: str, text: str, **more: Any) -> Any:
-    return _option(kind, names, text, rich_help_panel=_WORK_PANEL, **more)
+    return _option(kind, names, text, rich_help_panel=WORK_PANEL, **more)
 
 
 _SHARED: Mapping[str, tuple[Any, Any]] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import Request
-from osm_gitops.fleet.run import RunOptions
+from osm_gitops.fleet.run import GitOptions, RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 from osm_gitops.sops.search import KeySearch
@@ -78,7 +79,7 @@ def run_options(
     age_recipients: list[str] | None,
     *,
     plaintext_secrets: bool = False,
-    push: bool | None = None,
+    git: GitOptions | None = None,
     without_keys: bool = False,
 ) -> RunOptions:
     """What a run takes; the process's environment is read here and nowhere else.
@@ -96,5 +97,5 @@ def run_options(
         plan=PlanOptions(limits=limits),
         plaintext_secrets=plaintext_secrets,
         age_recipients=tuple(age_recipients or ()),
-        push=push,
+        git=replace(git or GitOptions(), token=request.token, clone=request.clone),
     )

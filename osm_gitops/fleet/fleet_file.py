@@ -40,9 +40,9 @@ def is_cluster_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def find_fleet_file(start: Path) -> Path | None:
-    """The fleet file in ``start`` or the nearest folder above it."""
-    for folder in (start, *start.parents):
+def find_fleet_file(start: Path, *, above: bool = True) -> Path | None:
+    """The fleet file in ``start`` or the nearest folder ``above`` it."""
+    for folder in (start, *(start.parents if above else ())):
         if (folder / FLEET_FILE).is_file():
             return folder / FLEET_FILE
     return None
@@ -197,8 +197,9 @@ class _Reader:
         for key in ("path", "branch", "remote"):
             if key in git and not _is_path(git[key]):
                 self._problem(f"{at}.git.{key}", "it must be a text that is not empty")
-        if not isinstance(git.get("push", False), bool):
-            self._problem(f"{at}.git.push", "it must be true or false")
+        for key in ("push", "sign"):
+            if not isinstance(git.get(key, False), bool):
+                self._problem(f"{at}.git.{key}", "it must be true or false")
         if "path" not in git:
             self._problem(f"{at}.git.path", "it must name the folder for the desired state")
         if not isinstance(git.get("path"), str):
@@ -209,6 +210,7 @@ class _Reader:
             branch=git.get("branch", ""),
             remote=git.get("remote", "origin"),
             push=git.get("push", False),
+            sign=git.get("sign"),
         )
 
     def _mapping(self, value: Json, at: str) -> Mapping[str, Json]:

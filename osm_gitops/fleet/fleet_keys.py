@@ -43,6 +43,7 @@ GIT: Final[Keys] = {
         "type": "boolean",
         "default": False,
     },
+    "sign": {"description": "Sign commits, or do not; else as git's configuration says.", "type": "boolean"},
 }
 TARGET: Final[Keys] = {
     "git": {

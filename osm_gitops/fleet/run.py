@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,8 @@ from osm_gitops.errors import InputError, OsmGitopsError, Problem, TargetError, 
 from osm_gitops.fleet.desire import Advance, desire
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
+from osm_gitops.gitdoor.clone import CLONE_REMOTE, Clone
+from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.gitdoor.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
@@ -20,11 +23,23 @@ from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.folder import plan_folder
-from osm_gitops.targets.git import GitPlace, git_session
+from osm_gitops.targets.git import git_session
+from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import GitSession
 
 _PUSH_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitOptions:
+    """How a run commits and pushes; ``None`` leaves it to the fleet file. ``clone`` was made for this run."""
+
+    push: bool | None = None
+    sign: bool | None = None
+    own_branch: str = ""
+    token: TokenFile | None = None
+    clone: Clone | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +55,7 @@ class RunOptions:
     plan: PlanOptions = field(default_factory=PlanOptions)
     plaintext_secrets: bool = False
     age_recipients: tuple[str, ...] = ()
-    push: bool | None = None
+    git: GitOptions = field(default_factory=GitOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,7 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     commits: Mapping[str, str] = field(default_factory=dict)
     pushed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -127,8 +143,7 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
         for target, specs in groups.items():
             try:
                 session = locks.enter_context(git_session(_place(target, specs, options), sealing, held))
-                push = target.push if options.push is None else options.push
-                works.append(_Work(session, specs, sealing, push))
+                works.append(_Work(session, specs))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
         commits: dict[str, str] = {}
@@ -142,8 +157,9 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
             commits |= work.deliver(options, confirm, problems)
         # A push that met newer commits has planned again.
         plan = Plan(tuple(plan for work in works for _, plan in work.planned))
-    pushed = dict.fromkeys(work.session.remote for work in works if work.pushed)
-    return Outcome(plan, tuple(problems), commits, tuple(pushed))
+    pushed = dict.fromkeys(work.session.published_to for work in works if work.pushed)
+    remarks = dict.fromkeys(work.session.remark for work in works if work.session.remark)
+    return Outcome(plan, tuple(problems), commits, tuple(pushed), tuple(remarks))
 
 
 def _target(spec: ClusterSpec) -> TargetSpec:
@@ -158,12 +174,20 @@ def sealing_of(options: RunOptions) -> Sealing:
 
 
 def _place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOptions) -> GitPlace:
+    wanted, clone = options.git, options.git.clone
+    cloned = clone is not None and Path(os.path.normpath(target.path)).is_relative_to(clone.root)
     return GitPlace(
         folder=target.path,
         branch=target.branch,
-        remote=target.remote,
+        own_branch=wanted.own_branch,
+        remote=CLONE_REMOTE if cloned else target.remote,
+        # What is not pushed goes with the clone.
+        push=cloned or (target.push if wanted.push is None else wanted.push),
         clusters=tuple(spec.name for spec in specs),
         plaintext_secrets=options.plaintext_secrets,
+        sign=target.sign if wanted.sign is None else wanted.sign,
+        token=wanted.token,
+        cloned=cloned,
     )
 
 
@@ -173,8 +197,6 @@ class _Work:
 
     session: GitSession
     specs: list[ClusterSpec]
-    sealing: Sealing
-    push: bool
     planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
     pushed: bool = False
 
@@ -185,7 +207,7 @@ class _Work:
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
         """Plan from what the remote has now. The sources may lie in the same repo, so they are read after."""
         try:
-            if self.push:
+            if self.session.is_published:
                 self.session.catch_up()
         except TargetError as failure:
             problems.extend(failure.problems)
@@ -197,7 +219,7 @@ class _Work:
         self.planned = []
         for _, desired in desired_states(self.specs, options, problems):
             try:
-                plan = plan_folder(self.session.root, desired, options.plan, self.sealing)
+                plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing)
                 self.planned.append((desired, plan))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
@@ -207,13 +229,12 @@ class _Work:
         for _ in range(_PUSH_ATTEMPTS):
             commits = self._commit(problems)
             try:
-                if not self.push:
-                    return commits
-                if self.session.publish() is PushOutcome.PUSHED:
-                    self.pushed = bool(commits)
-                    return commits
+                outcome = self.session.publish() if self.session.is_published else PushOutcome.KEPT
             except TargetError as failure:
                 problems.extend(failure.problems)
+                return {}  # it says what became of them
+            if outcome is not PushOutcome.MOVED:
+                self.pushed = outcome is PushOutcome.PUSHED
                 return commits
             options.note("The remote has newer commits: planning again from them.")
             before = [plan for _, plan in self.planned]

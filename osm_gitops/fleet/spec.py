@@ -43,13 +43,17 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """A folder, normally in a git work tree; ``branch`` empty means the one checked out."""
+    """A folder, normally in a git work tree; ``branch`` empty means the one checked out.
+
+    ``sign`` is as git's configuration says unless told.
+    """
 
     path: Path
     display: str
     branch: str = ""
     remote: str = "origin"
     push: bool = False
+    sign: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from osm_gitops.gitdoor.process import Git
@@ -52,8 +53,18 @@ class History:
             top.append(commit)
         return tuple(top)
 
+    def marks(self, newer: str, known: Iterable[str], trailer: str) -> tuple[tuple[str, str], ...]:
+        """The commits of ``newer`` that none of ``known`` has, youngest first, each with the value of a trailer."""
+        return self._log(trailer, "--topo-order", newer, *(f"^{commit}" for commit in known))
+
+    def mark(self, commit: str, trailer: str) -> str:
+        """The value of a trailer of one commit; empty where it has none."""
+        return self._log(trailer, "--max-count=1", commit)[0][1]
+
     def _commits(self, older: str, newer: str, trailer: str) -> list[tuple[str, bool]]:
+        return [(commit, bool(value)) for commit, value in self.marks(newer, (older,), trailer)]
+
+    def _log(self, trailer: str, *what: str) -> tuple[tuple[str, str], ...]:
         form = f"--format=%H %(trailers:key={trailer},valueonly,unfold,separator=%x20)"
-        out = self._git.run("log", "--topo-order", form, f"{older}..{newer}", "--")
-        lines = (line.partition(" ") for line in out.splitlines())
-        return [(commit, bool(value.strip())) for commit, _, value in lines]
+        lines = (line.partition(" ") for line in self._git.run("log", form, *what, "--").splitlines())
+        return tuple((commit, value.strip()) for commit, _, value in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from osm_gitops.errors import Problem, TargetError
@@ -24,9 +25,13 @@ _DEEPEN_BY = (50, 500)
 
 
 class PushOutcome(Enum):
-    """``MOVED``: the remote branch is not what was last seen of it; fetch and plan again."""
+    """``MOVED``: the remote branch is not what was last seen of it; fetch and plan again.
+
+    ``KEPT``: there was nothing to push.
+    """
 
     PUSHED = "pushed"
+    KEPT = "kept"
     MOVED = "moved"
 
 
@@ -54,18 +59,11 @@ class Remote:
         """The commit that was last seen at a branch."""
         return self._repository.revision(self.ref(branch))
 
-    def default_branch(self) -> str | None:
-        """The branch that the remote's HEAD names; ``None`` where it names none."""
-        self.refuse_options()
-        out = self._git.run("ls-remote", "--symref", "--", self.name, "HEAD", extras=self._extras())
-        found = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", out, re.MULTILINE)
-        return found[1] if found else None
-
     def fetch(self, branch: str, *, depth: int | None = None) -> str | None:
         """Fetch one branch; its commit, or ``None`` where the remote has no such branch."""
         self.refuse_options(branch)
         options = () if depth is None else (f"--depth={depth}",)
-        said = self._fetch(*options, branch=branch)
+        said = self._fetch(*options, branches=(branch,))
         if said.status == 0:
             return self.seen(branch)
         if _NO_SUCH_BRANCH.search(said.error):
@@ -83,17 +81,20 @@ class Remote:
         """Fetch one commit without its past into ``FETCH_HEAD``; the remote must give commits by their ids."""
         self._git.run("fetch", "--quiet", "--no-tags", "--depth=1", "--", self.name, commit, extras=self._extras())
 
-    def deepen(self, branch: str, *commits: str) -> str | None:
-        """The commit that two commits share, with as much of the past fetched as that takes in a shallow repository."""
+    def deepen(self, branches: Sequence[str], one: str, other: str) -> str | None:
+        """The commit that two commits of some branches share.
+
+        In a shallow repository as much of the branches' past is fetched as that takes.
+        """
         history = self._repository.history
         for step in (*(f"--deepen={count}" for count in _DEEPEN_BY), "--unshallow"):
-            base = history.merge_base(*commits)
+            base = history.merge_base(one, other)
             if base is not None or not self._repository.is_shallow():
                 return base
-            said = self._fetch(step, branch=branch)
+            said = self._fetch(step, branches=branches)
             if said.status != 0:
                 raise self._git.error(["fetch"], said.error, self._extras())
-        return history.merge_base(*commits)
+        return history.merge_base(one, other)
 
     def push(self, branch: str, *, expected: str | None) -> PushOutcome:
         """Push HEAD to a branch that still is where ``expected`` says (``None``: it does not exist yet).
@@ -131,10 +132,10 @@ class Remote:
 
     # -- inside --
 
-    def _fetch(self, *options: str, branch: str) -> Said:
-        refspec = f"+refs/heads/{branch}:{self.ref(branch)}"
+    def _fetch(self, *options: str, branches: Iterable[str]) -> Said:
+        refspecs = [f"+refs/heads/{branch}:{self.ref(branch)}" for branch in branches]
         return self._git.execute(
-            ["fetch", "--quiet", "--no-tags", *options, "--", self.name, refspec], extras=self._extras()
+            ["fetch", "--quiet", "--no-tags", *options, "--", self.name, *refspecs], extras=self._extras()
         )
 
     def _extras(self, *, push: bool = False) -> Extras:

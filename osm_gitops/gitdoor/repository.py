@@ -82,6 +82,15 @@ class Repository:
         """The id of a commit's root folder: equal where all files are."""
         return self.git.run("rev-parse", "--verify", f"{commit}^{{tree}}").strip()
 
+    def tree_at(self, commit: str, path: str) -> str | None:
+        """The id of a folder of a commit (``.``: its root); ``None`` where it has none."""
+        return self.git.attempt("rev-parse", "--verify", "--quiet", f"{commit}:{'' if path == '.' else path}")
+
+    def checked_out_branches(self) -> tuple[str, ...]:
+        """The branches that are checked out in any work tree of this repository."""
+        lines = self.git.run("worktree", "list", "--porcelain").splitlines()
+        return tuple(line.removeprefix("branch refs/heads/") for line in lines if line.startswith("branch "))
+
     def is_shallow(self) -> bool:
         """Whether the clone was made without its whole history."""
         return self.git.run("rev-parse", "--is-shallow-repository").strip() == "true"
@@ -172,6 +181,10 @@ class Repository:
     def reset_to(self, ref: str) -> None:
         """Set branch, index and files to a full ref name; what was there is lost."""
         self.git.run("reset", "--quiet", "--hard", ref, "--")
+
+    def set_branch(self, name: str, new: str, old: str | None) -> None:
+        """Set a branch that nobody has checked out from ``old`` (``None``: it is new) to ``new``."""
+        self.git.run("update-ref", "-m", "osm-gitops: commit", f"refs/heads/{name}", new, old or "0" * len(new))
 
     def move_branch(self, new: str, old: str) -> None:
         """Set the checked-out branch to ``new`` if it still is at ``old``; index and files stay."""

@@ -9,71 +9,23 @@ leaves the branch as before or as after. Pushing is a compare-and-swap
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.gitdoor.remote import Remote
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
+from osm_gitops.gitdoor.worktree import second_work_tree
 from osm_gitops.targets.journal import JournaledFiles
-from osm_gitops.targets.layout import secret_places
 from osm_gitops.targets.lock import alone
+from osm_gitops.targets.own_branch import OwnBranch
+from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.upstream import CheckedOutBranch, ClonedBranch
-
-_PLAINTEXT = (
-    "configurations and Secrets hold tokens, registry passwords and cloud credentials, "
-    "which git would keep in plain text for ever"
-)
-_PLAINTEXT_FIX = (
-    "Encrypt them: name recipients with --age-recipient, or in a .sops.yaml (osm-gitops init writes one). For a "
-    "repository that only people with access to these secrets can read, there is --dangerously-plaintext-secrets"
-)
-
-
-def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: Sealing) -> None:
-    """Refuse to write secrets of clusters into a git work tree in plain text (design §7).
-
-    Outside of a work tree nothing is refused.
-    """
-    folder = Path(os.path.normpath(folder.absolute()))
-    root = find_work_tree(folder)
-    places = [place for cluster in clusters for place in secret_places(cluster)]
-    if root is None or all(sealing.rule(folder / path, kind) for kind, path in places):
-        return
-    raise TargetError([Problem(f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)])
-
-
-def is_kept_by_git(folder: Path) -> bool:
-    """Whether what is written into a folder can get into git: it is in a work tree, and not ignored."""
-    folder = Path(os.path.normpath(folder.absolute()))
-    root = find_work_tree(folder)
-    if root is None:
-        return False
-    inside = folder.relative_to(root) / "cluster" / "worker" / "secrets" / "name.yaml"
-    return not Repository(root).is_ignored(inside.as_posix())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitPlace:
-    """Where commits go: a folder in a work tree, the branch that must be checked out, and a remote.
-
-    ``clusters`` are those that this place is for. ``sign`` is as git's configuration says unless told.
-    ``cloned`` is a work tree that was made for this run.
-    """
-
-    folder: Path
-    branch: str = ""
-    remote: str = "origin"
-    clusters: tuple[str, ...] = ()
-    plaintext_secrets: bool = False
-    sign: bool | None = None
-    token: TokenFile | None = None
-    cloned: bool = False
 
 
 @contextmanager
@@ -86,17 +38,51 @@ def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None
     """
     place = replace(place, folder=Path(os.path.normpath(place.folder.absolute())))
     root = work_tree_of(place.folder)
-    refuse_linked_folder(place.folder, root)
-    if not place.plaintext_secrets:
-        refuse_plaintext(place.folder, place.clusters, sealing)
     repository = Repository(root)
-    with _held(repository, set() if held is None else held):
+    held = set() if held is None else held
+    if place.own_branch and root in held:
+        raise _two_folders(root)
+    with _held(repository, held), ExitStack() as opened:
         files = JournaledFiles(repository)
         files.mend()
         branch = checked_branch(repository, place)
-        remote = Remote(repository, place.remote, place.token)
-        upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
-        yield GitSession(place.folder, repository, files, upstream, sealing, sign=place.sign)
+        if place.own_branch:
+            session = opened.enter_context(_on_own_branch(place, repository, branch, sealing))
+        else:
+            remote = Remote(repository, place.remote, place.token)
+            upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
+            sealing = sealing.anew(root) if place.cloned else sealing
+            session = GitSession(place, repository, files, upstream, sealing)
+        refuse_linked_folder(session.root, find_work_tree(session.root) or root)
+        if not place.plaintext_secrets:
+            refuse_plaintext(session.root, place.clusters, session.sealing)
+        yield session
+
+
+@contextmanager
+def _on_own_branch(place: GitPlace, repository: Repository, base: str, sealing: Sealing) -> Iterator[GitSession]:
+    """A session in a work tree of its own, so that what is checked out stays as it is."""
+    commit = repository.head()
+    if commit is None:
+        fix = "Make a first commit, from which the branch can start"
+        raise TargetError([Problem("there is no commit yet", where=str(repository.root), fix=fix)])
+    inside = place.folder.relative_to(repository.root)
+    with second_work_tree(repository, commit) as work:
+        upstream = OwnBranch(place, work, base, inside.as_posix())
+        place = replace(place, folder=work.root / inside)
+        yield GitSession(place, work, JournaledFiles(work), upstream, sealing.anew(work.root))
+
+
+def _two_folders(root: Path) -> TargetError:
+    return TargetError(
+        [
+            Problem(
+                "a branch of one's own takes the commits for one folder of a repository, not for several",
+                where=str(root),
+                fix="Run it once per cluster, with --cluster NAME and a --branch for each",
+            )
+        ]
+    )
 
 
 @contextmanager

@@ -10,13 +10,16 @@ from pathlib import Path
 from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.gitdoor.remote import Remote
 from osm_gitops.gitdoor.repository import Repository
-from osm_gitops.targets.git import GitPlace, checked_branch, refuse_linked_folder, refuse_plaintext, work_tree_of
+from osm_gitops.targets.git import checked_branch, refuse_linked_folder, work_tree_of
 from osm_gitops.targets.layout import owned_path
+from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import refuse_dirty
+from osm_gitops.targets.upstream import require_remote
 
 
-def obstacles(place: GitPlace, sealing: Sealing, *, push: bool) -> tuple[Problem, ...]:
+def obstacles(place: GitPlace, sealing: Sealing) -> tuple[Problem, ...]:
     """All of it at once, in the words of the run. Raises TargetError where there is no repository to look into."""
     folder = Path(os.path.normpath(place.folder.absolute()))
     root = work_tree_of(folder)
@@ -28,12 +31,9 @@ def obstacles(place: GitPlace, sealing: Sealing, *, push: bool) -> tuple[Problem
         partial(checked_branch, repository, place),
         *(partial(refuse_dirty, repository, path) for path in owned),
     ]
-    found = [problem for check in checks for problem in _problems(check)]
-    if push and not Remote(repository, place.remote).exists():
-        found.append(
-            Problem(f'there is no remote "{place.remote}" to push to', where=str(root), fix="Run git remote add")
-        )
-    return tuple(found)
+    if place.push:
+        checks.append(partial(require_remote, Remote(repository, place.remote), repository))
+    return tuple(problem for check in checks for problem in _problems(check))
 
 
 def _problems(check: Callable[[], object]) -> Iterator[Problem]:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from osm_gitops.model.plan import Action, ClusterPlan
 
 CLUSTER_TRAILER = "Osm-Gitops-Cluster"
+BRANCH_TRAILER = "Osm-Gitops-Branch"
 _NAMED_POOLS = 50
 
 
-def commit_message(plan: ClusterPlan, version: str) -> str:
-    """A summary line, the pools, and trailers; the same for the same plan."""
+def commit_message(plan: ClusterPlan, version: str, own_branch: str = "") -> str:
+    """A summary line, the pools, and trailers; the same for the same plan. ``own_branch`` is the one it is for."""
     counts = plan.count()
     verbs = [
         f"{counts[Action.CREATE]} created",
@@ -23,6 +24,7 @@ def commit_message(plan: ClusterPlan, version: str) -> str:
         *(f"Osm-Gitops-Source: {_one_line(source)}" for source in plan.sources),
         f"Osm-Gitops-Version: {_one_line(version)}",
         f"{CLUSTER_TRAILER}: {_one_line(plan.cluster)}",
+        *([f"{BRANCH_TRAILER}: {own_branch}"] if own_branch else []),
     ]
     body = "\n".join(_pools(plan)) or "Layout of the folder."
     return f"osm-gitops: {_one_line(plan.cluster)}: {', '.join(verbs)}\n\n{body}\n\n" + "\n".join(trailers) + "\n"

@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -79,6 +80,12 @@ class Sealing:
         self._rules = CreationRules()
         self._writes_plain = writes_plain
         self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def anew(self, top: Path | None = None) -> Sealing:
+        """The same with rules that are read again, and are not looked for above ``top``."""
+        other = copy(self)
+        other._rules = CreationRules(top or self._rules.top)
+        return other
 
     @property
     def keyring(self) -> Keyring:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.remote import PushOutcome
@@ -18,6 +18,8 @@ from osm_gitops.targets.folder import file_changes
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.message import commit_message
+from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.upstream import Upstream
 
@@ -28,27 +30,25 @@ class GitSession:
     """One folder in a git work tree that this run alone works on. ``root`` is that folder."""
 
     def __init__(
-        self,
-        root: Path,
-        repository: Repository,
-        files: JournaledFiles,
-        upstream: Upstream,
-        sealing: Sealing,
-        *,
-        sign: bool | None = None,
+        self, place: GitPlace, repository: Repository, files: JournaledFiles, upstream: Upstream, sealing: Sealing
     ) -> None:
-        self.root = root
+        self.root = place.folder
+        self.sealing = sealing
+        self._place = place
         self._repository = repository
         self._files = files
         self._upstream = upstream
-        self._sealing = sealing
-        self._sign = sign
         self._made_commits = False
         self._sensitive: frozenset[str] = frozenset()
 
     @property
-    def remote(self) -> str:
-        """Where pushes go, as ``origin/main``."""
+    def is_published(self) -> bool:
+        """Whether commits go somewhere after they are made: to a remote, or to a branch of their own."""
+        return self._place.push or bool(self._place.own_branch)
+
+    @property
+    def published_to(self) -> str:
+        """Where they go, as ``origin/main``."""
         return self._upstream.name
 
     @property
@@ -59,6 +59,7 @@ class GitSession:
     def catch_up(self) -> None:
         """Bring the work tree to what the remote has now."""
         self._upstream.catch_up()
+        self.sealing = self.sealing.anew()
 
     def commit(
         self, desired: Desired, plan: ClusterPlan, version: str, *, step: Callable[[str], None] = no_step
@@ -68,11 +69,14 @@ class GitSession:
         Where git refuses (a hook, signing), files and branch are as before.
         """
         self._sensitive |= plan.sensitive
+        if not self._place.plaintext_secrets:
+            refuse_plaintext(self.root, (desired.cluster,), self.sealing)
         refuse_links(self.root, desired.cluster)
         refuse_dirty(self._repository, f"{self._prefix()}{owned_path(desired.cluster)}")
         remove_temporary(self.root, desired.cluster)
-        changes = file_changes(self.root, desired, plan, self._sealing)
-        return self._write(changes, commit_message(plan, version), step) if changes.paths else None
+        changes = file_changes(self.root, desired, plan, self.sealing)
+        message = commit_message(plan, version, self._place.own_branch)
+        return self._write(changes, message, step) if changes.paths else None
 
     def publish(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:
         """Push. ``MOVED``: the remote had newer commits; ours are withdrawn and the work tree
@@ -81,6 +85,7 @@ class GitSession:
             outcome = self._upstream.publish(made=self._made_commits, step=step)
         if outcome is PushOutcome.MOVED:
             self._made_commits = False
+            self.sealing = self.sealing.anew()
         return outcome
 
     # -- inside --
@@ -98,7 +103,7 @@ class GitSession:
         try:
             place_files(self.root, staged, step)
             with self._masked_errors():
-                commit = self._repository.commit_paths(after, message, base, sign=self._sign)
+                commit = self._repository.commit_paths(after, message, base, sign=self._place.sign)
         except BaseException:
             self._files.mend()
             raise

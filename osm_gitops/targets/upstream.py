@@ -51,7 +51,7 @@ class CheckedOutBranch:
 
     def catch_up(self) -> None:
         """Fetch, and move the branch forward to the remote's; commits of ours that were never pushed go."""
-        self._require_remote()
+        require_remote(self._remote, self._repository)
         old = self._remote.seen(self._branch)
         new = self._remote.fetch(self._branch)
         head = self._repository.head()
@@ -60,8 +60,8 @@ class CheckedOutBranch:
                 raise self._deleted()
             return
         if head is not None:
-            dropped = old is not None and self._remote.deepen(self._branch, old, new) != old
-            base = self._remote.deepen(self._branch, head, new)
+            dropped = old is not None and self._remote.deepen((self._branch,), old, new) != old
+            base = self._remote.deepen((self._branch,), head, new)
             divergence = self._history.divergence(new)
             if not divergence.behind and not dropped:
                 return
@@ -72,10 +72,8 @@ class CheckedOutBranch:
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
         """Push the branch if something of ours waits there. ``MOVED``: the branch has caught up."""
         head, seen = self._repository.head(), self._remote.seen(self._branch)
-        if head is None:
-            return PushOutcome.PUSHED
-        if seen is not None and not made and not self._waits(seen, head):
-            return PushOutcome.PUSHED
+        if head is None or not (made or self._waits(seen, head)):
+            return PushOutcome.KEPT
         outcome = PushOutcome.MOVED
         # A lease alone would let the remote lose commits that are not in ours.
         if seen is None or self._history.contains(head, seen):
@@ -92,11 +90,14 @@ class CheckedOutBranch:
         try:
             return self._remote.push(self._branch, expected=seen)
         except RefusedPushError as refusal:
-            raise _with_fate(refusal, self._take_back(seen, head)) from None
+            raise with_fate(refusal, self._take_back(seen, head)) from None
         except TargetError as failure:
-            raise _with_fate(failure, self._fate_of_unpushed()) from None
+            raise with_fate(failure, self._fate_of_unpushed()) from None
 
-    def _waits(self, seen: str, head: str) -> bool:
+    def _waits(self, seen: str | None, head: str) -> bool:
+        """Whether a run before this one made commits and did not get to push them."""
+        if seen is None:
+            return bool(self._history.mark(head, CLUSTER_TRAILER))
         ahead = not self._history.contains(seen, head)
         return ahead and not self._history.foreign_commits(seen, head, CLUSTER_TRAILER)
 
@@ -130,10 +131,6 @@ class CheckedOutBranch:
 
     def _fate_of_unpushed(self) -> str:
         return f"The commit stays on {self._branch} here, and the next run with --push pushes it"
-
-    def _require_remote(self) -> None:
-        if not self._remote.exists():
-            raise TargetError([Problem(f'there is no remote "{self._remote.name}"', where=str(self._repository.root))])
 
     def _deleted(self) -> TargetError:
         return TargetError(
@@ -192,7 +189,21 @@ class ClonedBranch(CheckedOutBranch):
         return "The commit went with its temporary clone, and the next run makes it again"
 
 
-def _with_fate(failure: TargetError, fate: str) -> TargetError:
+def require_remote(remote: Remote, repository: Repository) -> None:
+    """Refuse a remote that the repository does not know."""
+    if not remote.exists():
+        raise TargetError(
+            [
+                Problem(
+                    f'there is no remote "{remote.name}"',
+                    where=str(repository.root),
+                    fix=f"Add it with git remote add {remote.name} ADDRESS, or leave --push away",
+                )
+            ]
+        )
+
+
+def with_fate(failure: TargetError, fate: str) -> TargetError:
     """The error, with what became of the commit and how to go on."""
     problems = [
         replace(problem, fix=f"{problem.fix.rstrip('.')}. {fate}" if problem.fix else fate)

@@ -179,7 +179,7 @@ def test_all_that_would_refuse_a_run_in_the_target_is_told_at_once(repo: Path) -
     wrong = _lines(ran, "fix", "target clusters")
     assert _has(wrong, 'branch "main" is checked out, not "live"', "git switch live")
     assert _has(wrong, "changes that are not committed: clusters/one/stray")
-    assert _has(wrong, 'there is no remote "origin" to push to')
+    assert _has(wrong, 'there is no remote "origin". Add it with git remote add origin ADDRESS')
     assert _has(wrong, "in plain text for ever")
     assert len(wrong) == 4
 

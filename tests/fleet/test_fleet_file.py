@@ -35,7 +35,7 @@ def test_all_keys_of_a_cluster_are_read(tmp_path: Path) -> None:
         - name: prod-eu.1
           from: {machineDeployments: pools, profiles: osps/, facts: facts.yaml}
           settings: {clusterDNS: 10.96.0.10, nodeHTTPProxy: "http://proxy:3128"}
-          to: {git: {path: clusters, branch: main, remote: upstream, push: true}}
+          to: {git: {path: clusters, branch: main, remote: upstream, push: true, sign: true}}
           management: {namespace: osm}
         """,
     )
@@ -49,7 +49,8 @@ def test_all_keys_of_a_cluster_are_read(tmp_path: Path) -> None:
     assert source.profiles.display == "osps/"
     target = cluster.target
     assert target is not None
-    assert (target.path, target.branch, target.remote, target.push) == (tmp_path / "clusters", "main", "upstream", True)
+    assert (target.path, target.branch, target.remote) == (tmp_path / "clusters", "main", "upstream")
+    assert (target.push, target.sign) == (True, True)
     settings = load_settings(cluster)
     assert settings.namespace == "osm"
     assert settings.http_proxy == "http://proxy:3128"
@@ -135,7 +136,10 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
         "osm-gitops.yaml:7: clusters[0].from: it must name machineDeployments: the folder with the MachineDeployments",
         "osm-gitops.yaml:12: clusters[1].from: it must be a path, or a mapping of paths, not a list",
         'osm-gitops.yaml:13: clusters[1].to.hg: "hg" is not known here. Known are git',
-        'osm-gitops.yaml:13: clusters[1].to.git.force: "force" is not known here. Known are branch, path, push, remote',
+        (
+            'osm-gitops.yaml:13: clusters[1].to.git.force: "force" is not known here. '
+            "Known are branch, path, push, remote, sign"
+        ),
         "osm-gitops.yaml:13: clusters[1].to.git.path: it must be a text that is not empty",
         "osm-gitops.yaml:13: clusters[1].to.git.push: it must be true or false",
         "osm-gitops.yaml:14: clusters[2].name: it must be a name of lower-case letters, digits, dashes and dots",

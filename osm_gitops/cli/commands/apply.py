@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, show_plan, show_trouble
@@ -20,11 +21,13 @@ from osm_gitops.cli.run_options import (
     limits,
     run_options,
 )
-from osm_gitops.fleet.run import apply_clusters
+from osm_gitops.errors import input_error
+from osm_gitops.fleet.run import GitOptions, apply_clusters
 from osm_gitops.model.plan import Plan
 
 
 @with_request
+@with_config_repo
 def apply(
     request: Request,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", envvar="OSM_GITOPS_YES")] = False,
@@ -34,6 +37,24 @@ def apply(
             "--push/--no-push",
             help="Push the commits; else as the fleet file says.",
             envvar="OSM_GITOPS_PUSH",
+            show_default=False,
+        ),
+    ] = None,
+    branch: Annotated[
+        str,
+        typer.Option(
+            "--branch",
+            metavar="NAME",
+            help="Commit to this branch of its own, for a pull request; what is checked out stays as it is.",
+            envvar="OSM_GITOPS_BRANCH",
+        ),
+    ] = "",
+    sign: Annotated[
+        bool | None,
+        typer.Option(
+            "--sign/--no-sign",
+            help="Sign the commits with the key that git is configured for; else as the fleet file or git says.",
+            envvar="OSM_GITOPS_SIGN",
             show_default=False,
         ),
     ] = None,
@@ -51,11 +72,15 @@ def apply(
     Examples:
       osm-gitops apply                              # plan, ask, commit
       osm-gitops apply --yes --push                 # in a pipeline: commit and push
+      osm-gitops apply --push --branch osm-gitops/update  # for a pull request
+      osm-gitops apply --repo https://git.example.com/nodes.git --git-token-file /run/git/token
       osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
       osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
     """
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
-    options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, push=push)
+    _refuse_lost_commits(request, push)
+    git = GitOptions(push=push, sign=sign, own_branch=branch)
+    options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
 
     declined = False
 
@@ -72,7 +97,18 @@ def apply(
         console.say(f"{cluster}: committed {commit[:12]}")
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
+    for remark in outcome.remarks:
+        console.say(remark)
     if declined:
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
     show_trouble(outcome)
     return 1 if declined or outcome.failed else 0
+
+
+def _refuse_lost_commits(request: Request, push: bool | None) -> None:
+    if request.clone is not None and push is False:
+        raise input_error(
+            "commits that are not pushed would go with the clone",
+            where="--no-push",
+            fix="Leave it out, or use plan to see what would change",
+        )

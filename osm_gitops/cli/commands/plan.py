@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, show_plan, show_trouble
 from osm_gitops.cli.run_options import (
@@ -22,6 +23,7 @@ from osm_gitops.fleet.run import plan_clusters
 
 
 @with_request
+@with_config_repo
 def plan(
     request: Request,
     output: Annotated[

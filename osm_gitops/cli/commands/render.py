@@ -15,7 +15,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.folder import render_to, stream
-from osm_gitops.targets.git import is_kept_by_git, refuse_plaintext
+from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
 from osm_gitops.targets.sealing import NO_SEALING, Sealing
 
 _STDOUT = "-"

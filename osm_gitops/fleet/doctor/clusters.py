@@ -16,9 +16,9 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
-from osm_gitops.targets.git import GitPlace
 from osm_gitops.targets.inspection import obstacles
 from osm_gitops.targets.layout import secret_places
+from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
 
 _LISTED = 10
@@ -79,9 +79,11 @@ def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys) -> Iterator[Findin
 def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterator[Finding]:
     area = f"target {target.display}"
     sealing = Sealing(keys.environment, keys.recipients)
-    place = GitPlace(folder=target.path, branch=target.branch, remote=target.remote, clusters=clusters)
+    place = GitPlace(
+        folder=target.path, branch=target.branch, remote=target.remote, push=target.push, clusters=clusters
+    )
     try:
-        problems = list(obstacles(place, sealing, push=target.push))
+        problems = list(obstacles(place, sealing))
         yield from found(area, problems)
         root = find_work_tree(target.path)
         if root is not None:

@@ -1,0 +1,83 @@
+"""``--repo URL --ref REF``: a run in a clone of the config repo that lasts as long as the run (design §3)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import WORK_PANEL, Request
+from osm_gitops.errors import input_error
+from osm_gitops.gitdoor.address import parse_address
+from osm_gitops.gitdoor.clone import temporary_clone
+from osm_gitops.gitdoor.credentials import TokenFile
+
+_Repo = Annotated[
+    str | None,
+    typer.Option(
+        "--repo",
+        metavar="URL",
+        help="Clone this config repo for the run; relative paths start in it.",
+        envvar="OSM_GITOPS_REPO",
+        rich_help_panel=WORK_PANEL,
+    ),
+]
+_Ref = Annotated[
+    str | None,
+    typer.Option(
+        "--ref",
+        metavar="REF",
+        help="What to clone: a branch; for plans also a tag or a commit. Else the remote's default branch.",
+        envvar="OSM_GITOPS_REF",
+        rich_help_panel=WORK_PANEL,
+    ),
+]
+_Token = Annotated[
+    Path | None,
+    typer.Option(
+        "--git-token-file",
+        metavar="FILE",
+        help="File with a token for clones and pushes by HTTPS; else git finds credentials itself.",
+        envvar="OSM_GITOPS_GIT_TOKEN_FILE",
+        rich_help_panel=WORK_PANEL,
+    ),
+]
+
+
+def with_config_repo(command: Callable[..., int]) -> Callable[..., int]:
+    """Give ``command`` the options of the config repo; its first parameter, a Request, then tells of the clone."""
+
+    @functools.wraps(command)
+    def called(request: Request, repo: str | None, ref: str | None, git_token_file: Path | None, **given: Any) -> int:
+        token = TokenFile(git_token_file) if git_token_file else None
+        with _opened(replace(request, token=token), repo, ref) as opened:
+            return command(opened, **given)
+
+    own = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=None)
+        for name, annotation in (("repo", _Repo), ("ref", _Ref), ("git_token_file", _Token))
+    ]
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()]
+    called.__signature__ = signature.replace(parameters=[*parameters, *own])  # type: ignore[attr-defined] # see options.py
+    return called
+
+
+@contextmanager
+def _opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Request]:
+    if repo is None:
+        if ref is not None:
+            raise input_error("it says what to clone, but --repo names no repository", where="--ref")
+        yield request
+        return
+    with temporary_clone(parse_address(repo), ref or "", request.token) as clone:
+        console.shows(clone.root, clone.shown)
+        settings = {flag: replace(setting, base=str(clone.root)) for flag, setting in request.settings.items()}
+        yield replace(request, base=clone.root, clone=clone, settings=settings)

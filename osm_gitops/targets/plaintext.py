@@ -1,0 +1,44 @@
+"""Secrets in plain text do not get into git unasked (design §7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from osm_gitops.errors import Problem, TargetError
+from osm_gitops.gitdoor.repository import Repository, find_work_tree
+from osm_gitops.targets.layout import secret_places
+from osm_gitops.targets.sealing import Sealing
+
+_PLAINTEXT = (
+    "configurations and Secrets hold tokens, registry passwords and cloud credentials, "
+    "which git would keep in plain text for ever"
+)
+_PLAINTEXT_FIX = (
+    "Encrypt them: name recipients with --age-recipient, or in a .sops.yaml (osm-gitops init writes one). For a "
+    "repository that only people with access to these secrets can read, there is --dangerously-plaintext-secrets"
+)
+
+
+def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: Sealing) -> None:
+    """Refuse to write secrets of clusters into a git work tree in plain text (design §7).
+
+    Outside of a work tree nothing is refused.
+    """
+    folder = Path(os.path.normpath(folder.absolute()))
+    root = find_work_tree(folder)
+    places = [place for cluster in clusters for place in secret_places(cluster)]
+    if root is None or all(sealing.rule(folder / path, kind) for kind, path in places):
+        return
+    raise TargetError([Problem(f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)])
+
+
+def is_kept_by_git(folder: Path) -> bool:
+    """Whether what is written into a folder can get into git: it is in a work tree, and not ignored."""
+    folder = Path(os.path.normpath(folder.absolute()))
+    root = find_work_tree(folder)
+    if root is None:
+        return False
+    inside = folder.relative_to(root) / "cluster" / "worker" / "secrets" / "name.yaml"
+    return not Repository(root).is_ignored(inside.as_posix())

@@ -1,0 +1,181 @@
+"""``--repo URL --ref REF``: a run in a clone that lasts as long as the run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.gitdoor.repos import git, new_repository
+from tests.gitdoor.server import serving
+
+_PLAINTEXT = "--dangerously-plaintext-secrets"
+_FLEET = "clusters: [{name: prod, from: pools, to: {git: {path: clusters, branch: main, remote: upstream}}}]"
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No run may leave anything where temporary files go."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A config repo with sources and a fleet file; nobody's work tree is at hand."""
+    first = new_repository(tmp_path / "first")
+    write_fleet(first, _FLEET)
+    write_tree(first / "pools", profile(), pool("a"))
+    git(first, "add", ".")
+    git(first, "commit", "--quiet", "--message", "pools")
+    git(tmp_path, "clone", "--quiet", "--bare", "first", "served/nodes.git")
+    return tmp_path / "served" / "nodes.git"
+
+
+def _run(command: str, remote: Path, *more: str) -> Ran:
+    return osm_gitops(command, "--repo", f"file://{remote}", *more)
+
+
+def _files(remote: Path, branch: str = "main") -> list[str]:
+    return [name for name in git(remote, "ls-tree", "-r", "--name-only", branch).splitlines() if "clusters/" in name]
+
+
+def test_a_plan_needs_nothing_but_the_address(remote: Path) -> None:
+    ran = _run("plan", remote)
+    assert (ran.code, ran.err) == (0, "")
+    assert "Plan: 4 to create" in ran.out
+
+
+def test_an_apply_commits_and_pushes_what_a_later_run_finds_done(remote: Path) -> None:
+    ran = _run("apply", remote, "--ref", "main", _PLAINTEXT)
+    assert ran.code == 0, ran.err
+    assert ran.err.splitlines()[-1] == "pushed to origin/main"
+    assert "clusters/prod/worker/secrets/a-kube-system-bootstrap-config.yaml" in _files(remote)
+    assert git(remote, "log", "--format=%s", "main").splitlines()[1:] == ["pools", "start"]
+    ran = _run("apply", remote, "--ref", "main", _PLAINTEXT)
+    assert (ran.code, ran.out.splitlines()[-1], ran.err) == (0, "No changes.", "")
+
+
+def test_relative_paths_start_in_the_clone_and_absolute_ones_do_not(remote: Path, tmp_path: Path) -> None:
+    dump = write_tree(tmp_path / "dump", profile(), pool("b"))
+    ran = _run("apply", remote, "--from", str(dump), "--profiles-from", "pools", "--to", "desired", _PLAINTEXT)
+    assert ran.code == 0, ran.err
+    assert "desired/default/management/operatingsystemconfigs/b-kube-system-config.yaml" in git(
+        remote, "ls-tree", "-r", "--name-only", "main"
+    )
+
+
+def test_a_fleet_file_and_files_of_settings_are_looked_for_in_the_clone(remote: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(remote), "clone")
+    write_fleet(clone / "fleets", "clusters: [{name: other, from: ../pools, to: {git: {path: ../clusters}}}]")
+    git(clone, "rm", "--quiet", "osm-gitops.yaml")
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "--message", "other fleet")
+    git(clone, "push", "--quiet")
+    # One that lies above the clone belongs to somebody else.
+    (tmp_path / "temporary" / "osm-gitops.yaml").write_text("kind: Trap\n")
+    ran = _run("plan", remote)
+    (tmp_path / "temporary" / "osm-gitops.yaml").unlink()
+    assert ran.err.startswith(
+        f"Error: file://{remote}: there is neither --from nor a fleet file osm-gitops.yaml in this"
+    )
+    ran = _run("plan", remote, "--fleet", "fleets/osm-gitops.yaml", "--host-ca-bundle", "gone.pem")
+    assert ran.code == 1
+    assert f"file://{remote}/gone.pem" in ran.err.replace("fleets/../", "")
+    assert "Cluster other" in _run("plan", remote, "--fleet", "fleets/osm-gitops.yaml").out
+
+
+def test_errors_name_the_address_and_not_the_folder_that_is_gone(remote: Path, tmp_path: Path) -> None:
+    ran = _run("apply", remote)
+    assert ran.code == 1
+    assert f"Error: file://{remote}/clusters: is in the git work tree file://{remote}: " in ran.err
+    assert str(tmp_path / "temporary") not in ran.err
+
+
+def test_a_tag_or_commit_can_be_planned_but_not_applied(remote: Path) -> None:
+    git(remote, "tag", "v1", "main")
+    assert _run("plan", remote, "--ref", "v1").code == 0
+    ran = _run("apply", remote, "--ref", "v1", _PLAINTEXT)
+    assert ran.code == 1
+    assert f"file://{remote}: HEAD is detached. Give --ref main" in ran.err
+
+
+def test_another_branch_than_the_fleets_is_refused_with_the_flag_that_names_it(remote: Path) -> None:
+    git(remote, "branch", "next", "main")
+    ran = _run("apply", remote, "--ref", "next", _PLAINTEXT)
+    assert f'file://{remote}: branch "next" is checked out, not "main". Give --ref main' in ran.err
+
+
+def test_a_ref_that_the_remote_lacks_is_told(remote: Path) -> None:
+    ran = _run("plan", remote, "--ref", "gone")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (f'Error: file://{remote}: there is no branch and no tag "gone". Of a commit give the whole id\n')
+
+
+def test_what_would_be_lost_or_means_nothing_is_refused(remote: Path) -> None:
+    assert "--no-push: commits that are not pushed would go with the clone" in _run("apply", remote, "--no-push").err
+    assert "--ref: it says what to clone, but --repo names no repository" in osm_gitops("plan", "--ref", "main").err
+    ran = osm_gitops("plan", "--repo", "https://me:hunter22@git.example.com/nodes.git")
+    assert "--repo: there is a password in the address" in ran.err
+    assert "hunter22" not in ran.err
+
+
+def test_a_human_who_pushes_in_between_is_planned_upon_and_nothing_of_theirs_is_lost(
+    remote: Path, tmp_path: Path
+) -> None:
+    git(tmp_path, "clone", "--quiet", str(remote), "human")
+    human = tmp_path / "human"
+    write_tree(human / "pools", pool("b"))
+    hook = remote / "hooks" / "pre-receive"
+    # The first push of ours meets a commit of theirs that came while ours was under way.
+    hook.write_text(
+        f"#!/bin/sh\n[ -e {tmp_path}/raced ] && exit 0\ntouch {tmp_path}/raced\n"
+        "unset GIT_DIR GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES\n"
+        f"cd {human} && git add . && git commit --quiet -m theirs && git push --quiet origin main\n"
+    )
+    hook.chmod(0o755)
+    ran = _run("apply", remote, _PLAINTEXT, "-v")
+    assert ran.code == 0, ran.err
+    assert "The remote has newer commits: planning again from them." in ran.err
+    subjects = git(remote, "log", "--format=%s", "main").splitlines()
+    assert subjects == ["osm-gitops: prod: 7 created, 0 updated, 0 deleted", "theirs", "pools", "start"]
+
+
+def test_a_protected_branch_is_told_with_the_way_around(remote: Path) -> None:
+    hook = remote / "hooks" / "update"
+    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo main is protected >&2; exit 1; }\n')
+    hook.chmod(0o755)
+    before = git(remote, "rev-parse", "main")
+    ran = _run("apply", remote, _PLAINTEXT)
+    assert ran.code == 1
+    assert f"Error: file://{remote}: origin refused the push to main: hook declined: main is" in ran.err
+    assert "Nothing was changed. Settle it with those who guard main" in ran.err
+    assert "--branch NAME" in ran.err
+    assert "committed" not in ran.err
+    assert git(remote, "rev-parse", "main") == before
+    ran = _run("apply", remote, _PLAINTEXT, "--branch", "osm-gitops/update")
+    assert ran.code == 0, ran.err
+    assert git(remote, "rev-parse", "main") == before
+    assert _files(remote, "osm-gitops/update")
+
+
+def test_a_token_from_a_file_is_enough_and_is_nowhere_to_be_read(
+    remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("tok-5ecr3t\n")
+    monkeypatch.setenv("OSM_GITOPS_GIT_TOKEN_FILE", "token")
+    with serving(remote.parent, "tok-5ecr3t") as server:
+        ran = osm_gitops("apply", "--repo", f"{server.address}/nodes.git", _PLAINTEXT, "-v")
+        assert ran.code == 0, ran.err
+        assert ran.err.splitlines()[-1] == "pushed to origin/main"
+        seen = b"".join((*server.processes, ran.out.encode(), ran.err.encode()))
+    assert b"tok-5ecr3t" not in seen
+    assert _files(remote)
