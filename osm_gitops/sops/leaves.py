@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from binascii import Error, a2b_base64, b2a_base64
+from binascii import a2b_base64, b2a_base64
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -94,7 +94,7 @@ def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
     try:
         sealed = a2b_base64(data, strict_mode=True) + a2b_base64(tag, strict_mode=True)
         nonce = a2b_base64(iv, strict_mode=True)
-    except Error:
+    except ValueError:
         raise BrokenLeaf("the base64 inside of ENC[…] is damaged") from None
     return _decrypt(cipher, nonce, sealed, path.encode()), kind
 
