@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from osm_gitops.errors import input_error
 from osm_gitops.model.objects import Json, Origin
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Facts:
     ``endpoint_slices`` are the bodies of namespace ``default`` with the label
     ``kubernetes.io/service-name=kubernetes``, in name order. ``environment`` holds the
     credential variables of contract §7.1 that were set when the source was read.
+    ``incomplete``: a part of the source could not be read, so nothing is known to be absent.
     """
 
     secrets: Mapping[tuple[str, str], SecretFact] = field(default_factory=dict)
@@ -54,3 +59,24 @@ class Facts:
     service_accounts: Mapping[tuple[str, str], ServiceAccountFact] = field(default_factory=dict)
     endpoint_slices: tuple[Mapping[str, Json], ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    incomplete: bool = False
+
+    def secret(self, key: tuple[str, str]) -> SecretFact | None:
+        """A Secret, or ``None`` where there is none; raises InputError where that cannot be told."""
+        return self._sure("Secret", key, self.secrets.get(key))
+
+    def config_map(self, key: tuple[str, str]) -> ConfigMapFact | None:
+        """A ConfigMap, like :meth:`secret`."""
+        return self._sure("ConfigMap", key, self.config_maps.get(key))
+
+    def service_account(self, key: tuple[str, str]) -> ServiceAccountFact | None:
+        """A ServiceAccount, like :meth:`secret`."""
+        return self._sure("ServiceAccount", key, self.service_accounts.get(key))
+
+    def _sure(self, kind: str, key: tuple[str, str], found: T | None) -> T | None:
+        if found is None and self.incomplete:
+            raise input_error(
+                f"{kind} {'/'.join(key)} may be in the part of the source that could not be read",
+                fix="Mend what could not be read first",
+            )
+        return found

@@ -72,7 +72,7 @@ def token_index(settings: Settings, facts: Facts) -> TokenIndex:
 
 def getter_token(facts: Facts) -> str:
     """The token with which machines fetch their provisioning Secret; raises InputError without one."""
-    secret = facts.secrets.get(_GETTER_SECRET)
+    secret = facts.secret(_GETTER_SECRET)
     token = _text(secret, "token") if secret else ""
     if not token:
         wanted = "/".join(_GETTER_SECRET)
@@ -99,12 +99,12 @@ def _token(secret: SecretFact) -> str:
 
 
 def _service_account_token(name: tuple[str, str], facts: Facts) -> str:
-    account = facts.service_accounts.get(name)
+    account = facts.service_account(name)
     if account is None:
         raise input_error(
             f"ServiceAccount {'/'.join(name)} was not found", where=_SERVICE_ACCOUNT_FLAG, fix="Add it to the source"
         )
-    listed = (facts.secrets.get((account.namespace, secret)) for secret in account.secrets)
+    listed = (facts.secret((account.namespace, secret)) for secret in account.secrets)
     secret = next((found for found in listed if found and found.type == "kubernetes.io/service-account-token"), None)
     if secret is None:
         raise input_error(

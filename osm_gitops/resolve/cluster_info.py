@@ -39,8 +39,11 @@ class Kubeconfig:
 
 
 def cluster_info(facts: Facts) -> Kubeconfig:
-    """The kubeconfig of cluster-info; raises UnreadableClusterInfo for any fault in it."""
-    config_map = facts.config_maps.get(CLUSTER_INFO)
+    """The kubeconfig of cluster-info; raises UnreadableClusterInfo for any fault in it.
+
+    Raises InputError where nobody can tell whether there is one.
+    """
+    config_map = facts.config_map(CLUSTER_INFO)
     if config_map is None:
         raise UnreadableClusterInfo(f"{CLUSTER_INFO_NAME} was not found")
     if _KEY not in config_map.data:

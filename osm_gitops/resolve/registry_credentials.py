@@ -35,7 +35,7 @@ def registry_credentials(settings: Settings, facts: Facts) -> tuple[Mapping[str,
     wanted = settings.registry_credentials_secret
     if wanted is None:
         return {}, ()
-    secret = facts.secrets.get(wanted)
+    secret = facts.secret(wanted)
     if secret is None:
         raise input_error(
             f"the Secret {'/'.join(wanted)} with registry credentials was not found",

@@ -63,6 +63,7 @@ class Gathering:
             service_accounts=self._service_accounts,
             endpoint_slices=tuple(self._slices[name] for name in sorted(self._slices)),
             environment=environment,
+            incomplete=bool(self.unreadable),
         )
         return Inputs(
             machines=machines,

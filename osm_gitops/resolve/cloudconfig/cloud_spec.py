@@ -122,10 +122,10 @@ class CloudSpec:
     def _referred(self, variable: Variable) -> str | None:
         """The text that a variable refers to; ``None`` where it refers to nothing."""
         if variable.secret is not None:
-            secret = self.facts.secrets.get(variable.secret[:2])
+            secret = self.facts.secret(variable.secret[:2])
             return from_bytes(_entry("Secret", variable.secret, None if secret is None else secret.data))
         if variable.config_map is not None:
-            config_map = self.facts.config_maps.get(variable.config_map[:2])
+            config_map = self.facts.config_map(variable.config_map[:2])
             data = None if config_map is None else config_map.data
             return _entry("ConfigMap", variable.config_map, data)
         return None
