@@ -32,6 +32,8 @@ _USERINFO = re.compile(r"://([^/\s\"'<>]+)@")
 _HARMLESS = re.compile(
     r"(?i)true|false|null|none|yes|no|disabled|enabled|https?://[^@\s]*|-----(?:BEGIN|END) [A-Z ]+-----"
 )
+# What is rendered of an encrypted template stands between these.
+_TEMPLATE_ACTION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -45,7 +47,7 @@ def collect_sensitive(
     """
     found: set[str] = set()
     for text in encrypted:
-        found.update((text, *_pieces(text)))
+        found.update((text, *_TEMPLATE_ACTION.split(text), *_pieces(text)))
     for secret in facts.secrets.values():
         found.update(_of_secret(secret))
     found.update(piece for value in facts.environment.values() for piece in _pieces(value))

@@ -114,3 +114,10 @@ def test_credentials_in_addresses_of_settings_count() -> None:
     assert collect_sensitive(Facts(), (), settings) == {
         "user:p%40ss", "user", "p%40ss", "p@ss", "robot:key", "robot", "key",
     }  # fmt: skip
+
+
+def test_what_somebody_encrypted_counts_whole_and_between_the_actions_of_a_template() -> None:
+    encrypted = ["echo {{ .KubeVersion }} some-secret\nid {% if x %}other-secret{% endif %}\n", "true"]
+    found = collect_sensitive(Facts(), (), Settings(), encrypted)
+    assert {encrypted[0], " some-secret\nid ", "other-secret"} <= found
+    assert "true" not in found

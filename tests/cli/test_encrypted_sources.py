@@ -1,0 +1,120 @@
+"""``render``, ``plan`` and ``apply`` from trees whose manifests are SOPS files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.running import osm_gitops
+from tests.cli.scenes import objects_of, pool, profile, secret, write_fleet, write_tree
+from tests.gitdoor.repos import git, new_repository
+from tests.sources.sealed import KEY_FILE, RECIPIENT, sealed
+
+_RULES = f"creation_rules:\n- encrypted_regex: ^(data|stringData|token)$\n  age: {RECIPIENT}\n"
+_REGISTRIES = secret("registries", "kube-system", {"a.example.com": '{"username": "u-12345", "password": "p-12345"}'})
+_WITH_REGISTRIES = ("--node-registry-credentials-secret", "kube-system/registries")
+
+
+def encrypt_in_place(tree: Path) -> None:
+    """As ``sops encrypt --in-place`` would: Secrets, ConfigMaps, and tokens in provider specs."""
+    for path in tree.rglob("*.yaml"):
+        text = path.read_text()
+        if "sops:" not in text and yaml.safe_load(text)["kind"] != "OperatingSystemProfile":
+            path.write_text(sealed(text, "^(data|stringData|token)$"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return write_tree(tmp_path / "tree", profile(), pool("a", cloudProviderSpec={"token": "hcloud-1"}), _REGISTRIES)
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOPS_AGE_KEY_FILE", str(KEY_FILE))
+
+
+@pytest.mark.usefixtures("key")
+def test_an_encrypted_tree_renders_as_the_plain_one(tree: Path) -> None:
+    render = ("render", "--from", "tree", "--to", "-", *_WITH_REGISTRIES)
+    plain = osm_gitops(*render)
+    encrypt_in_place(tree)
+    assert "hcloud-1" not in (tree / "MachineDeployment-a.yaml").read_text()
+    assert osm_gitops(*render) == plain
+
+
+def test_without_a_key_nothing_is_rendered_and_the_reason_is_told(tree: Path) -> None:
+    encrypt_in_place(tree)
+    ran = osm_gitops("render", "--from", "tree", "--to", "-", *_WITH_REGISTRIES)
+    assert (ran.code, ran.out) == (1, "")
+    place = "tree/Secret-registries.yaml:1: Secret kube-system/registries: sops: no key at hand opens the document"
+    assert place in ran.err
+    assert f"encrypted for {RECIPIENT}. Give the private key" in ran.err
+    assert "SOPS_AGE_KEY_FILE" in ran.err
+    assert "not found" not in ran.err
+
+
+def test_credentials_that_no_key_opens_are_not_taken_for_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = {"secretKeyRef": {"name": "credentials", "namespace": "kube-system", "key": "password"}}
+    machines = pool("a", cloudProvider="openstack", cloudProviderSpec={"password": reference}, kubelet="1.28.9")
+    tree = write_tree(tmp_path / "tree", profile(supportedCloudProviders=[{"name": "openstack"}]), machines)
+    body = secret("credentials", "kube-system", {"password": "p-12345"})
+    (tree / "credentials.yaml").write_text(sealed(yaml.safe_dump(body)))
+    monkeypatch.setenv("OS_PASSWORD", "of-another-cloud")
+    ran = osm_gitops("render", "--from", "tree", "--to", "-")
+    assert (ran.code, [kind for kind, _ in objects_of(ran.out)]) == (1, [])
+    assert "Secret kube-system/credentials may be in the part of the source that could not be read" in ran.err
+
+
+@pytest.mark.usefixtures("key")
+def test_what_stands_encrypted_is_masked_in_plans_whatever_its_kind(tree: Path) -> None:
+    encrypt_in_place(write_tree(tree, pool("a", cloudProviderSpec={"token": "hcloud-1"})))
+    body = profile(script="echo {{ .KubeVersion }} template-secret-1 {{ .Token }} and-another-1\n")
+    (tree / "OperatingSystemProfile-osp-a.yaml").write_text(sealed(yaml.safe_dump(body), "^data$"))
+    ran = osm_gitops("plan", "--from", "tree", "--to", "out", "-v")
+    assert ran.code == 0, ran.err
+    assert "v1.34.2" in ran.out
+    for text in ("hcloud-1", "template-secret-1", "and-another-1", "api.example.com", "getter-token"):
+        assert text not in ran.out + ran.err
+
+
+@pytest.mark.usefixtures("key")
+def test_sources_and_target_may_share_a_repository_and_its_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = new_repository(tmp_path / "repo")
+    encrypt_in_place(write_tree(repo / "tree", profile(), pool("a")))
+    (repo / ".sops.yaml").write_text(_RULES.replace("|token", "|bootstrapConfig|provisioningConfig|cloudProvider"))
+    write_fleet(repo, "defaults: {to: {git: {path: clusters}}}\nclusters: [{name: a, from: .}]")
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "-m", "sources")
+    monkeypatch.chdir(repo)
+    ran = osm_gitops("apply")
+    assert ran.code == 0, ran.err
+    assert "plain text" not in ran.out
+    ran = osm_gitops("apply", "-v")
+    assert (ran.code, ran.out) == (0, "No changes.\n"), ran.err
+    assert "2 of kind Secret, encrypted and written by osm-gitops, passed over" in ran.err
+
+
+def test_sources_and_target_share_one_search_for_keys(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "print-key"
+    command.write_text(f"#!/bin/sh\necho run >> {tmp_path}/runs\ncat {KEY_FILE}\n")
+    command.chmod(0o700)
+    monkeypatch.setenv("SOPS_AGE_KEY_CMD", str(command))
+    encrypt_in_place(tree)
+    new_repository(tmp_path / "repo")
+    write_fleet(
+        tmp_path,
+        "defaults: {to: {git: {path: repo/clusters}}}\nclusters: [{name: a, from: tree}, {name: b, from: tree}]",
+    )
+    for _ in range(2):
+        assert osm_gitops("apply", "--age-recipient", RECIPIENT).code == 0
+    (tree / "OperatingSystemProfile-osp-a.yaml").write_text(yaml.safe_dump(profile(version="v1.0.1")))
+    assert osm_gitops("plan", "--age-recipient", RECIPIENT).code == 0
+    assert (tmp_path / "runs").read_text() == "run\n" * 3
