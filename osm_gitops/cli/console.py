@@ -11,7 +11,7 @@ from time import monotonic
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.text import visible
+from osm_gitops.report.outline import visible
 
 _NAMED_POOLS = 5
 _BAR_AFTER = 0.5  # seconds: short work shows no bar

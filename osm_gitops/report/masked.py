@@ -16,11 +16,17 @@ _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change whose reason and diffs hold no secret."""
+    """A change whose reason and diffs hold no secret; diffs are masked when they are looked at."""
 
     change: Change
     reason: str
-    diffs: tuple[TextDiff, ...]
+    _diffs: tuple[TextDiff, ...] = field(repr=False)
+    _masks: _DiffMasks = field(repr=False)
+
+    @property
+    def diffs(self) -> tuple[TextDiff, ...]:
+        """What differs inside; a report that has room for few of them pays for few."""
+        return tuple(map(self._masks.diff, self._diffs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +55,8 @@ def shown(plan: Plan, *, context: int = 3, whole: bool = False, together: bool =
     are one entry if ``together``, else each is its own.
     """
     masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
-    grouped = [_grouped(cluster, context, whole=whole, together=together) for cluster in plan.clusters]
+    grouped = [_grouped(cluster, context, masker, whole=whole, together=together) for cluster in plan.clusters]
     members = [member for groups in grouped for group in groups for member in group.members]
-    for member in members:
-        _learn(masker, member)
     for lines in dict.fromkeys(diff.lines for member in members for diff in member.diffs):
         masker.learn_from_diff(lines)
     masks = _DiffMasks(masker)
@@ -64,10 +68,9 @@ def shown(plan: Plan, *, context: int = 3, whole: bool = False, together: bool =
 
 @dataclass(frozen=True, slots=True)
 class _Raw:
-    """A change with its texts as they are."""
+    """A change with its diffs as they are."""
 
     change: Change
-    texts: tuple[TextChange, ...] = field(repr=False)
     diffs: tuple[TextDiff, ...] = field(repr=False)
 
 
@@ -79,27 +82,33 @@ class _Group:
     members: tuple[_Raw, ...] = field(repr=False)
 
 
-def _grouped(cluster: ClusterPlan, context: int, *, whole: bool, together: bool) -> list[_Group]:
+def _grouped(cluster: ClusterPlan, context: int, masker: Masker, *, whole: bool, together: bool) -> list[_Group]:
+    """Pools alike in one entry each; ``masker`` learns what the texts of those shown tell."""
     pools: dict[str, list[Change]] = {}
     for change in cluster.effective:
         pools.setdefault(change.group, []).append(change)
     groups: dict[object, _Group] = {}
     for name, changes in pools.items():
-        members = tuple(_raw(change, context, whole=whole) for change in changes)
+        texts = [_texts(change, whole=whole) for change in changes]
+        members = tuple(_raw(change, inside, context) for change, inside in zip(changes, texts, strict=True))
         likeness: object = tuple(map(_likeness, members)) if together and name else name
         group = groups.get(likeness)
         if group is None:
             groups[likeness] = _Group([_pool_name(changes[0])], members)
+            for change, inside in zip(changes, texts, strict=True):
+                _learn(masker, change, inside)
         else:
             group.names.append(_pool_name(changes[0]))
     return list(groups.values())
 
 
-def _raw(change: Change, context: int, *, whole: bool) -> _Raw:
-    if not whole and change.action not in _COMPARED:
-        return _Raw(change, (), ())
-    texts = changed_texts(change.before, change.after)
-    return _Raw(change, texts, tuple(text_diff(text, context) for text in texts))
+def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
+    compared = whole or change.action in _COMPARED
+    return changed_texts(change.before, change.after) if compared else ()
+
+
+def _raw(change: Change, texts: tuple[TextChange, ...], context: int) -> _Raw:
+    return _Raw(change, tuple(text_diff(text, context) for text in texts))
 
 
 def _pool_name(change: Change) -> str:
@@ -117,23 +126,23 @@ class _DiffMasks:
         return ShownPools(tuple(group.names), tuple(self._change(member) for member in group.members))
 
     def _change(self, member: _Raw) -> ShownChange:
-        reason = self._masker.line(member.change.reason)
-        return ShownChange(member.change, reason, tuple(self._diff(diff) for diff in member.diffs))
+        return ShownChange(member.change, self._masker.line(member.change.reason), member.diffs, self)
 
-    def _diff(self, diff: TextDiff) -> TextDiff:
+    def diff(self, diff: TextDiff) -> TextDiff:
+        """A diff fit to be shown."""
         lines = self._known.get(diff.lines)
         if lines is None:
             lines = self._known[diff.lines] = tuple(self._masker.diff_lines(diff.lines))
         return replace(diff, name=self._masker.line(diff.name), lines=lines)
 
 
-def _learn(masker: Masker, member: _Raw) -> None:
+def _learn(masker: Masker, change: Change, texts: tuple[TextChange, ...]) -> None:
     """Learn what only the bodies tell: private keys, and data of Secrets that is no boot configuration."""
-    for text in member.texts:
+    for text in texts:
         masker.learn_private_keys(text.before or "")
         masker.learn_private_keys(text.after or "")
-    if member.texts and member.change.ref.kind == "Secret":
-        for body in (member.change.before, member.change.after):
+    if texts and change.ref.kind == "Secret":
+        for body in (change.before, change.after):
             masker.learn(_unknown_data(body or {}))
 
 

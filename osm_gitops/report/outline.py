@@ -1,0 +1,231 @@
+"""What every report for people tells, in its order; text, Markdown and HTML only lay it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.report.diff import TextDiff
+from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, shown
+
+SYMBOLS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
+_NAMED_POOLS = 10
+# Control characters would act on a terminal, and break the lines of any other report.
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """How much is told. ``verbose`` shows the content of new and deleted objects too."""
+
+    verbose: bool = False
+    context: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DiffEntry:
+    """One text inside an object: its lines, or ``instead`` of them why there are none."""
+
+    head: str
+    lines: tuple[str, ...]
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeEntry:
+    """One object; ``alike`` more pools have one that changes in the same way."""
+
+    action: Action
+    ref: ObjectRef
+    alike: int
+    reason: str
+    diffs: tuple[DiffEntry, ...]
+
+    @property
+    def title(self) -> str:
+        """``update Secret cloud-init-settings/a and 3 more alike``"""
+        return visible(f"{self.action.value} {self.ref}{f' and {self.alike} more alike' if self.alike else ''}")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolsEntry:
+    """Pools that change alike, or what belongs to no pool."""
+
+    pools: ShownPools
+    detail: Detail
+
+    @property
+    def title(self) -> str:
+        names = self.pools.names
+        if names == ("",):
+            return "Profiles and other objects"
+        listed = visible(", ".join(names[:_NAMED_POOLS]))
+        more = f" and {len(names) - _NAMED_POOLS} more" if len(names) > _NAMED_POOLS else ""
+        return f"Pool {listed}" if len(names) == 1 else f"{len(names)} pools, alike: {listed}{more}"
+
+    @property
+    def actions(self) -> Mapping[Action, int]:
+        """How many objects of all these pools each action meets, in the order of :class:`Action`."""
+        met = [change.change.action for change in self.pools.changes]
+        return {action: met.count(action) * len(self.pools.names) for action in Action if action in met}
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(visible(change.reason) for change in self._in_reading_order()))
+
+    @property
+    def machines(self) -> str:
+        """What it means for the machines of these pools (design §6)."""
+        if self.pools.names == ("",):
+            return ""
+        actions = self.actions
+        if Action.UPDATE in actions or Action.REPLACE in actions:
+            return "existing ones keep the old configuration"
+        return "" if Action.CREATE in actions else "their configuration goes"
+
+    def changes(self) -> Iterator[ChangeEntry]:
+        """The objects with their diffs, made one by one; a diff that was told above is not told again."""
+        told: set[tuple[str, ...]] = set()
+        for change in self._in_reading_order():
+            diffs = tuple(_diff(diff, told, self.detail) for diff in change.diffs)
+            met = change.change
+            yield ChangeEntry(met.action, met.ref, len(self.pools.names) - 1, visible(change.reason), diffs)
+
+    def _in_reading_order(self) -> list[ShownChange]:
+        return sorted(self.pools.changes, key=_reading_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence about a cluster under its label (``Failed``, ``Warning``)."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """One cluster; ``layout`` are files beside the objects that are to be written."""
+
+    plan: ClusterPlan
+    pools: tuple[PoolsEntry, ...]
+    notes: tuple[Note, ...]
+    refusals: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return visible(self.plan.cluster)
+
+    @property
+    def layout(self) -> str:
+        return visible(", ".join(self.plan.layout))
+
+    @property
+    def says_something(self) -> bool:
+        return bool(self.pools or self.plan.layout or self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A plan as it is told. ``machines`` are sentences on what it means for them, ``roll`` a command."""
+
+    clusters: tuple[ClusterEntry, ...]
+    summary: str
+    machines: tuple[str, ...]
+    roll: str
+
+
+def outline(plan: Plan, detail: Detail) -> Outline:
+    """All that reports for people tell of a plan; no secret in it."""
+    clusters = shown(plan, context=detail.context, whole=detail.verbose, together=True)
+    return Outline(tuple(_cluster(cluster, detail) for cluster in clusters), summary(plan), *_machines(plan))
+
+
+def summary(plan: Plan) -> str:
+    """The line by which a plan ends: ``Plan: 1 to create, … 3 unchanged.`` or ``No changes.``"""
+    if not plan.has_changes:
+        return "No changes."
+    counts = {action: sum(cluster.count()[action] for cluster in plan.clusters) for action in Action}
+    text = f"Plan: {counted(counts)}."
+    layout = sum(len(cluster.layout) for cluster in plan.clusters)
+    return f"{text} Files beside the objects to write: {layout}." if layout else text
+
+
+def counted(counts: Mapping[Action, int]) -> str:
+    """``1 to create, 0 to update, …, 3 unchanged``"""
+    parts = [f"{counts[action]} to {action.value}" for action in Action if action is not Action.UNCHANGED]
+    return f"{', '.join(parts)}, {counts[Action.UNCHANGED]} unchanged"
+
+
+def many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def visible(text: str) -> str:
+    """A text whose control characters are written out, so it stays on its line and acts on no terminal."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def _cluster(cluster: ShownCluster, detail: Detail) -> ClusterEntry:
+    return ClusterEntry(
+        cluster.plan,
+        tuple(PoolsEntry(pools, detail) for pools in cluster.pools),
+        tuple(Note(label, visible(text)) for label, text in _notes(cluster.plan)),
+        tuple(visible(str(problem)) for problem in cluster.plan.refusals),
+    )
+
+
+def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
+    pools = sorted(
+        {
+            change.pool
+            for cluster in plan.clusters
+            for change in cluster.effective
+            if change.pool and change.action in {Action.UPDATE, Action.REPLACE}
+        }
+    )
+    if not pools:
+        return (), ""
+    one = pools[0]
+    kept = (
+        f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist keep the one they "
+        "booted with, only new machines get the new one."
+    )
+    roll = (
+        f"kubectl -n {one.namespace} patch machinedeployment {one.name} --type merge -p "
+        '\'{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"1"}}}}}\''
+    )
+    return (kept, "To replace the machines of a pool, rolling, change its template, for example:"), visible(roll)
+
+
+def _reading_order(change: ShownChange) -> tuple[int, str]:
+    ref = change.change.ref
+    return (0 if ref.kind != "Secret" else 2 if ref.name.endswith("-bootstrap-config") else 1, str(ref))
+
+
+def _diff(diff: TextDiff, told: set[tuple[str, ...]], detail: Detail) -> DiffEntry:
+    head = visible({"new": "new: ", "gone": "gone: ", "changed": ""}[diff.state] + diff.name)
+    changed = (diff.name, *(line for line in diff.lines if line[:1] in "+-"))
+    if changed in told:
+        return DiffEntry(head, (), "as above")
+    told.add(changed)
+    if diff.state != "changed" and not detail.verbose:
+        return DiffEntry(head, (), many(diff.added + diff.removed, "line"))
+    return DiffEntry(head, tuple(map(visible, diff.lines)))
+
+
+def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
+    for pool, problems in sorted(plan.failed.items()):
+        for problem in problems:
+            yield "Failed", str(problem.at(about=str(pool)))
+    if plan.kept:
+        yield "Kept", f"{many(len(plan.kept), 'object')} of pools that failed or were left out."
+    for change in plan.not_deleted:
+        yield "Not deleted", str(change.ref)
+    for problem in plan.no_deletion:
+        yield "No deletion", str(problem)
+    for problem in plan.warnings:
+        yield "Warning", str(problem)
