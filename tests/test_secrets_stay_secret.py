@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,6 +52,7 @@ def _guises(value: str) -> Iterator[str]:
     yield from (quote(value), quote(value, safe=""), shlex.quote(value))
     yield from (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
     yield yaml.safe_dump(value, width=1000).strip()
+    yield escape(value)
     for offset in range(3):
         encoded = b64encode(b"\0" * offset + value.encode()).decode()
         yield encoded[4:-4] if offset else encoded[:-4]
@@ -213,6 +215,9 @@ def _flags(canaries: Canaries, credentials: str = "kube-system/docker") -> list[
     ]
 
 
+_FORMS = (("-o", "json"), ("-o", "markdown"), ("-o", "html"))
+
+
 def _said(*runs: Ran) -> str:
     return "\n".join(run.out + run.err for run in runs)
 
@@ -225,10 +230,11 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     source = ["--from", "tree", *_flags(canaries, credentials)]
     repository = new_repository(tmp_path / "repo")
     to = ["--to", "repo/clusters"]
-    runs = [osm_gitops("plan", *source, *to, *more) for more in ((), ("-v",), ("-o", "json"), ("-o", "json", "-v"))]
+    forms = ("text", "json", "markdown", "html")
+    runs = [osm_gitops("plan", *source, *to, "-o", form, *more) for form in forms for more in ((), ("-v",))]
     runs.append(osm_gitops("render", *source, "--to", "out", "-v"))
     runs.append(osm_gitops("apply", *source, *to, "-v", "--dangerously-plaintext-secrets"))
-    assert [run.code for run in runs] == [0] * 6, runs[0].err
+    assert [run.code for run in runs] == [0] * 10, runs[0].err
     assert canaries.seen_in(_said(*runs)) == []
     assert canaries.seen_in(git(repository, "log", "--format=%B", "--name-only")) == []
     # The counter-proof: on stdout nothing is masked.
@@ -268,7 +274,7 @@ def test_neither_the_old_nor_the_new_value_of_a_rotation_shows(
     canaries.generation = "new "
     _cluster(tmp_path / "tree", canaries, monkeypatch)
     after = ["--from", "tree", *_flags(canaries)]
-    runs = [osm_gitops("plan", *after, "--to", "out", *more) for more in ((), ("-v",), ("-o", "json"))]
+    runs = [osm_gitops("plan", *after, "--to", "out", *more) for more in ((), ("-v",), *_FORMS)]
     assert " 0 to update" not in runs[0].out
     assert canaries.seen_in(_said(*runs)) == []
 

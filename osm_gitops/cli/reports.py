@@ -1,14 +1,24 @@
-"""Showing plans: the reports of ``osm_gitops.report`` on the terminal."""
+"""Showing plans: the reports of ``osm_gitops.report`` on the terminal and in files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from osm_gitops.cli.console import console
+from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.fleet.run import Outcome
 from osm_gitops.model.plan import Plan
+from osm_gitops.report.html import format_html
 from osm_gitops.report.json_report import plan_json
+from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.outline import Detail
 from osm_gitops.report.text import Style, format_plan
 
 
@@ -17,14 +27,94 @@ class Format(Enum):
 
     TEXT = "text"
     JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
 
 
-def show_plan(plan: Plan, form: Format, *, verbose: bool) -> None:
-    """Print a plan on stdout."""
-    if form is Format.JSON:
-        console.out(plan_json(plan, whole=verbose))
-    elif plan.clusters:  # where no cluster could be planned, its problems say all
-        console.out(format_plan(plan, Style(color=console.colours(), verbose=verbose)))
+_ENDINGS = {".txt": Format.TEXT, ".json": Format.JSON, ".md": Format.MARKDOWN, ".html": Format.HTML}
+
+Output = Annotated[Format, typer.Option("--output", "-o", help="How the plan is written.", envvar="OSM_GITOPS_OUTPUT")]
+ReportFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help=f"Write the whole plan into a file too, as its ending says ({', '.join(_ENDINGS)}); may be repeated.",
+        envvar="OSM_GITOPS_REPORT",
+        show_default=False,
+    ),
+]
+MaxLength = Annotated[
+    int | None,
+    typer.Option(
+        "--max-length",
+        metavar="N",
+        min=LEAST_LENGTH,
+        help="Cut the plan to this many bytes, at the border of an object; for -o markdown.",
+        envvar="OSM_GITOPS_MAX_LENGTH",
+        show_default=False,
+    ),
+]
+FullReportAt = Annotated[
+    str,
+    typer.Option(
+        "--full-report-at",
+        metavar="TEXT|URL",
+        help="Where the whole plan is; a plan that was cut says so.",
+        envvar="OSM_GITOPS_FULL_REPORT_AT",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """The reports that a command makes of its plan: one on stdout, more in files."""
+
+    form: Format = Format.TEXT
+    verbose: bool = False
+    files: tuple[Path, ...] = ()
+    max_length: int | None = None
+    whole_at: str = ""
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be; better before the work than after it."""
+        problems = [
+            Problem("its ending names no format", where=f"--report {path}", fix=f"Use one of {', '.join(_ENDINGS)}")
+            for path in self.files
+            if path.suffix not in _ENDINGS
+        ]
+        if self.max_length is not None and self.form is not Format.MARKDOWN:
+            problems.append(Problem("only Markdown can be cut", where="--max-length", fix="Add -o markdown"))
+        if problems:
+            raise InputError(problems)
+
+    def show(self, outcome: Outcome) -> None:
+        """Print the plan on stdout and write the files."""
+        for path in self.files:
+            _write(path, self._pieces(outcome, _ENDINGS[path.suffix], Style(verbose=self.verbose), None))
+        # Where no cluster could be planned, its problems on stderr say all.
+        if self.form is not Format.TEXT or outcome.plan.clusters:
+            style = Style(color=console.colours(), verbose=self.verbose)
+            for piece in self._pieces(outcome, self.form, style, self.max_length):
+                console.out(piece)
+
+    def _pieces(self, outcome: Outcome, form: Format, style: Style, max_length: int | None) -> Iterable[str]:
+        match form:
+            case Format.JSON:
+                return [plan_json(outcome.plan, whole=self.verbose)]
+            case Format.MARKDOWN:
+                markdown = Markdown(verbose=self.verbose, max_length=max_length, whole_at=self.whole_at)
+                return format_markdown(outcome.plan, markdown, outcome.problems)
+            case Format.HTML:
+                return format_html(outcome.plan, Detail(verbose=self.verbose), outcome.problems)
+            case Format.TEXT:
+                return [format_plan(outcome.plan, style)]
+
+
+def show_plan(plan: Plan, *, verbose: bool) -> None:
+    """Print a plan on stdout, as text."""
+    Reports(verbose=verbose).show(Outcome(plan))
 
 
 def show_trouble(outcome: Outcome) -> None:
@@ -34,3 +124,11 @@ def show_trouble(outcome: Outcome) -> None:
     console.problems(
         outcome.problems, masker=Masker(value for each in outcome.plan.clusters for value in each.sensitive)
     )
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.writelines(pieces)
+    except OSError as fault:
+        raise input_error(f"cannot be written: {fault.strerror}", where=f"--report {path}") from fault

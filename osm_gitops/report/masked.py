@@ -66,6 +66,12 @@ def shown(plan: Plan, *, context: int = 3, whole: bool = False, together: bool =
     )
 
 
+def shown_problems(plan: Plan, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems beside a plan (of clusters that could not be planned), each once, without any secret of it."""
+    masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
+    return tuple(masker.problem(problem) for problem in dict.fromkeys(problems))
+
+
 @dataclass(frozen=True, slots=True)
 class _Raw:
     """A change with its diffs as they are."""

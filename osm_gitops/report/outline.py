@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from osm_gitops.errors import Problem
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.report.diff import TextDiff
-from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, shown
+from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, shown, shown_problems
 
 SYMBOLS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
 _NAMED_POOLS = 10
 # Control characters would act on a terminal, and break the lines of any other report.
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_PART = re.compile(r"; |, |: ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +60,22 @@ class PoolsEntry:
     detail: Detail
 
     @property
-    def title(self) -> str:
-        names = self.pools.names
-        if names == ("",):
+    def lead(self) -> str:
+        """What stands before the names: ``Pool``, ``3 pools, alike:``, or all there is to say."""
+        number = len(self.pools.names)
+        if self.pools.names == ("",):
             return "Profiles and other objects"
-        listed = visible(", ".join(names[:_NAMED_POOLS]))
-        more = f" and {len(names) - _NAMED_POOLS} more" if len(names) > _NAMED_POOLS else ""
-        return f"Pool {listed}" if len(names) == 1 else f"{len(names)} pools, alike: {listed}{more}"
+        return "Pool" if number == 1 else f"{number} pools, alike:"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The first of the pools' names; none for what belongs to no pool."""
+        return tuple(visible(name) for name in self.pools.names[:_NAMED_POOLS] if name)
+
+    @property
+    def unnamed(self) -> int:
+        """How many more there are than ``names`` names."""
+        return max(0, len(self.pools.names) - _NAMED_POOLS)
 
     @property
     def actions(self) -> Mapping[Action, int]:
@@ -74,17 +85,22 @@ class PoolsEntry:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(visible(change.reason) for change in self._in_reading_order()))
+        """Why, without what an earlier reason says already: a configuration's often covers its Secrets'."""
+        told: list[str] = []
+        for change in self._in_reading_order():
+            parts = _PART.split(visible(change.reason))
+            if not all(any(part in earlier for earlier in told) for part in parts):
+                told.append(visible(change.reason))
+        return tuple(told)
 
     @property
     def machines(self) -> str:
         """What it means for the machines of these pools (design §6)."""
         if self.pools.names == ("",):
             return ""
-        actions = self.actions
-        if Action.UPDATE in actions or Action.REPLACE in actions:
+        if any(_boots_differently(change.change) for change in self.pools.changes):
             return "existing ones keep the old configuration"
-        return "" if Action.CREATE in actions else "their configuration goes"
+        return "their configuration goes" if set(self.actions) == {Action.DELETE} else ""
 
     def changes(self) -> Iterator[ChangeEntry]:
         """The objects with their diffs, made one by one; a diff that was told above is not told again."""
@@ -130,18 +146,28 @@ class ClusterEntry:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A plan as it is told. ``machines`` are sentences on what it means for them, ``roll`` a command."""
+    """A plan as it is told.
+
+    ``machines`` are sentences on what it means for them, ``roll`` a command; ``problems`` are of
+    whole clusters.
+    """
 
     clusters: tuple[ClusterEntry, ...]
+    problems: tuple[str, ...]
     summary: str
     machines: tuple[str, ...]
     roll: str
 
 
-def outline(plan: Plan, detail: Detail) -> Outline:
-    """All that reports for people tell of a plan; no secret in it."""
+def outline(plan: Plan, detail: Detail, problems: Iterable[Problem] = ()) -> Outline:
+    """All that reports for people tell of a plan and of what stands beside it; no secret in it."""
     clusters = shown(plan, context=detail.context, whole=detail.verbose, together=True)
-    return Outline(tuple(_cluster(cluster, detail) for cluster in clusters), summary(plan), *_machines(plan))
+    return Outline(
+        tuple(_cluster(cluster, detail) for cluster in clusters),
+        tuple(visible(str(problem)) for problem in shown_problems(plan, problems)),
+        summary(plan),
+        *_machines(plan),
+    )
 
 
 def summary(plan: Plan) -> str:
@@ -184,7 +210,7 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
             change.pool
             for cluster in plan.clusters
             for change in cluster.effective
-            if change.pool and change.action in {Action.UPDATE, Action.REPLACE}
+            if change.pool and _boots_differently(change)
         }
     )
     if not pools:
@@ -199,6 +225,11 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
         '\'{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"1"}}}}}\''
     )
     return (kept, "To replace the machines of a pool, rolling, change its template, for example:"), visible(roll)
+
+
+def _boots_differently(change: Change) -> bool:
+    """Whether machines that exist got another configuration than new ones will."""
+    return change.action in {Action.UPDATE, Action.REPLACE} and not change.same_content
 
 
 def _reading_order(change: ShownChange) -> tuple[int, str]:

@@ -34,7 +34,8 @@ def _cluster(cluster: ClusterEntry, style: Style) -> Iterator[str]:
     yield f"Cluster {cluster.name}"
     for pools in cluster.pools:
         yield ""
-        yield f"  {pools.title}"
+        more = f" and {pools.unnamed} more" if pools.unnamed else ""
+        yield f"  {' '.join((pools.lead, ', '.join(pools.names)))}{more}".rstrip()
         for change in pools.changes():
             yield from _change(change, style)
     if cluster.layout:

@@ -10,7 +10,7 @@ from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import Format, show_plan, show_trouble
+from osm_gitops.cli.reports import show_plan, show_trouble
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
     AgeRecipients,
@@ -86,7 +86,7 @@ def apply(
 
     def confirm(plan: Plan) -> bool:
         nonlocal declined
-        show_plan(plan, Format.TEXT, verbose=request.verbose)
+        show_plan(plan, verbose=request.verbose)
         if yes or not plan.can_change or not console.is_asked():
             return True
         declined = not typer.confirm("Apply this plan?", err=True)

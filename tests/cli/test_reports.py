@@ -1,0 +1,85 @@
+"""``osm-gitops plan`` as reports: forms, files, cut to a length."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from osm_gitops.report.markdown import LEAST_LENGTH
+from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import pool, profile, write_fleet, write_tree
+
+_PLAN = ("plan", "--from", "tree", "--to", "out")
+
+
+@pytest.fixture(autouse=True)
+def _tree(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), *(pool(f"pool-{number:02}") for number in range(40)))
+    assert osm_gitops("render", *_PLAN[1:]).code == 0
+    # Each pool changes in a way of its own.
+    pools = (pool(f"pool-{number:02}", kubelet=f"1.{number}.0") for number in range(40))
+    write_tree(tmp_path / "tree", profile(), *pools)
+
+
+def _plan(*more: str) -> Ran:
+    ran = osm_gitops(*_PLAN, *more)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def test_markdown_and_html_tell_what_text_tells() -> None:
+    summary = "Plan: 0 to create, 120 to update, 0 to replace, 0 to delete, 1 unchanged."
+    assert summary in _plan().out
+    markdown = _plan("-o", "markdown").out
+    assert markdown.startswith(f"## osm-gitops plan\n\n{summary}\n\n")
+    assert "-echo v1.34.2\n+echo v1.7.0\n" in markdown
+    html = _plan("-o", "html").out
+    assert f"<strong>{summary}</strong>" in html
+    assert '<span class="old">-echo v1.34.2</span><span class="new">+echo v1.7.0</span>' in html
+    HTMLParser().feed(html)
+
+
+def test_report_files_hold_what_the_option_prints(tmp_path: Path) -> None:
+    names = {"text": "a.txt", "json": "a.json", "markdown": "a.md", "html": "a.html"}
+    files = [part for name in names.values() for part in ("--report", name)]
+    cut = _plan("-o", "markdown", "--max-length", "5000", *files).out
+    for form, name in names.items():
+        assert (tmp_path / name).read_text("utf-8") == _plan("-o", form).out
+    assert len(cut) <= 5000 < (tmp_path / "a.md").stat().st_size
+    assert json.loads((tmp_path / "a.json").read_text("utf-8"))["hasChanges"]
+
+
+def test_a_report_that_is_cut_says_where_the_whole_is() -> None:
+    ran = _plan("-o", "markdown", "--max-length", "5000", "--full-report-at", "https://ci.example.com/runs/7")
+    assert "**This report is cut to 5000 bytes.** The whole plan is in <https://ci.example.com/runs/7>." in ran.out
+
+
+def test_what_cannot_be_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    ran = osm_gitops("plan", "--from", "nowhere", "--to", "out", "--report", "plan.pdf", "--max-length", "5000")
+    assert (ran.code, ran.out) == (1, "")
+    assert "--report plan.pdf: its ending names no format. Use one of .txt, .json, .md, .html" in ran.err
+    assert "--max-length: only Markdown can be cut. Add -o markdown" in ran.err
+    assert "nowhere" not in ran.err
+    assert not (tmp_path / "plan.pdf").exists()
+    few = osm_gitops(*_PLAN, "-o", "markdown", "--max-length", str(LEAST_LENGTH - 1))
+    assert (few.code, few.out) == (1, "")
+
+
+def test_a_report_that_cannot_be_written_is_an_error_with_its_name() -> None:
+    ran = osm_gitops(*_PLAN, "--report", "no/such/folder.md")
+    assert ran.code == 1
+    assert "--report no/such/folder.md: cannot be written: No such file or directory" in ran.err
+
+
+def test_a_cluster_that_fails_as_a_whole_is_in_the_report(tmp_path: Path) -> None:
+    fleet = (
+        "clusters:\n- {name: a, from: tree, to: {git: {path: out}}}\n- {name: b, from: gone, to: {git: {path: out}}}\n"
+    )
+    write_fleet(tmp_path, fleet)
+    ran = osm_gitops("plan", "-o", "markdown", "--report", "plan.html")
+    assert ran.code == 1
+    assert "### Failed\n\n- `gone: cluster b: " in ran.out
+    assert "<code>gone: cluster b: " in (tmp_path / "plan.html").read_text("utf-8")
