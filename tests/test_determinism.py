@@ -15,10 +15,10 @@ import pytest
 from osm_gitops.sops.keys import new_identity
 from tests.conformance.test_cases import _flags, _write_tree
 from tests.conformance_data import case_names, load_case
+from tests.demo_fleet import DEMO, DEMO_KEY
 
-_DEMO = Path(__file__).resolve().parent.parent / "overlays" / "demo"
 # Colours are no surrounding but a wish that a plan fulfils, so none that is in force here may reach a run.
-_NOT_PASSED_ON = ("LC_", "LANG", "OSM_GITOPS_", "OS_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR")
+_NOT_PASSED_ON = ("LC_", "LANG", "OSM_GITOPS_", "OS_", "SOPS_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR")
 _PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
 _SURROUNDINGS: dict[str, dict[str, str]] = {
     "hash seed 1, C": {"PYTHONHASHSEED": "1", "LC_ALL": "C"},
@@ -35,7 +35,7 @@ _SURROUNDINGS: dict[str, dict[str, str]] = {
 
 def _run(folder: Path, *arguments: str, **surroundings: str) -> bytes:
     """stdout of one run in a process of its own."""
-    environment = _PLAIN | {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"} | surroundings
+    environment = _PLAIN | DEMO_KEY | {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"} | surroundings
     done = subprocess.run(
         [sys.executable, "-m", "osm_gitops", *arguments], cwd=folder, env=environment, capture_output=True, check=False
     )
@@ -61,20 +61,20 @@ def _richest_case() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def demo_plan() -> bytes:
-    return _run(_DEMO, "plan", "-v")
+    return _run(DEMO, "plan", "-v")
 
 
 @pytest.fixture(scope="module")
 def demo_objects() -> bytes:
-    return _run(_DEMO, "render", "--to", "-")
+    return _run(DEMO, "render", "--to", "-")
 
 
 @pytest.mark.parametrize("surroundings", _SURROUNDINGS.values(), ids=_SURROUNDINGS)
 def test_the_demo_fleet_is_the_same_in_all_surroundings(
     surroundings: dict[str, str], demo_objects: bytes, demo_plan: bytes
 ) -> None:
-    assert _run(_DEMO, "render", "--to", "-", **surroundings) == demo_objects
-    assert _run(_DEMO, "plan", "-v", **surroundings) == demo_plan
+    assert _run(DEMO, "render", "--to", "-", **surroundings) == demo_objects
+    assert _run(DEMO, "plan", "-v", **surroundings) == demo_plan
 
 
 def test_pipes_get_utf_8_and_bare_line_feeds_where_the_system_has_another_encoding(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_pipes_get_utf_8_and_bare_line_feeds_where_the_system_has_another_encodi
 
 
 def test_the_demo_fleet_is_the_same_from_any_folder(tmp_path: Path, demo_objects: bytes) -> None:
-    fleet = ("render", "--to", "-", "--fleet", str(_DEMO / "osm-gitops.yaml"))
+    fleet = ("render", "--to", "-", "--fleet", str(DEMO / "osm-gitops.yaml"))
     assert _run(tmp_path, *fleet) == demo_objects
-    assert _run(_DEMO / "osps", "render", "--to", "-") == demo_objects
+    assert _run(DEMO / "osps", "render", "--to", "-") == demo_objects
 
 
 def test_a_case_with_everything_is_the_same_whatever_its_files_are_called(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_a_case_with_everything_is_the_same_whatever_its_files_are_called(tmp_pa
 
 def test_written_files_are_the_same_bytes_too(tmp_path: Path) -> None:
     for number, surroundings in enumerate(({"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "1", "LC_ALL": "C"})):
-        environment = _PLAIN | surroundings
+        environment = _PLAIN | DEMO_KEY | surroundings
         command = [sys.executable, "-m", "osm_gitops", "render", "--to", str(tmp_path / str(number))]
-        subprocess.run(command, cwd=_DEMO, env=environment, capture_output=True, check=True)
+        subprocess.run(command, cwd=DEMO, env=environment, capture_output=True, check=True)
     first, second = (
         {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.yaml")}
         for name in ("0", "1")

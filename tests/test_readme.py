@@ -25,6 +25,7 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.resolve.setting_names import PASSED_OVER, SETTINGS, Kind
 from osm_gitops.templates.bounds import Bounds
 from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
+from tests.demo_fleet import DEMO, opened
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -89,10 +90,10 @@ def listed(*objects: dict[str, Any]) -> str:
 
 def frozen_cluster() -> dict[str, str]:
     """The answers of the stub kubectl by resource: the demo's cluster ``dev``, with the README's names."""
-    demo = ROOT / "overlays" / "demo"
-    pool = yaml.safe_load((demo / "dev" / "playground.yaml").read_text("utf-8"))
-    profile = yaml.safe_load((demo / "osps" / "demo-rockylinux.yaml").read_text("utf-8"))
-    info, token = yaml.safe_load_all((demo / "dev" / "facts.yaml").read_text("utf-8"))
+    pool = yaml.safe_load((DEMO / "dev" / "playground.yaml").read_text("utf-8"))
+    profile = yaml.safe_load((DEMO / "osps" / "demo-rockylinux.yaml").read_text("utf-8"))
+    info = yaml.safe_load((DEMO / "dev" / "facts.yaml").read_text("utf-8"))
+    (token,) = opened((DEMO / "dev" / "secrets.yaml").read_text("utf-8"))
     pool["metadata"]["name"] = "workers"
     pool["metadata"]["annotations"]["k8c.io/operating-system-profile"] = "rocky"
     pool["status"] = {"observedGeneration": 3, "replicas": 1, "readyReplicas": 1}

@@ -10,9 +10,8 @@ demo=${OSM_GITOPS_DEMO:-$(cd "$here/../.." && pwd)/.demo}
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=demo GIT_AUTHOR_EMAIL=demo@example.com
 export GIT_COMMITTER_NAME=demo GIT_COMMITTER_EMAIL=demo@example.com
-unset "${!OSM_GITOPS_@}"
-# The credentials of this fleet are made up, so its Secrets may lie in git in clear.
-export OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS=true
+unset "${!OSM_GITOPS_@}" "${!SOPS_@}"
+export SOPS_AGE_KEY_FILE=$here/age.key
 
 bold='' plain=''
 if [[ -t 1 && -z ${NO_COLOR-} ]]; then bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -41,7 +40,7 @@ commit() { git commit --quiet --all --message "$1"; }
 rm -rf "$demo"/{fleet,rendered,apply.log}
 mkdir -p "$demo/fleet"
 cd "$demo/fleet"
-cp -r "$here"/{osm-gitops.yaml,osps,prod-eu,edge-lab,dev} .
+cp -r "$here"/{osm-gitops.yaml,.sops.yaml,osps,prod-eu,edge-lab,dev} .
 git init --quiet --initial-branch main
 git add .
 commit "Demo fleet"
@@ -55,9 +54,11 @@ run osm-gitops plan
 say "Apply it: one commit per cluster. (apply prints the plan again; here it goes to apply.log.)"
 apply
 run git log --oneline --stat --max-count 1
+say "Git keeps no secret in clear: sops and Flux open these files, people read whose they are."
+run cut -c 1-100 clusters/dev/worker/secrets/playground-kube-system-bootstrap-config.yaml
 
 say "1. The registry password is rotated, the proxy moves. Operating System Manager would tell no pool of it."
-edit prod-eu/facts.yaml 's/demo-registry-password/demo-rotated-registry-password/'
+cp "$here/rotated/secrets.yaml" prod-eu/
 edit osm-gitops.yaml 's/example.com:3128/example.com:8080/'
 commit "Rotate the registry password, move the proxy"
 run osm-gitops plan
