@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -17,10 +17,17 @@ from urllib.parse import quote
 import pytest
 import yaml
 
+from osm_gitops.fleet.desire import desire
+from osm_gitops.fleet.load import load_inputs
+from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.model.settings import Settings
 from osm_gitops.sops.keys import new_identity
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.yamldoor.emit import dump
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
 from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.sources.sealed import KEY, RECIPIENT, sealed
 
 _SPECIAL = "/+ \"'\\$&<>é%"
 _TOKEN_ID = "abcdef"
@@ -277,6 +284,47 @@ def test_neither_the_old_nor_the_new_value_of_a_rotation_shows(
     runs = [osm_gitops("plan", *after, "--to", "out", *more) for more in ((), ("-v",), *_FORMS)]
     assert " 0 to update" not in runs[0].out
     assert canaries.seen_in(_said(*runs)) == []
+
+
+_ENCRYPTED = "^(data|stringData|cloudProviderSpec|operatingSystemSpec|overwriteCloudConfig)$"
+
+
+def _encrypt(tree: Path) -> None:
+    for path in tree.glob("*.yaml"):
+        path.write_text(sealed(path.read_text(), _ENCRYPTED))
+
+
+def test_nothing_shows_of_sources_that_are_encrypted(
+    tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address of the API server and user names are secrets here too: who encrypts them takes them for that."""
+    _cluster(tmp_path / "tree", canaries, monkeypatch)
+    _encrypt(tmp_path / "tree")
+    monkeypatch.setenv("SOPS_AGE_KEY", KEY)
+    new_repository(tmp_path / "repo")
+    flags = ["--from", "tree", *_flags(canaries), "--to", "repo/clusters"]
+    runs = [osm_gitops("plan", *flags, *more) for more in ((), ("-v",), ("-o", "json", "-v"))]
+    runs.append(osm_gitops("apply", *flags, "-v", "--age-recipient", RECIPIENT))
+    assert [run.code for run in runs] == [0] * 4, runs[0].err
+    assert canaries.seen_in(_said(*runs)) == []
+    for text in ("https://api.example.com", "someone"):
+        assert text not in _said(*runs)
+
+
+def test_without_keys_every_pool_renders_and_holds_nothing_of_what_is_encrypted(
+    tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _cluster(tmp_path / "tree", canaries, monkeypatch)
+    _encrypt(tmp_path / "tree")
+    tree = TreeRef(tmp_path / "tree", "tree")
+    for credentials in ("docker", "registries"):
+        settings = replace(Settings(), registry_credentials_secret=("kube-system", credentials))
+        spec = ClusterSpec("c", SourceSpec(tree, tree, tree), (), None)
+        inputs = load_inputs(spec, settings, {}, KeySearch({}, without_keys=True))
+        desired = desire("c", inputs, settings)
+        assert (inputs.unreadable, desired.failed) == ((), {})
+        assert len(desired.pools) == len(_inline_specs(canaries.new)) + 4
+        assert canaries.seen_in("\n".join(map(dump, (dict(each.body) for each in desired.objects)))) == []
 
 
 @pytest.mark.parametrize(
