@@ -15,7 +15,7 @@ from osm_gitops.sops.envelope import FIELD
 from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted_texts import SECRET_DATA, encrypted_texts
-from osm_gitops.sources.manifests import LooseObject, identify, loose_objects
+from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects
 from osm_gitops.sources.stand_ins import with_stand_ins
 from osm_gitops.yamldoor.kubernetes import Document
 
@@ -52,13 +52,14 @@ class Decryption:
     """Opens the encrypted documents of a tree, file by file.
 
     ``sensitive`` are texts that stood encrypted outside of the data of Secrets; ``stood_in`` counts the documents
-    that were read without a key.
+    that were read without a key; ``broken`` are MachineDeployments and profiles that could not be opened.
     """
 
     keys: KeySearch
     management_namespace: str
     sensitive: set[str] = field(default_factory=set)
     stood_in: int = 0
+    broken: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     _refused: dict[Problem, list[Problem]] = field(default_factory=dict)
 
     def parts(self, documents: Sequence[Document], shown: str) -> list[Part]:
@@ -78,7 +79,7 @@ class Decryption:
         return [found[id(document)] for document in documents if id(document) in found]
 
     def problems(self) -> Iterator[Problem]:
-        """What could not be opened. Of many documents with the same trouble some are named."""
+        """What else could not be opened. Of many documents with the same trouble some are named."""
         for problem, placed in self._refused.items():
             yield from placed[:_NAMED]
             if len(placed) > _NAMED:
@@ -112,18 +113,26 @@ class Decryption:
         ]
 
     def _refuse(self, failure: EncryptionError, unit: Sequence[Document], wanted: Sequence[LooseObject]) -> None:
-        for problem in failure.problems:
-            place = self._placed(problem, unit, wanted[0])
+        refs = list(map(self._ref, wanted))
+        placed = [self._placed(problem, unit, wanted[0]) for problem in failure.problems]
+        for ref in refs:
+            if ref and ref.kind in {MACHINE, PROFILE}:
+                self.broken.setdefault(ref, []).extend(placed)
+        if all(ref and ref.kind in {MACHINE, PROFILE} for ref in refs):
+            return
+        for problem, place in zip(failure.problems, placed, strict=True):
             self._refused.setdefault(replace(problem, about="", field=""), []).append(place)
+
+    def _ref(self, loose: LooseObject) -> ObjectRef | None:
+        """Which object it is, where that can be told."""
+        manifest = identify(loose, self.management_namespace)
+        return manifest.ref if isinstance(manifest, Manifest) and not _is_nameless(loose) else None
 
     def _placed(self, problem: Problem, unit: Sequence[Document], first: LooseObject) -> Problem:
         """With file and line, and the object: of several in a file the first, unless the problem tells which."""
         if problem.about:
             return problem.at(where=first.origin.path)
-        manifest = identify(first, self.management_namespace)
-        about = f"this {'document' if sealed_type(first.kind) else first.kind}"
-        if isinstance(manifest, Manifest) and not _is_nameless(first):
-            about = str(manifest.ref)
+        about = str(self._ref(first) or f"this {'document' if sealed_type(first.kind) else first.kind}")
         is_whole = problem.field.partition(".")[0] in {"", FIELD}
         return problem.at(where=str(first.origin) if is_whole else _line_of(unit[0], problem.field, first), about=about)
 

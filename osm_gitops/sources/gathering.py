@@ -29,14 +29,14 @@ _LONGEST_LABEL: Final = 63
 class Gathering:
     """Collects the manifests of one cluster; :meth:`inputs` then says what they are together.
 
-    ``unreadable``, ``warnings`` and ``notes`` may be added to from outside.
+    ``unreadable``, ``broken``, ``warnings`` and ``notes`` may be added to from outside.
     """
 
     unreadable: list[Problem] = field(default_factory=list)
+    broken: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     warnings: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _found: dict[ObjectRef, list[Manifest]] = field(default_factory=dict)
-    _broken: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     _machines: list[MachineDeployment] = field(default_factory=list)
     _profiles: dict[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
     _secrets: dict[tuple[str, str], SecretFact] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Gathering:
             else:
                 self._refuse_copies(ref, manifests)
         self._check_shared_names()
-        machines = tuple(machine for machine in self._machines if machine.ref not in self._broken)
+        machines = tuple(machine for machine in self._machines if machine.ref not in self.broken)
         facts = Facts(
             secrets=self._secrets,
             config_maps=self._config_maps,
@@ -69,7 +69,7 @@ class Gathering:
             machines=machines,
             profiles=self._profiles,
             facts=facts,
-            broken={ref: tuple(self._broken[ref]) for ref in sorted(self._broken)},
+            broken={ref: tuple(self.broken[ref]) for ref in sorted(self.broken)},
             unreadable=tuple(self.unreadable),
             warnings=tuple(self.warnings),
             notes=tuple(self.notes),
@@ -100,7 +100,7 @@ class Gathering:
             fix="Keep one of them",
         )
         if ref.kind in {MACHINE, PROFILE}:
-            self._broken[ref] = [problem]
+            self.broken[ref] = [problem]
         else:
             self.unreadable.append(problem)
 
@@ -128,7 +128,7 @@ class Gathering:
     def _checked(self, ref: ObjectRef, checked: Checked[T]) -> T | None:
         self.warnings += checked.warnings
         if checked.problems:
-            self._broken[ref] = list(checked.problems)
+            self.broken[ref] = list(checked.problems)
         return checked.value
 
     def _fact(self, checked: Checked[T]) -> T | None:
@@ -167,7 +167,7 @@ class Gathering:
                 by_token.setdefault(key if len(key.encode()) < 63 else ref.name, []).append(first)
         for name, pools in by_name.items():
             for pool in pools if len(pools) > 1 else ():
-                self._broken.setdefault(pool.ref, []).append(_same_names(name, pool, pools))
+                self.broken.setdefault(pool.ref, []).append(_same_names(name, pool, pools))
         for key, pools in by_token.items():
             if len(pools) > 1:
                 self.warnings.append(_same_token(key, pools))

@@ -107,6 +107,7 @@ class _Tree:
         notes = [f"{count} {which} passed over" for which, count in sorted(self.passed_over.items())]
         self.gathering.notes += notes
         self.gathering.unreadable += self.decryption.problems()
+        self.gathering.broken |= self.decryption.broken
         self.gathering.warnings += self.decryption.warnings(f"{self.files.display}{self.files.suffix}")
         if self.files.in_git and self.plain_secrets:
             self.gathering.warnings.append(_in_plain_text(self.plain_secrets))

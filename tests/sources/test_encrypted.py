@@ -251,3 +251,24 @@ def test_a_thousand_encrypted_files_are_opened_with_one_search_for_keys(tmp_path
     assert problems(inputs) == []
     assert [secret.data["a"] for secret in inputs.facts.secrets.values()] == [b"value-1"] * 1000
     assert counter.read_text() == "run\n"
+
+
+def test_pools_and_profiles_that_no_key_opens_fail_by_name_and_stop_no_other(tmp_path: Path) -> None:
+    files = {
+        "a.yaml": sealed(MACHINE, "^value$"),
+        "b.yaml": sealed(PROFILE, "^files$"),
+        "c.yaml": MACHINE.replace("name: pool", "name: other"),
+    }
+    inputs = read(tmp_path, files)
+    assert inputs.unreadable == ()
+    assert [machine.name for machine in inputs.machines] == ["other"]
+    assert {str(ref): problem.where for ref, (problem,) in inputs.broken.items()} == {
+        "MachineDeployment kube-system/pool": "t/a.yaml:1",
+        "OperatingSystemProfile kube-system/osp-a": "t/b.yaml:1",
+    }
+
+
+def test_a_document_that_was_taken_out_of_its_file_is_missed(tmp_path: Path) -> None:
+    first, _ = TWO.split("\n---\n")
+    (found,) = problems(read(tmp_path, {"a.yaml": first}, environment=WITH_KEY))
+    assert "its MAC does not fit: values were added, removed" in found
