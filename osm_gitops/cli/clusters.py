@@ -7,6 +7,7 @@ from pathlib import Path
 
 from osm_gitops.cli.options import Request
 from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.fleet.against import fleet_at, spec_at
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TargetSpec, tree_ref
 from osm_gitops.targets.layout import owned_path
@@ -20,6 +21,17 @@ def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     if request.source is not None:
         return (_from_flags(request, request.source, needs_target=needs_target),)
     return _from_fleet(request, needs_target=needs_target)
+
+
+def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
+    """The clusters that a command works on as the repository had them at a revision; a fleet may have had others."""
+    if request.source is not None:
+        spec = _from_flags(request, request.source, needs_target=False)
+        return (spec_at(spec, revision, spec.source.machines.path),)
+    path = _fleet_file(request)
+    found = fleet_at(path, _shown(path, request), revision)
+    chosen = [spec for spec in found if request.cluster in (None, spec.name)]
+    return tuple(spec_at(_with_flags(spec, request), revision, path) for spec in chosen)
 
 
 def _refuse_clusters(request: Request) -> None:

@@ -54,10 +54,15 @@ def read_fleet(path: Path, display: str) -> tuple[ClusterSpec, ...]:
         text = path.read_bytes()
     except OSError as fault:
         raise InputError([Problem(f"the fleet file cannot be read: {fault.strerror}", where=display)]) from fault
+    return parse_fleet(text, path.parent, display)
+
+
+def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...]:
+    """All clusters of a fleet file's text, whose paths start at ``base``. Raises InputError with every problem."""
     documents = load_documents(text, display)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise InputError([Problem("a fleet file is one YAML document with the kind Fleet", where=display)])
-    reader = _Reader(documents[0], path.parent, display)
+    reader = _Reader(documents[0], base, display)
     clusters = reader.clusters()
     if reader.problems:
         raise InputError(reader.problems)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_trouble
@@ -19,6 +19,8 @@ from osm_gitops.cli.run_options import (
     limits,
     run_options,
 )
+from osm_gitops.errors import input_error
+from osm_gitops.fleet.against import plan_against
 from osm_gitops.fleet.run import plan_clusters
 
 
@@ -31,6 +33,24 @@ def plan(
         bool,
         typer.Option(
             "--detailed-exitcode", help="Exit with 2 when there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
+        ),
+    ] = False,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="REV",
+            help="Compare with what the sources render to at this git revision, not with the target.",
+            envvar="OSM_GITOPS_AGAINST",
+            show_default=False,
+        ),
+    ] = "",
+    without_keys: Annotated[
+        bool,
+        typer.Option(
+            "--without-keys",
+            help="With --against: open nothing that is encrypted; stand-ins show which values changed.",
+            envvar="OSM_GITOPS_WITHOUT_KEYS",
         ),
     ] = False,
     report: ReportFiles = None,
@@ -52,6 +72,7 @@ def plan(
       osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
       osm-gitops plan --output json > plan.json         # for programs; see schema plan
       osm-gitops plan --report plan.html                # a page to hand round, beside the text
+      osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
       osm-gitops plan --from cluster-dump --to config-repo/clusters
     """
     reports = Reports(
@@ -62,8 +83,15 @@ def plan(
         whole_at=full_report_at,
     )
     reports.check()
-    options = run_options(request, limits(max_delete, max_changed_pools, allow_empty=allow_empty), age_recipients)
-    outcome = plan_clusters(clusters_of(request, needs_target=True), options)
+    if without_keys and not against:
+        raise input_error("stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV")
+    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
+    options = run_options(request, guards, age_recipients, without_keys=without_keys)
+    clusters = clusters_of(request, needs_target=not against)
+    if against:
+        outcome = plan_against(clusters, clusters_at(request, against), against, options)
+    else:
+        outcome = plan_clusters(clusters, options)
     reports.show(outcome)
     show_trouble(outcome)
     if outcome.failed:
