@@ -15,6 +15,8 @@ from osm_gitops.targets.layout import KUSTOMIZATION, owned_path
 
 TEMPORARY_PREFIX = ".osm-gitops-"
 _PRIVATE = 0o600
+# Windows has no such flag, and lets few people make links.
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 Content = Callable[[], bytes]
 
@@ -98,7 +100,7 @@ def remove_temporary(root: Path, cluster: str) -> None:
 
 def read_file(path: Path) -> bytes | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
         with os.fdopen(descriptor, "rb") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
@@ -119,7 +121,7 @@ def stage_file(path: Path, content: bytes, mode: int | None) -> Path:
         descriptor, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=".tmp", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            os.fchmod(file.fileno(), _usual_mode() if mode is None else mode)
+        Path(temporary).chmod(_usual_mode() if mode is None else mode)
     return Path(temporary)
 
 
