@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 from osm_gitops.errors import Problem, TargetError
@@ -15,7 +15,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.files import Folder
+from osm_gitops.sources.files import Folder, Keeper, in_no_git
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 
@@ -69,27 +69,38 @@ def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str], keys: K
             inputs = read_tree(files, management_namespace=namespace, environment=environment, keys=keys)
             # A branch moves on; the commit tells for ever what was read.
             return replace(inputs, sources=(f"{tree.display}@{files.commit}",))
-    kept, revision, trouble = _in_git(tree.path)
-    folder = Folder(tree.path, tree.display, in_git=kept)
+    keeper, revision, trouble = _in_git(tree.path)
+    folder = Folder(tree.path, tree.display, keeper)
     inputs = read_tree(folder, management_namespace=namespace, environment=environment, keys=keys)
     source = f"{tree.display}@{revision}" if revision else tree.display
     return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
 
 
-def _in_git(path: Path) -> tuple[bool, str | None, tuple[Problem, ...]]:
-    """Whether git keeps what is at ``path``, its revision, and why that cannot be told."""
+def _in_git(path: Path) -> tuple[Keeper, str | None, tuple[Problem, ...]]:
+    """Which files at ``path`` git keeps, their revision, and why that cannot be told."""
     root = find_work_tree(path)
     if root is None:
-        return False, None, ()
+        return in_no_git, None, ()
     try:
         repository, inside = Repository(root), _inside(path, root)
         revision = repository.head()
         if revision and repository.changed_paths(inside):
             revision += "-dirty"  # as git describe says it: more than that commit holds
-        return not repository.is_ignored(inside), revision, ()
+        return lambda files: _kept(repository, files), revision, ()
     except TargetError as failure:
         # The manifests are there all the same; only their revision cannot be told.
-        return True, None, failure.problems
+        return lambda files: files, None, failure.problems
+
+
+def _kept(repository: Repository, files: Sequence[PurePath]) -> Collection[PurePath]:
+    """Those in the work tree that git does not ignore; all of them where it does not tell."""
+    root = repository.root.resolve()
+    inside = {file.relative_to(root).as_posix(): file for file in files if file.is_relative_to(root)}
+    try:
+        ignored = repository.ignored(inside)
+    except TargetError:
+        return files
+    return [file for path, file in inside.items() if path not in ignored]
 
 
 def _inside(path: Path, root: Path) -> str:

@@ -62,6 +62,15 @@ class Repository:
         """Whether git ignores a path (it need not exist)."""
         return self.git.attempt("check-ignore", "--quiet", "--", path) is not None
 
+    def ignored(self, paths: Iterable[str]) -> frozenset[str]:
+        """Those of ``paths`` that git ignores; what it keeps already counts as not ignored."""
+        given = "".join(f"{path}\0" for path in paths)
+        command = ("check-ignore", "--stdin", "-z")
+        said = self.git.execute(command, stdin=os.fsencode(given))
+        if said.status > 1:
+            raise self.git.error(command, said.error)
+        return frozenset(path for path in said.out.split("\0") if path)
+
     def changed_paths(self, path: str) -> tuple[str, ...]:
         """Paths under ``path`` that differ from HEAD, staged or not, and untracked ones."""
         out = self.git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", path)

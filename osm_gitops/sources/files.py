@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePath
 from typing import Final, Protocol
 
 MAX_BYTES: Final = 256 << 20
+
+Keeper = Callable[[Sequence[PurePath]], Collection[PurePath]]
+"""Says which of some files are in git, or will be with the next commit of everything."""
 
 
 class Kind(Enum):
@@ -27,8 +30,7 @@ class SourceFiles(Protocol):
     """Folders and files as reading a tree needs them. What cannot be read raises OSError.
 
     ``root`` is where the tree begins, a folder or a single file; ``display`` is how the user
-    named it, and ``suffix`` what every name ends in when it is shown (``@main``). ``in_git``
-    says that the files are kept in git, where plain Secrets deserve a warning.
+    named it, and ``suffix`` what every name ends in when it is shown (``@main``).
     """
 
     @property
@@ -37,8 +39,6 @@ class SourceFiles(Protocol):
     def display(self) -> str: ...
     @property
     def suffix(self) -> str: ...
-    @property
-    def in_git(self) -> bool: ...
 
     def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
         """Where a path leads when all links are followed, and what is there."""
@@ -49,14 +49,22 @@ class SourceFiles(Protocol):
     def read(self, file: PurePath) -> bytes | None:
         """The content of a file; ``None`` where it is larger than :data:`MAX_BYTES`."""
 
+    def kept_in_git(self, files: Sequence[PurePath]) -> Collection[PurePath]:
+        """Those of ``files`` that are in git, or will be with the next commit of everything."""
+
+
+def in_no_git(files: Sequence[PurePath]) -> Collection[PurePath]:
+    """None of ``files``."""
+    return files[:0]
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder (or a single file) of this machine."""
+    """A folder (or a single file) of this machine; ``keeper`` is what git says of its files."""
 
     root: Path
     display: str
-    in_git: bool = False
+    keeper: Keeper = in_no_git
     suffix: str = ""
 
     def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
@@ -73,3 +81,6 @@ class Folder:
     def read(self, file: PurePath) -> bytes | None:
         path = Path(file)
         return None if path.stat().st_size > MAX_BYTES else path.read_bytes()
+
+    def kept_in_git(self, files: Sequence[PurePath]) -> Collection[PurePath]:
+        return self.keeper(files)

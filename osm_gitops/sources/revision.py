@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
@@ -29,7 +29,6 @@ class RevisionFiles:
     commit: str
     objects: ObjectReader
     tree: str
-    in_git: bool = True
     _folders: dict[tuple[str, ...], dict[str, Entry]] = field(default_factory=dict)
 
     def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
@@ -63,6 +62,9 @@ class RevisionFiles:
 
     def read(self, file: PurePath) -> bytes | None:
         return self.objects.file(self._entry(file.parts).id, MAX_BYTES)
+
+    def kept_in_git(self, files: Sequence[PurePath]) -> Collection[PurePath]:
+        return files
 
     def _kind(self, parts: tuple[str, ...]) -> Kind:
         entry = self._entry(parts)

@@ -78,7 +78,7 @@ class _Tree:
     decryption: Decryption
     gathering: Gathering = field(default_factory=Gathering)
     passed_over: Counter[str] = field(default_factory=Counter)
-    plain_secrets: list[Manifest] = field(default_factory=list)
+    plain_secrets: list[tuple[PurePath, Manifest]] = field(default_factory=list)
     charts: dict[PurePath, bool] = field(default_factory=dict)
 
     def read(self, file: PurePath, shown: str) -> None:
@@ -100,7 +100,7 @@ class _Tree:
             return
         for part in self.decryption.parts(documents, shown):
             for loose in loose_objects(part.document, shown):
-                self._object(loose, part, in_chart=in_chart)
+                self._object(loose, part, file)
 
     def close(self) -> None:
         """Say once what would be said for every object."""
@@ -109,8 +109,13 @@ class _Tree:
         self.gathering.unreadable += self.decryption.problems()
         self.gathering.broken |= self.decryption.broken
         self.gathering.warnings += self.decryption.warnings(f"{self.files.display}{self.files.suffix}")
-        if self.files.in_git and self.plain_secrets:
-            self.gathering.warnings.append(_in_plain_text(self.plain_secrets))
+        self._warn_of_plain_secrets()
+
+    def _warn_of_plain_secrets(self) -> None:
+        if self.plain_secrets:
+            kept = set(self.files.kept_in_git(list(dict.fromkeys(file for file, _ in self.plain_secrets))))
+            in_git = [secret for file, secret in self.plain_secrets if file in kept]
+            self.gathering.warnings += [_in_plain_text(in_git)] if in_git else []
 
     def _text(self, file: PurePath, shown: str) -> bytes | None:
         try:
@@ -144,7 +149,7 @@ class _Tree:
         else:
             self.gathering.notes.append(f"{shown}: no YAML and, without apiVersion and kind, no manifest")
 
-    def _object(self, loose: LooseObject, part: Part, *, in_chart: bool) -> None:
+    def _object(self, loose: LooseObject, part: Part, file: PurePath) -> None:
         if not loose.is_read:
             self._pass_over(loose)
             return
@@ -152,13 +157,13 @@ class _Tree:
             self.passed_over[f"of kind {loose.kind}, encrypted and written by {MANAGED_BY},"] += 1
             return
         manifest = identify(loose, self.management_namespace)
-        if in_chart and _is_templated(loose):
+        if _is_templated(loose) and self._is_chart_template(file):
             self.gathering.notes.append(f"{loose.origin}: a Helm template; render the chart to have it read")
         elif isinstance(manifest, Problem):
             self.gathering.unreadable.append(manifest)
         else:
             if manifest.ref.kind == "Secret" and part.exposes(loose) and not is_ours(loose):
-                self.plain_secrets.append(manifest)
+                self.plain_secrets.append((file, manifest))
             self.gathering.add(manifest)
 
     def _pass_over(self, loose: LooseObject) -> None:

@@ -9,7 +9,7 @@ import pytest
 from osm_gitops.fleet.load import load_inputs
 from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
 from osm_gitops.model.settings import Settings
-from tests.cli.scenes import pool, profile, write_tree
+from tests.cli.scenes import pool, profile, secret, write_tree
 from tests.gitdoor.repos import git, new_repository, pin_git
 
 
@@ -32,6 +32,20 @@ def test_a_source_names_its_commit_and_whether_it_holds_more(tmp_path: Path, mon
     assert _sources(tree) == (f"tree@{head}",)
     (tree / "new.yaml").write_text("a: 1\n")
     assert _sources(tree) == (f"tree@{head}-dirty",)
+
+
+def test_plain_secrets_are_warned_of_where_git_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin_git(monkeypatch)
+    repo = new_repository(tmp_path / "repo")
+    write_tree(repo / "tree", secret("mine", "ns", {"a": "b"}), secret("ours", "ns", {"a": "b"}))
+    (tmp_path / "link").symlink_to(repo)
+    (repo / ".gitignore").write_text("Secret-mine.yaml\nSecret-cloud*.yaml\n")
+    ref = TreeRef(tmp_path / "link" / "tree", "tree")
+    inputs = load_inputs(ClusterSpec("c", SourceSpec(ref, ref, ref), (), None), Settings(), {})
+    (warning,) = inputs.warnings
+    assert str(warning).startswith("tree/Secret-ours.yaml:1: Secret ns/ours: this Secret stands in plain text in git. ")
+    (repo / ".gitignore").write_text("tree/\n")
+    assert load_inputs(ClusterSpec("c", SourceSpec(ref, ref, ref), (), None), Settings(), {}).warnings == ()
 
 
 def test_a_path_that_exists_wins_else_the_last_at_splits(tmp_path: Path) -> None:

@@ -57,6 +57,14 @@ def test_ignored_paths_are_known(folder: Path) -> None:
     repository = Repository(folder)
     assert repository.is_ignored("out/x/y.yaml")
     assert not repository.is_ignored("in/x.yaml")
+    (folder / "out").mkdir()
+    (folder / "out" / "kept.yaml").touch()
+    git(folder, "add", "--force", "out/kept.yaml")
+    paths = ["in/x.yaml", "out/é\n.yaml", "out/kept.yaml", "README.md"]
+    assert repository.ignored(paths) == {"out/é\n.yaml"}
+    assert repository.ignored([]) == frozenset()
+    with pytest.raises(TargetError, match="outside repository"):
+        repository.ignored(["../x"])
 
 
 def test_only_the_given_paths_are_committed(folder: Path) -> None:

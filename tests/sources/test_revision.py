@@ -69,7 +69,9 @@ def test_a_revision_is_read_as_the_folder_that_it_was(repo: Path) -> None:
             "pools/values.yaml": "replicas: 3\n",
         },
     )
-    folder = read_tree(Folder(repo / "pools", "t", in_git=True), management_namespace="kube-system", environment={})
+    folder = read_tree(
+        Folder(repo / "pools", "t", lambda found: found), management_namespace="kube-system", environment={}
+    )
     revision = read(repo / "pools")
     assert [text.replace("@main", "") for text in told(revision)] == told(folder)
     assert str(revision.machines[0].manifest.origin) == "t/c.yaml@main:14"

@@ -9,7 +9,7 @@ from textwrap import dedent
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.files import Folder
+from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
 
 PROFILE = """\
@@ -62,7 +62,7 @@ def read(
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    folder = Folder(root, "t", in_git)
+    folder = Folder(root, "t", (lambda found: found) if in_git else in_no_git)
     return read_tree(folder, management_namespace="kube-system", environment=environment or {}, keys=keys)
 
 
