@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,13 +50,32 @@ def compile_profile(engine: Engine, profile: OperatingSystemProfile) -> Compiled
     return CompiledProfile(profile, bootstrap, provisioning)
 
 
-def _compile_half(
-    engine: Engine, profile: OperatingSystemProfile, field: str, faults: list[Problem]
-) -> ProfileHalf | None:
-    config = profile.bootstrap if field == "spec.bootstrapConfig" else profile.provisioning
+@dataclass(frozen=True, slots=True)
+class HalfTexts:
+    """What is rendered of one half: templates by name, and files in OSM's order, each with its field in the profile."""
+
+    templates: Mapping[str, tuple[str, str]]
+    files: tuple[tuple[File, str], ...]
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Fields by a template's name or a file's path."""
+        return {name: place for name, (_, place) in self.templates.items()} | {
+            file.path: place for file, place in self.files
+        }
+
+    @property
+    def sources(self) -> tuple[Mapping[str, str], tuple[tuple[str, str], ...]]:
+        """The texts of the templates by name, and of the files with their paths."""
+        templates = {name: text for name, (text, _) in self.templates.items()}
+        return templates, tuple((file.path, file.content) for file, _ in self.files)
+
+
+def half_texts(config: ProfileConfig, field: str) -> HalfTexts:
+    """The texts of the half that stands at ``field`` of its profile (contract §6.1, 1 and 2)."""
     files = [(file, f"{field}.files[{index}].content.inline.data") for index, file in enumerate(config.files)]
     templates = {name: (text, f"{field}.templates.{name}") for name, text in config.templates.items()}
-    # Only the first entry for containerd counts, and its templates give way (contract §6.1, 1 and 2).
+    # Only the first entry for containerd counts, and its templates give way.
     for index, runtime in enumerate(config.runtimes):
         if runtime.name == _RUNTIME:
             below = f"{field}.supportedContainerRuntimes[{index}]"
@@ -64,15 +83,21 @@ def _compile_half(
             added = {name: (text, f"{below}.templates.{name}") for name, text in runtime.templates.items()}
             templates = added | templates
             break
-    places = {name: place for name, (_, place) in templates.items()} | {file.path: place for file, place in files}
-    texts = {name: text for name, (text, _) in templates.items()}
+    return HalfTexts(templates, tuple(files))
+
+
+def _compile_half(
+    engine: Engine, profile: OperatingSystemProfile, field: str, faults: list[Problem]
+) -> ProfileHalf | None:
+    config = profile.bootstrap if field == "spec.bootstrapConfig" else profile.provisioning
+    texts = half_texts(config, field)
     try:
         compile_half = compile_jinja_half if profile.jinja else compile_go_half
-        compiled = compile_half(engine, texts, [(file.path, file.content) for file, _ in files])
+        compiled = compile_half(engine, *texts.sources)
     except TemplateFaults as failure:
-        faults.extend(_problems(profile, places, failure.faults))
+        faults.extend(template_problems(profile, texts.places, failure.faults))
         return None
-    return ProfileHalf(config, tuple(file for file, _ in files), compiled, places)
+    return ProfileHalf(config, tuple(file for file, _ in texts.files), compiled, texts.places)
 
 
 def render_config(
@@ -120,7 +145,7 @@ def _render_half(
     try:
         texts = half.compiled.render(data)
     except TemplateFaults as failure:
-        faults.extend(_problems(profile, half.places, failure.faults))
+        faults.extend(template_problems(profile, half.places, failure.faults))
         return ()
     return tuple(_rendered(file, text) for file, text in zip(half.files, texts, strict=True))
 
@@ -140,9 +165,10 @@ def _as_json_text(text: str) -> str:
     return text
 
 
-def _problems(
+def template_problems(
     profile: OperatingSystemProfile, places: Mapping[str, str], faults: Iterable[TemplateFault]
-) -> Iterable[Problem]:
+) -> Iterator[Problem]:
+    """Faults in the templates of a profile with their lines in its manifest."""
     about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
     for fault in faults:
         field = places.get(fault.template, "")

@@ -19,6 +19,10 @@ from osm_gitops.templates.nodes import Body, is_blank
 from osm_gitops.templates.sandbox import Sandbox
 
 _BLANK = " \t\r\n"
+_TEMPLATE_TEXT = (
+    'template("{name}") has {{{{ in its text, which OSM would execute; '
+    '{{% include "{name}" %}} prints such text as it is'
+)
 _ORIGIN = 10_000_000  # lines of a combined template: its number of the source times this, plus the line
 
 
@@ -26,7 +30,7 @@ def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequenc
     """A half of Go templates: ``templates`` by name, ``files`` as path and text. Raises TemplateFaults."""
     faults: list[TemplateFault] = []
     snippets = tuple(_parsed(engine, name, text, (), faults) for name, text in sorted(templates.items()))
-    odd = any(_is_odd(name) for name in templates)
+    odd = any(is_odd(name) for name in templates)
     pages = []
     for path, text in files:
         page = _parsed(engine, path, text, tuple(templates), faults)
@@ -37,7 +41,7 @@ def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequenc
     return GoHalf(engine, snippets, tuple(pages))
 
 
-def _is_odd(name: str) -> bool:
+def is_odd(name: str) -> bool:
     """Names that do not stand for themselves between the quotes that OSM puts around them."""
     return any(char in name for char in '"\\\n')
 
@@ -131,9 +135,8 @@ class GoHalf:
         names = (file.name, *(each.name for each in self.templates))
         bodies = dict(file.bodies) if file.has_actions else self.engine.parse(file.name, file.text)
         for number, result in enumerate(results, start=1):
-            text = f'\n{{{{- define "{names[number]}" }}}}\n{result}\n{{{{- end }}}}'
             try:
-                parsed = self.engine.parse(file.name, text, number * _ORIGIN - 1)
+                parsed = parse_result(self.engine, file.name, names[number], result, number * _ORIGIN - 1)
             except TemplateFault as fault:
                 fault.template, fault.line = _origin(names, fault.line)
                 raise
@@ -141,6 +144,11 @@ class GoHalf:
                 if name not in bodies or not is_blank(body):
                     bodies[name] = body
         return _Combined(self.engine, file.name, "{{", (), bodies, names=names)
+
+
+def parse_result(engine: Engine, file: str, name: str, result: str, first_line: int = 1) -> dict[str, Body]:
+    """The definition that OSM makes of a template's output for its second pass; raises TemplateFault."""
+    return engine.parse(file, f'\n{{{{- define "{name}" }}}}\n{result}\n{{{{- end }}}}', first_line)
 
 
 @dataclass(slots=True)
@@ -252,4 +260,7 @@ class JinjaHalf:
         """``template("x")`` in Jinja2: the template x as a Go template's ``template`` would print it."""
         template = self.environment.get_template(name)
         context = template.new_context(machine.values(), shared=True)
-        return _snippet(self.engine.collect(template.root_render_func(context)))
+        text = _snippet(self.engine.collect(template.root_render_func(context)))
+        if "{{" in text:
+            raise TemplateFault(_TEMPLATE_TEXT.format(name=name))
+        return text

@@ -29,14 +29,17 @@ from osm_gitops.templates.nodes import (
     Chain,
     Comment,
     Continue,
+    Dot,
     Field,
     Gap,
     Identifier,
     If,
+    Include,
     Node,
     Pipe,
     Range,
     Text,
+    Variable,
     With,
 )
 from osm_gitops.templates.statics import Schema
@@ -166,10 +169,10 @@ class _Emitter:
                 self.range(node, scope)
             case Call():
                 self.call(node, scope)
-            case Break():
-                self.block("break")
-            case Continue():
-                self.block("continue")
+            case Include():
+                self.include(node)
+            case Break() | Continue():
+                self.block("break" if isinstance(node, Break) else "continue")
 
     def comment(self, node: Comment) -> None:
         text = node.text.strip().replace("\r", "").replace("#}", "# }")
@@ -287,15 +290,24 @@ class _Emitter:
         if name not in self.snippets and name not in self.bodies:
             self.print(f"go_error({quoted(f'template {quoted(name)} is not defined')})", node.line)
             return
-        value = None if node.pipe is None else self.value(node.pipe, scope)
+        literal = name in self.snippets and name not in self.bodies
+        value = None if node.pipe is None or (literal and is_plain_dot(node.pipe)) else self.value(node.pipe, scope)
         if node.pipe is not None and value is not None and node.pipe.variables:
             value = self.declare(node.pipe, value, scope)
-        if name in self.snippets:
-            self.includes.add(name)
-            arguments = quoted(name) + (f", {value.code}" if value else "")
-            self.print(f"template({arguments})", node.line)
-        else:
+        if name not in self.snippets:
             self.print(self.macro_call(name, value), node.line)
+            return
+        self.includes.add(name)
+        printed = f"template({quoted(name)}{f', {value.code}' if literal and value else ''})"
+        # A snippet replaces a definition of its name, unless it prints nothing.
+        self.print(printed if literal else f"{printed} or {self.macro_call(name, value)}", node.line)
+
+    def include(self, node: Include) -> None:
+        self.includes.add(node.name)
+        if node.moved:
+            self.block(f"include {quoted(node.name)}", node.line)
+        else:
+            self.print(f"template({quoted(node.name)})", node.line)
 
     def macro_call(self, name: str, value: Expr | None) -> str:
         if name not in self.macros:
@@ -354,6 +366,13 @@ class _Emitter:
                 self.print(f"go_error({quoted(f'undefined variable: ${variable}')})", pipe.line)
             else:
                 self.block(f"set {known.code} = {value.code}", pipe.line)
+
+
+def is_plain_dot(pipe: Pipe) -> bool:
+    """Whether a pipeline is ``.`` or a variable: it cannot fail, so a template that ignores it need not get it."""
+    first, *others = pipe.commands
+    plain = isinstance(first.first, Dot) or (isinstance(first.first, Variable) and not first.first.names)
+    return plain and not (others or first.args or pipe.variables)
 
 
 def _assigned(body: Body) -> Iterator[str]:

@@ -190,7 +190,7 @@ class Expressions:
                 value = self.root_field(name)
                 continue
             known = self.schema.field(value.type, name)
-            if not known:
+            if not known and not self.schema.is_struct(value.type):
                 rest = ", ".join(quoted(each) for each in names[position:])
                 return Expr(f"{value.within(PIPED)} | field({rest})", strength=PIPED)
             value = Expr(f"{value.within(ATOM)}.{name}", known)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from osm_gitops.templates.nodes import Action, Body, Break, Comment, Continue, Gap, If, Node, Range, Text, With
+from osm_gitops.templates.nodes import Action, Body, Break, Comment, Continue, Gap, If, Include, Node, Range, Text, With
 
 _LINE_END: Final = Text(0, "\n")  # no line of the source: it stood elsewhere
 _FORMER_LINE_END: Final = Gap("\n")
@@ -61,7 +61,7 @@ def _with_line_end(nodes: Sequence[Node]) -> list[Node]:
 def _movable(node: Node) -> bool:
     """Whether the line end behind ``node`` may as well stand before it."""
     match node:
-        case Comment() | Gap():
+        case Comment() | Gap() | Include():
             return True
         case Action():
             return bool(node.pipe.variables)
@@ -85,7 +85,7 @@ def _turnable(body: Body) -> bool:
 def _moved(node: Node) -> Node:
     if isinstance(node, If | With | Range):
         return replace(node, body=_turned(node.body), orelse=_turned(node.orelse))
-    return node
+    return replace(node, moved=True) if isinstance(node, Include) else node
 
 
 def _turned(body: Body) -> Body:

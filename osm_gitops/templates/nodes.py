@@ -142,6 +142,19 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Include:
+    """A call of a template whose text is known to end in a line end, or to be empty.
+
+    OSM prints a line end and the text without its last one; ``moved`` where it may print the
+    text with it instead, because the line end before is printed already.
+    """
+
+    line: int
+    name: str
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Break:
     line: int
 
@@ -151,7 +164,7 @@ class Continue:
     line: int
 
 
-Node = Text | Gap | Comment | Action | If | With | Range | Call | Break | Continue
+Node = Text | Gap | Comment | Action | If | With | Range | Call | Include | Break | Continue
 Body = tuple[Node, ...]
 Control = If | With | Range
 

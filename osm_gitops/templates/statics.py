@@ -26,6 +26,10 @@ class Schema:
         """Go's type of a field of a struct or of a pointer to one; empty if not known."""
         return self.structs.get(owner.removeprefix("*"), {}).get(name, "")
 
+    def is_struct(self, owner: str) -> bool:
+        """Whether the fields of values of this type are known; methods have no type here."""
+        return owner.removeprefix("*") in self.structs
+
     def element(self, owner: str) -> str:
         """Go's type of the elements of a slice or map, or of a pointer to one; empty if not known."""
         plain = owner.removeprefix("*")
