@@ -109,7 +109,7 @@ def _member(key: str, value: Json, margin: str, parts: list[str]) -> None:
 
 @lru_cache(maxsize=1024)  # a fleet's documents have few different keys
 def _key(key: str) -> str:
-    return key if _is_plain(key) else _quoted(key)
+    return key if _is_plain(key) else quoted(key)
 
 
 def _is_plain(text: str) -> bool:
@@ -124,7 +124,7 @@ def _scalar(value: Json, margin: str) -> str:
     if isinstance(value, str):
         if _is_plain(value):
             return value
-        return _literal(value, margin) if _fits_block(value) else _quoted(value)
+        return _literal(value, margin) if _fits_block(value) else quoted(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -141,8 +141,12 @@ def _scalar(value: Json, margin: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether a literal block carries ``text``: several lines, a first line that is not blank."""
-    if "\n" not in text or not text.lstrip("\n").partition("\n")[0].strip(" \t"):
+    return "\n" in text and fits_block(text)
+
+
+def fits_block(text: str) -> bool:
+    """Whether a literal block carries ``text``: its first line is not blank, every character may stand there."""
+    if not text.lstrip("\n").partition("\n")[0].strip(" \t"):
         return False
     return text.replace("\n", "").replace("\t", "").isprintable() or _BREAKS_BLOCK.search(text) is None
 
@@ -157,7 +161,8 @@ def _literal(text: str, margin: str) -> str:
     return f"|{digit}{chomping}\n{first}{body.removesuffix(margin) if text.endswith(chr(10) * 2) else body}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """``text`` in double quotes. Raises ValueError for text that is no UTF-8."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{_ESCAPED.sub(_escape, text)}"'
