@@ -37,11 +37,12 @@ _MAX_LISTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class LooseObject:
-    """An object and its place, before anything in it is checked."""
+    """An object and its place, before anything in it is checked; ``inside`` leads to it from its document."""
 
     body: Mapping[str, Json]
     origin: Origin
     lines: Mapping[str, int]
+    inside: tuple[str | int, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -64,21 +65,21 @@ class LooseObject:
 
 def loose_objects(document: Document, path: str) -> Iterator[LooseObject]:
     """The objects of one document: itself, or those of a ``List``, however deep. No mapping: none."""
-    yield from _unpacked(document, path, 0)
+    yield from _unpacked(document, path, ())
 
 
-def _unpacked(document: Document, path: str, depth: int) -> Iterator[LooseObject]:
+def _unpacked(document: Document, path: str, inside: tuple[str | int, ...]) -> Iterator[LooseObject]:
     body = document.value
     if not isinstance(body, dict):
         return
-    loose = LooseObject(body, Origin(path, document.line), document.lines)
+    loose = LooseObject(body, Origin(path, document.line), document.lines, inside)
     entries = body.get("items")
-    if not loose.kind.endswith("List") or not isinstance(entries, list) or depth == _MAX_LISTS:
+    if not loose.kind.endswith("List") or not isinstance(entries, list) or len(inside) == 2 * _MAX_LISTS:
         yield loose
         return
     inner = document.items or tuple(Document(entry, document.line, Lines("", 0)) for entry in entries)
-    for entry in inner:
-        yield from _unpacked(_typed_entry(entry, loose), path, depth + 1)
+    for index, entry in enumerate(inner):
+        yield from _unpacked(_typed_entry(entry, loose), path, (*inside, "items", index))
 
 
 def _typed_entry(entry: Document, of: LooseObject) -> Document:

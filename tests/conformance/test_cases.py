@@ -20,19 +20,27 @@ from tests.conformance_data import CONFORMANCE, case_names, load_case
 _ANNOTATIONS = ("k8c.io/machine-deployment-revision", "k8c.io/mdannotations-hash", "k8c.io/osp-version")
 
 
-def _write_tree(case: dict[str, Any], folder: Path) -> None:
+def profile_text(case: dict[str, Any]) -> str:
+    """The file that holds the case's profile, as a person wrote it."""
+    if "manifests" in case:
+        return str(case["manifests"])
+    profile = case["osp"]
+    if "inline" in profile:
+        return json.dumps(profile["inline"])
+    return Path(CONFORMANCE, "profiles", profile["file"]).read_text("utf-8")
+
+
+def _write_tree(case: dict[str, Any], folder: Path, text: str = "") -> None:
+    """The case as a tree; ``text`` takes the place of the file that holds its profile."""
+    text = text or profile_text(case)
     folder.mkdir()
     (folder / "objects.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": case["objects"]}))
     if "manifests" in case:
-        (folder / "manifests.yaml").write_bytes(case["manifests"].encode())
+        (folder / "manifests.yaml").write_bytes(text.encode())
         return
     (folder / "md.json").write_text(json.dumps(case["md"]))
-    profile = case["osp"]
-    if "inline" in profile:
-        body = profile["inline"]
-    else:
-        body = yaml.safe_load((CONFORMANCE / "profiles" / profile["file"]).read_text("utf-8"))
-    body["metadata"]["namespace"] = profile.get("namespace", case["flags"].get("namespace", "kube-system"))
+    body = json.loads(text) if "inline" in case["osp"] else yaml.load(text, yaml.CSafeLoader)
+    body["metadata"]["namespace"] = case["osp"].get("namespace", case["flags"].get("namespace", "kube-system"))
     (folder / "osp.json").write_text(json.dumps(body))
 
 
@@ -85,12 +93,20 @@ def _by_name(objects: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, A
     return {(each["kind"], each["name"]): each for each in objects}
 
 
-def render_case(case: dict[str, Any], folder: Path) -> tuple[int, list[dict[str, Any]], str]:
-    """Render a case by the command line: exit code, objects as the data writes them, what it said."""
-    _write_tree(case, folder / "tree")
+def render_case(case: dict[str, Any], folder: Path, text: str = "") -> tuple[int, list[dict[str, Any]], str]:
+    """Render a case by the command line: exit code, objects as the data writes them, what it said.
+
+    ``text`` takes the place of the file that holds its profile.
+    """
+    _write_tree(case, folder / "tree", text)
     ran = osm_gitops("render", "--from", str(folder / "tree"), "--to", "-", "--immutable-secrets", *_flags(case))
-    bodies = [body for body in yaml.safe_load_all(ran.out) if body["kind"] != "OperatingSystemProfile"]
+    bodies = [body for body in yaml.load_all(ran.out, yaml.CSafeLoader) if body["kind"] != "OperatingSystemProfile"]
     return ran.code, [_as_expected(body) for body in bodies], ran.err
+
+
+def check_objects(case: dict[str, Any], objects: list[dict[str, Any]]) -> None:
+    wanted = [_expected(each) for each in case["expected"]["objects"]]
+    assert _by_name(objects) == _by_name(wanted)
 
 
 @pytest.mark.parametrize("name", case_names())
@@ -103,5 +119,4 @@ def test_a_case_renders_to_what_osm_wrote(name: str, tmp_path: Path) -> None:
         assert said.startswith("Error: ") or "\nError: " in said
         return
     assert code == 0, said
-    wanted = [_expected(each) for each in case["expected"]["objects"]]
-    assert _by_name(objects) == _by_name(wanted)
+    check_objects(case, objects)
