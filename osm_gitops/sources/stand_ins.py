@@ -79,9 +79,10 @@ def _form(key: str, sealed: str) -> str:
     if key == "expiration":
         return _LATE
     if key == "kubeconfig":
-        cluster = {"server": f"https://{_digest(sealed)}.invalid:6443", "certificate-authority-data": text}
-        users = [{"name": "encrypted", "user": {"token": text}}]
-        return json.dumps({"clusters": [{"name": "encrypted", "cluster": cluster}], "users": users})
+        name = _digest(sealed)  # no word of a language: what is in here is masked wherever it occurs
+        cluster = {"server": f"https://{name}.invalid:6443", "certificate-authority-data": text}
+        users = [{"name": name, "user": {"token": text}}]
+        return json.dumps({"clusters": [{"name": name, "cluster": cluster}], "users": users})
     if key == ".dockerconfigjson":
         return json.dumps({"auths": {f"{_digest(sealed)}.invalid": login}})
     if "." in key:  # a registry's host, with its credential (``--node-registry-credentials-secret``)

@@ -118,3 +118,23 @@ def test_sources_and_target_share_one_search_for_keys(
     (tree / "OperatingSystemProfile-osp-a.yaml").write_text(yaml.safe_dump(profile(version="v1.0.1")))
     assert osm_gitops("plan", "--age-recipient", RECIPIENT).code == 0
     assert (tmp_path / "runs").read_text() == "run\n" * 3
+
+
+def test_without_keys_a_rotation_shows_and_no_word_of_ours_is_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = new_repository(tmp_path / "repo")
+    tree = write_tree(repo / "tree", profile(), pool("a"), _REGISTRIES)
+    encrypt_in_place(tree)
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "-m", "sources")
+    write_tree(tmp_path / "new", token="another-token")
+    encrypt_in_place(tmp_path / "new")
+    (tmp_path / "new" / "Secret-cloud-init-getter-token.yaml").replace(tree / "Secret-cloud-init-getter-token.yaml")
+    monkeypatch.chdir(repo)
+    ran = osm_gitops("plan", "--from", "tree", "--against", "HEAD", "--without-keys", *_WITH_REGISTRIES)
+    assert (ran.code, ran.err) == (0, "")
+    assert "-curl -H 'Authorization: Bearer *** (before)'" in ran.out
+    assert "+curl -H 'Authorization: Bearer *** (after)'" in ran.out
+    assert "Plan: 0 to create, 2 to update, 0 to replace, 0 to delete, 2 unchanged." in ran.out
+    assert "Warning: tree: 4 encrypted documents were read without a key" in ran.out
