@@ -130,14 +130,17 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
         return _hidden_change(change, found, wanted, options)
     before, after = comparable(found.body, wanted.body, live=current.live)
     if _canonical(before) == _canonical(after):
-        return (
-            replace(change, action=Action.UPDATE, reason=found.rewrite, same_content=True) if found.rewrite else change
-        )
+        return _rewritten(change, found.rewrite) if found.rewrite else change
     action = Action.REPLACE if _must_replace(found, wanted, current, options) else Action.UPDATE
     reason = why_changed(before, after)
     if not is_ours(found.body):
         reason += "; not made by osm-gitops so far"
     return replace(change, action=action, reason=reason, before=before, after=after)
+
+
+def _rewritten(change: Change, why: str) -> Change:
+    """The same content in another form: there is nothing to show."""
+    return replace(change, action=Action.UPDATE, reason=why, before=change.after, same_content=True)
 
 
 def _hidden_change(change: Change, found: CurrentObject, wanted: DesiredObject, options: PlanOptions) -> Change:

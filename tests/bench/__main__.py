@@ -20,6 +20,7 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import resolve_pool
+from osm_gitops.sops.keys import new_identity
 from osm_gitops.templates.engine import Engine
 from tests.bench.fleets import PROFILES, write_fleet
 
@@ -104,6 +105,27 @@ def _planning(folder: Path, count: int) -> Iterator[tuple[str, str, str, str]]:
     same = _usage("plan", *arguments)
     wanted = f"{count / 1000:.0f} s, 300 MB"
     yield f"plan of {count:,} MDs, unchanged", f"{same[0]:.1f} s, {same[1]:.0f} MB", f"{same[0] / cold[0]:.1f}", wanted
+    yield from _encrypted(folder, tree, f"{count:,} MDs", cold[0])
+
+
+def _encrypted(folder: Path, tree: Path, fleet: str, cold: float) -> Iterator[tuple[str, str, str, str]]:
+    """The same with encryption: written, unchanged, and with digests that do not fit, so that all is decrypted."""
+    key, recipient = new_identity()
+    os.environ["SOPS_AGE_KEY"] = key
+    target = folder / f"encrypted-{fleet}"
+    target.mkdir()
+    subprocess.run(["git", "init", "--quiet", target], check=True)
+    arguments = ("--from", str(tree), "--to", str(target / "clusters"), "--external-cloud-provider")
+    for name, command in (
+        ("render of {} into git, encrypted", "render"),
+        ("plan of {}, encrypted and unchanged", "plan"),
+    ):
+        wall, memory = _usage(command, *arguments, "--age-recipient", recipient)
+        yield name.format(fleet), f"{wall:.1f} s, {memory:.0f} MB", f"{wall / cold:.1f}", ""
+    for path in target.rglob("*.yaml"):
+        path.write_bytes(path.read_bytes().replace(b" digest ", b" digest 0"))
+    wall, memory = _usage("plan", *arguments, "--age-recipient", recipient)
+    yield f"plan of {fleet}, all of them decrypted", f"{wall:.1f} s, {memory:.0f} MB", f"{wall / cold:.1f}", ""
 
 
 def _usage(*arguments: str) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from osm_gitops.model.desired import Desired, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan, CurrentObject, CurrentState
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.guards import Limits, MaxDelete, parse_max_delete, refuse_unsafe
 from tests.plan.objects import current, desired, pool, secret
 
@@ -220,6 +221,7 @@ def test_what_only_has_to_be_encrypted_is_written_but_changes_no_pool() -> None:
     (change,) = plan.effective
     assert (change.action, change.reason, change.same_content) == (Action.UPDATE, "in plain text so far", True)
     assert (plan.pools.changed, plan.refusals) == (0, ())
+    assert changed_texts(change.before, change.after) == ()  # so reports show nothing as new
 
 
 def test_of_an_object_that_no_key_opens_only_what_is_clear_is_compared_and_kept() -> None:
