@@ -9,6 +9,8 @@ from osm_gitops.fleet.fleet_keys import API_VERSION, CLUSTER, GIT, MANAGEMENT, S
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.setting_names import SETTINGS, Kind
 
+SCHEMA_FILE: Final = ".osm-gitops/fleet.schema.json"
+"""Where a config repository keeps it, beside the fleet file."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 # As Go's strconv.ParseBool reads them.

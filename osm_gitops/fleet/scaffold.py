@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem, TargetError
+from osm_gitops.fleet.fleet_schema import SCHEMA_FILE
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.gitdoor.starting import start_repository
 from osm_gitops.sops.document import encrypt
@@ -40,7 +41,6 @@ _FILES: Final[Mapping[str, str]] = {
     "README.md": "README.md",
 }
 """Where each text of the scaffold goes."""
-_SCHEMA: Final = ".osm-gitops/fleet.schema.json"
 _ENCRYPTED: Final = "getter-token.yaml"
 # Prose alone: a repository that was made on a server has one already.
 OPTIONAL_FILE: Final = "README.md"
@@ -68,7 +68,7 @@ class Scaffold:
             "__RECIPIENTS__": ",\n".join(f"    {recipient}" for recipient in recipients),
         }
         made = {_filled(_FILES[name], names): self._content(name, names) for name in _FILES}
-        return made | {_SCHEMA: self.schema.encode()}
+        return made | {SCHEMA_FILE: self.schema.encode()}
 
     def _content(self, name: str, names: Mapping[str, str]) -> bytes:
         text = _filled(self.texts[name], names)

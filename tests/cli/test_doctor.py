@@ -134,8 +134,13 @@ def test_signing_is_looked_at_where_git_is_to_sign(repo: Path, tmp_path: Path) -
     git(repo, "config", "user.signingkey", str(key))
     assert _has(_lines(osm_gitops("doctor"), "fix", "git"), f"signed with {key}, which is not there")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    assert _has(_lines(osm_gitops("doctor"), "ok", "git"), "commits are signed by", "ssh-keygen")
+    assert _has(_lines(osm_gitops("doctor"), "ok", "git"), f"commits in {repo} are signed by", "ssh-keygen")
     git(repo, "config", "gpg.ssh.program", "no-such-program")
+    assert _has(_lines(osm_gitops("doctor"), "fix", "git"), "no-such-program is not there")
+    write_fleet(repo, _FLEET.replace("branch: main", "branch: main, sign: false"))
+    assert osm_gitops("doctor").code == 0
+    git(repo, "config", "commit.gpgsign", "false")
+    write_fleet(repo, _FLEET.replace("branch: main", "branch: main, sign: true"))
     assert _has(_lines(osm_gitops("doctor"), "fix", "git"), "no-such-program is not there")
 
 
@@ -196,6 +201,15 @@ def test_line_ends_that_git_would_change_are_a_note(repo: Path) -> None:
     assert _has(_lines(osm_gitops("doctor"), "note", "git"), "core.autocrlf", "* -text")
     (repo / ".gitattributes").write_text("* -text\n", "utf-8")
     assert not _has(_lines(osm_gitops("doctor"), "note", "git"), "core.autocrlf")
+
+
+def test_a_schema_of_another_release_is_a_note_with_the_way_to_a_new_one(repo: Path) -> None:
+    schema = repo / ".osm-gitops" / "fleet.schema.json"
+    schema.parent.mkdir()
+    schema.write_text(osm_gitops("schema", "fleet").out, "utf-8")
+    assert not _has(_lines(osm_gitops("doctor"), "note"), "schema")
+    schema.write_text("{}", "utf-8")
+    assert _has(_lines(osm_gitops("doctor"), "note", "fleet"), f"Run osm-gitops schema fleet > {schema}")
 
 
 def test_faults_of_the_fleet_file_and_of_sources_are_told_with_their_places(repo: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import CreationRules
 from tests.cli.running import osm_gitops
 from tests.gitdoor.repos import git, new_repository
+from tests.real_tools import real_tool
 
 _TOKEN = "facts/example/getter-token.yaml"
 
@@ -254,34 +256,91 @@ def test_every_setting_that_the_fleet_file_shows_in_a_comment_is_one(tmp_path: P
     assert list(Draft202012Validator(schema).iter_errors(body)) == []
 
 
-# The hooks of language pygrep search a whole file: without --negate what is found is refused.
-def _refuses(hook: dict[str, Any], path: str, text: str) -> bool:
+def _pygrep(hook: dict[str, Any], path: str, text: str) -> str | None:
+    """What pre-commit prints of a file that the hook refuses, ``None`` for one that it lets pass.
+
+    Without ``--multiline`` a line is searched at a time; ``--negate`` refuses files without a find, by their name.
+    """
     if not re.search(hook["files"], path):
-        return False
-    many = re.MULTILINE | re.DOTALL if "--multiline" in hook["args"] else re.RegexFlag(0)
-    lines = [text] if many else text.splitlines()
-    found = any(re.search(hook["entry"], line, many) for line in lines)
-    return found != ("--negate" in hook["args"])
+        return None
+    if "--negate" in hook["args"]:
+        return None if any(re.search(hook["entry"], line) for line in text.splitlines()) else ""
+    found = re.search(hook["entry"], text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        return None
+    first = text[: found.start()].count("\n")
+    return "\n".join([text.split("\n")[first], *found[0].split("\n")[1:]])
 
 
-def test_the_hooks_let_pass_what_is_encrypted_and_refuse_what_is_not(tmp_path: Path) -> None:
+def test_the_hooks_refuse_what_is_not_encrypted_and_print_no_secret(tmp_path: Path) -> None:
     osm_gitops("init", "nodes")
     root = tmp_path / "nodes"
     plan, state, facts = _body(root / ".pre-commit-config.yaml")["repos"][0]["hooks"]
     assert re.search(plan["files"], "pools/example/example.yaml")
     sealed = (root / _TOKEN).read_text("utf-8")
     for path, content in _files(root).items():
-        assert not _refuses(facts, path, content.decode()), path
+        assert _pygrep(facts, path, content.decode()) is None, path
     written = "clusters/example/worker/secrets/a.yaml"
-    assert not _refuses(state, written, sealed)
-    plain_texts = (
-        "kind: Secret\ndata: {a: b}\n",
-        "items:\n- kind: Secret\n",
-        '{"kind":"Secret"}',
-        '\n "kind": "Secret"',
+    assert _pygrep(state, written, sealed) is None
+    plain = [
+        "apiVersion: v1\ndata:\n  a: c2VjcmV0\nkind: Secret\n",
+        'items:\n- kind: "Secret"\n  data: {a: c2VjcmV0}\n',
+        '{\n "data": {"a": "c2VjcmV0"},\n "kind": "Secret"\n}',
+        f"kind: Secret\ndata: {{a: c2VjcmV0}}\n---\n{sealed}",
+    ]
+    for text in plain:
+        assert "c2VjcmV0" not in (_pygrep(facts, "facts/example/a.yaml", text) or "c2VjcmV0"), text
+    assert _pygrep(state, written, plain[0]) == ""
+    assert _pygrep(facts, "facts/example/a.yaml", "kind: SealedSecret\n# kind: Secret\n") is None
+    assert _pygrep(facts, "facts/a.json", '{\n "kind": "Secret",\n "sops": {\n  "mac": "ENC[x"}}') is None
+
+
+# --- the real tools ---
+
+
+@pytest.mark.oracle
+def test_the_way_to_put_in_ones_own_token_works_with_the_real_sops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    osm_gitops("init", "nodes")
+    monkeypatch.chdir(tmp_path / "nodes")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    stub = programs / "kubectl"
+    stub.write_text(f"#!/bin/sh\ncat <<END\n{_OWN_TOKEN}END\n", "utf-8")
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), str(real_tool("sops").parent), os.environ["PATH"]]))
+    readme = Path("README.md").read_text("utf-8").split("The token of a cluster", 1)[1]
+    script = "".join(re.findall(r"^    (.*\n)", readme, re.MULTILINE))
+    subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True)
+    (opened,) = decrypt([_body(Path(_TOKEN))], find_keys(os.environ))
+    assert opened == yaml.safe_load(_OWN_TOKEN)
+    shown = subprocess.run(["sops", "decrypt", _TOKEN], capture_output=True, text=True, check=True).stdout
+    assert yaml.safe_load(shown) == opened
+    assert osm_gitops("plan").code == 0
+
+
+_OWN_TOKEN = """\
+apiVersion: v1
+kind: Secret
+metadata:
+  name: cloud-init-getter-token
+  namespace: cloud-init-settings
+type: kubernetes.io/service-account-token
+data:
+  token: bXktb3duLXRva2Vu
+"""
+
+
+@pytest.mark.oracle
+def test_the_workflow_is_one_for_github_whatever_the_branch_is(tmp_path: Path) -> None:
+    root = new_repository(tmp_path / "nodes")
+    git(root, "checkout", "--quiet", "-b", "release/1,0")
+    assert osm_gitops("init", "nodes").code == 0
+    checked = subprocess.run(
+        [real_tool("actionlint"), "-no-color", root / ".github" / "workflows" / "osm-gitops.yml"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    for plain in plain_texts:
-        assert _refuses(facts, "facts/example/a.yaml", plain), plain
-        assert _refuses(state, written, plain), plain
-    assert not _refuses(facts, "facts/example/a.yaml", "kind: SealedSecret\n# kind: Secret\n")
-    assert not _refuses(facts, "facts/example/a.json", '{\n "kind": "Secret",\n "sops": {\n  "mac": "ENC[x"}}')
+    assert checked.returncode == 0, checked.stdout

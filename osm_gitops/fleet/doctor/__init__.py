@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from osm_gitops.fleet.doctor.keys import look_at_keys
 from osm_gitops.fleet.doctor.kubeconfigs import Connection, look_at_kubeconfigs
 from osm_gitops.fleet.doctor.programs import look_at_programs
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
+from osm_gitops.fleet.fleet_schema import SCHEMA_FILE, fleet_schema
 
 __all__ = ["Checkup", "Connection", "examine"]
 
@@ -33,7 +35,7 @@ class Checkup:
 
 def examine(checkup: Checkup) -> Iterator[Finding]:
     """Look at everything, a line each, as it is found."""
-    yield from look_at_git(checkup.folder, checkup.environment)
+    yield from look_at_git(checkup.folder)
     keyring, lines = look_at_keys(checkup.environment)
     yield from lines
     yield from _fleet(checkup, Keys(keyring, checkup.recipients, checkup.environment))
@@ -53,6 +55,19 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
         yield from found("fleet", failure.problems)
         return
     yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
+    yield from _schema(path.parent / SCHEMA_FILE)
     for spec in specs:
         yield from look_at_source(spec, checkup.environment)
     yield from look_at_targets(specs, keys)
+
+
+def _schema(path: Path) -> Iterator[Finding]:
+    """Whether the schema by which editors check the fleet file is of this release."""
+    try:
+        same = json.loads(path.read_bytes()) == fleet_schema()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError):
+        same = False
+    if not same:
+        yield note("fleet", f"{path} is not the schema of this release", f"Run osm-gitops schema fleet > {path}")

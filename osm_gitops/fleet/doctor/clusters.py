@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.fleet.doctor.finding import Finding, State, fix, found, note, ok
-from osm_gitops.fleet.doctor.git import look_at_line_ends
+from osm_gitops.fleet.doctor.git import look_at_line_ends, look_at_signing
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.gitdoor.repository import find_work_tree
@@ -89,6 +89,7 @@ def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterat
         if root is not None:
             if not problems:
                 yield ok(area, f"commits can be made in {root}")
+            yield from look_at_signing(root, target.sign, keys.environment)
             yield from look_at_line_ends(root, str(target.path / clusters[0] / "name.yaml"))
         yield from _encryption(area, target.path, clusters, sealing, keys)
     except OsmGitopsError as failure:

@@ -8,20 +8,18 @@ from pathlib import Path
 
 from osm_gitops.errors import TargetError
 from osm_gitops.fleet.doctor.finding import Finding, fix, found, note, ok
-from osm_gitops.gitdoor.committing import Committing, Signing
+from osm_gitops.gitdoor.committing import Committing
 
 _AREA = "git"
 _WHO = {"AUTHOR": "author", "COMMITTER": "committer"}
 
 
-def look_at_git(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """git itself, and whether a commit in a folder has all that it needs."""
+def look_at_git(folder: Path) -> Iterator[Finding]:
+    """git itself, and who would commit in a folder."""
     try:
         git = Committing(folder)
         yield ok(_AREA, f"version {git.version()}")
         yield from _people(git)
-        if git.signs():
-            yield from _signing(git.signing(), environment)
     except TargetError as failure:
         yield from found(_AREA, failure.problems)
 
@@ -40,21 +38,25 @@ def _people(git: Committing) -> Iterator[Finding]:
         yield ok(_AREA, f"commits are by {', committed by '.join(known)}")
 
 
-def _signing(signing: Signing, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """What git's configuration needs to sign; the signature itself may still ask for a passphrase."""
+def look_at_signing(root: Path, wanted: bool | None, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Where commits are to be signed, by the fleet file or by git's configuration: what a signature needs.
+
+    None is made, for that may ask for a passphrase.
+    """
+    git = Committing(root)
+    if not (git.signs() if wanted is None else wanted):
+        return
+    signing = git.signing()
     program = shutil.which(signing.program, path=environment.get("PATH", ""))
     if program is None:
         yield fix(_AREA, f"commits are to be signed, and {signing.program} is not there", "Install it, or mend PATH")
     elif signing.form == "ssh" and not signing.key:
         yield fix(_AREA, "commits are to be signed with an SSH key, and none is named", "Set git's user.signingkey")
     elif signing.key_file is not None and not signing.key_file.exists():
-        yield fix(
-            _AREA,
-            f"commits are to be signed with {signing.key_file}, which is not there",
-            "Correct git's user.signingkey",
-        )
+        what = f"commits are to be signed with {signing.key_file}, which is not there"
+        yield fix(_AREA, what, "Correct git's user.signingkey")
     else:
-        yield ok(_AREA, f"commits are signed by {program}")
+        yield ok(_AREA, f"commits in {root} are signed by {program}")
 
 
 def look_at_line_ends(root: Path, path: str) -> Iterator[Finding]:
