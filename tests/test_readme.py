@@ -160,10 +160,28 @@ DOCKER = """
             assert flag in {"--rm", "--read-only"}, flag
     assert "--read-only" in flags and "/tmp" in flags
     inside = {place: os.path.realpath(folder) for folder, place, *_ in volumes}
-    # The fleet file names ../cluster-dump, which must be the same folder inside and outside.
-    assert inside["/cluster-dump"] == os.path.realpath(os.path.join(inside["/repo"], "../cluster-dump"))
+    # What the container sees at a place of its own lies elsewhere here.
+    named = pathlib.PurePosixPath(environment["SOPS_AGE_KEY_FILE"])
+    environment["SOPS_AGE_KEY_FILE"] = os.path.join(inside[str(named.parent)], named.name)
+    del environment["HOME"]
     assert arguments.pop(0) == "osm-gitops"
     sys.exit(subprocess.run(["osm-gitops", *arguments], cwd=inside["/repo"], env=environment).returncode)
+"""
+
+# The real one is asked by an oracle, tests/cli/test_init.py: this one does with our own library what that one does.
+SOPS = """
+    import pathlib, sys
+    from datetime import datetime, timezone
+    from osm_gitops.sops.document import encrypt
+    from osm_gitops.sops.rules import CreationRules
+    from osm_gitops.yamldoor.emit import dump
+    from osm_gitops.yamldoor.kubernetes import load_documents
+    encrypt_, override, name, output, path, source = sys.argv[1:]
+    assert (encrypt_, override, output) == ("encrypt", "--filename-override", "--output")
+    (document,) = load_documents(pathlib.Path(source).read_text(), source)
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    sealed = encrypt(document.value, CreationRules().rule_for(pathlib.Path(name)), now=now)
+    pathlib.Path(path).write_text(dump(sealed))
 """
 
 # `make test` would run this test again: what make would do is as far as it goes. `make demo` is run by test_demo.py.
@@ -187,6 +205,7 @@ def fresh_machine(tmp_path: Path) -> Path:
     program(programs, "kubectl", KUBECTL)
     (programs / "kubectl.json").write_text(json.dumps(frozen_cluster()), "utf-8")
     program(programs, "docker", DOCKER)
+    program(programs, "sops", SOPS)
     program(programs, "make", MAKE.format(make=shutil.which("make"), root=ROOT))
     (programs / "uv").symlink_to(uv())
     work = tmp_path / "work"
@@ -209,6 +228,11 @@ def uv() -> Path:
     return next(Path(each) for each in candidates if each and Path(each).exists())
 
 
+def cache() -> str:
+    """Where uv keeps what it has downloaded; a home of its own would make it download anew."""
+    return subprocess.run([uv(), "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def environment(machine: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OSM_GITOPS_", "GIT_"))}
     # The tool that `uv tool install` puts in place comes first.
@@ -219,7 +243,8 @@ def environment(machine: Path) -> dict[str, str]:
         "UV_TOOL_BIN_DIR": str(machine / "bin"),
         "GIT_CONFIG_GLOBAL": str(machine / "gitconfig"),
         "GIT_CONFIG_NOSYSTEM": "1",
-        "XDG_CONFIG_HOME": str(machine / "configuration"),  # a new private key goes there
+        "HOME": str(machine / "home"),  # a new private key goes there
+        "UV_CACHE_DIR": cache(),
         "NO_COLOR": "1",
     }
 
