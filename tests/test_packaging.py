@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from osm_gitops import __version__
+from tests.demo_fleet import DEMO_KEY
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,7 +56,7 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 def run(*arguments: str | Path, cwd: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OSM_GITOPS_", "PYTHON"))}
     ran = subprocess.run(
-        [str(each) for each in arguments], cwd=cwd, env=kept, capture_output=True, text=True, check=False
+        [str(each) for each in arguments], cwd=cwd, env=kept | DEMO_KEY, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
@@ -103,6 +104,7 @@ def test_what_is_installed_needs_no_place_to_write_but_the_target(installed: Pat
             "HOME": "/nonexistent",
             "TMPDIR": str(tmp_path / "tmp"),
             "PYTHONDONTWRITEBYTECODE": "1",
+            **DEMO_KEY,
         },
         capture_output=True,
         text=True,
