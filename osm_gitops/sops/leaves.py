@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from binascii import a2b_base64, b2a_base64
+from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -22,7 +22,7 @@ Json = Any
 _IV_BYTES: Final = 32
 _TAG_BYTES: Final = 16
 _BEYOND_INT: Final = 1 << 63
-_SEALED: Final = re.compile(r"ENC\[AES256_GCM,data:([^,\n]+),iv:([^,\n]+),tag:([^,\n]+),type:([a-z]+)\]")
+_MARK: Final = "ENC[AES256_GCM"
 _RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 _RFC3339_NANO: Final = "2006-01-02T15:04:05.999999999Z07:00"
 
@@ -71,8 +71,8 @@ def clear_form(value: Json) -> bytes:
 
 def sealed_type(value: Json) -> str:
     """The type that an encrypted value says it has (``str``, ``int``, ``comment``); empty for what is not encrypted."""
-    found = _SEALED.fullmatch(value) if isinstance(value, str) else None
-    return found[4] if found else ""
+    pieces = _pieces(value) if isinstance(value, str) else None
+    return pieces[3] if pieces else ""
 
 
 def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
@@ -87,10 +87,10 @@ def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
 
 def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
     """The bytes and the type inside of ``text``; raises :class:`BrokenLeaf`."""
-    match = _SEALED.match(text)
-    if not match:
+    pieces = _pieces(text)
+    if not pieces:
         raise BrokenLeaf("the value is not encrypted, or its ENC[…] is damaged")
-    data, iv, tag, kind = match.groups()
+    data, iv, tag, kind = pieces
     try:
         sealed = a2b_base64(data, strict_mode=True) + a2b_base64(tag, strict_mode=True)
         nonce = a2b_base64(iv, strict_mode=True)
@@ -99,13 +99,28 @@ def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
     return _decrypt(cipher, nonce, sealed, path.encode()), kind
 
 
-def _decrypt(cipher: AESGCM, nonce: bytes, sealed: bytes, path: bytes) -> bytes:
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - slow, and loaded only for encrypted documents
+def _pieces(text: str) -> tuple[str, str, str, str] | None:
+    """Data, IV, tag and type of an ENC[…]; ``None`` for anything else. No expression: those are slow on long texts."""
+    pieces = text.split(",", 5)
+    if len(pieces) != 5 or pieces[0] != _MARK:
+        return None
+    _, data, iv, tag, kind = pieces
+    if data[:5] != "data:" or iv[:3] != "iv:" or tag[:4] != "tag:" or kind[:5] != "type:" or kind[-1:] != "]":
+        return None
+    return data[5:], iv[3:], tag[4:], kind[5:-1]
 
+
+def _decrypt(cipher: AESGCM, nonce: bytes, sealed: bytes, path: bytes) -> bytes:
     try:
         return cipher.decrypt(nonce, sealed, path)
-    except (InvalidTag, ValueError):  # the latter for an IV of a length that no writer makes
+    except (_invalid_tag(), ValueError):  # the latter for an IV of a length that no writer makes
         raise BrokenLeaf("the value was changed, comes from another file, or was moved to another key") from None
+
+
+def _invalid_tag() -> type[Exception]:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - slow, and loaded only for encrypted documents
+
+    return InvalidTag
 
 
 def meaning(plain: bytes, kind: str) -> tuple[Json, bytes]:
@@ -119,7 +134,7 @@ def meaning(plain: bytes, kind: str) -> tuple[Json, bytes]:
         return COMMENT, b""
     reader = _READERS.get(kind)
     if not reader:
-        raise BrokenLeaf(f"the encrypted value has the type {kind[:20]}, which is not known here")
+        raise BrokenLeaf("the encrypted value has a type that is not known here")
     try:
         value: Json = reader(plain.decode())
     except (GoError, ValueError):
@@ -129,6 +144,7 @@ def meaning(plain: bytes, kind: str) -> tuple[Json, bytes]:
     return value, plain_form(value)[0] if kind == "bool" else clear_form(value)
 
 
+@lru_cache(maxsize=256)  # files of one run share their time
 def go_time(text: str, *, fraction: bool = False) -> str:
     """An RFC 3339 time in Go's own spelling; raises GoError."""
     return format_time(parse_time(_RFC3339, text), _RFC3339_NANO if fraction else _RFC3339)

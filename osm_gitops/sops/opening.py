@@ -76,11 +76,12 @@ class Opening:
         return result
 
     def value(self, value: Json, path: str, hidden: bool) -> Json:
-        if isinstance(value, str):
+        kind = value.__class__  # the usual cases first: asking an abstract class is slow
+        if kind is str:
             return self.leaf(value, path, hidden)
-        if isinstance(value, Mapping):
+        if kind is dict or isinstance(value, Mapping):
             return self.mapping(value, path, hidden)
-        if isinstance(value, list | tuple):
+        if kind is list or isinstance(value, tuple):
             return self.sequence(value, path, hidden)
         return None if value is None else self.leaf(value, path, hidden)
 

@@ -74,7 +74,7 @@ def _spare_bits(text: str, place: int) -> bool:
         ("float", "the encrypted value says that it is of type float, and is not"),
         ("time", "the encrypted value says that it is of type time, and is not"),
         ("comment", "a comment stands where a value belongs"),
-        ("secret", "the encrypted value has the type secret, which is not known here"),
+        ("secret", "the encrypted value has a type that is not known here"),
     ],
 )
 def test_another_type_is_noticed(kind: str, why: str) -> None:
