@@ -35,7 +35,9 @@ DIGEST_KEY = "OSM_GITOPS_DIGEST_KEY"
 HIDDEN = "^(data|stringData|bootstrapConfig|provisioningConfig|cloudProvider)$"
 _DIGEST = b"# Encrypted by osm-gitops, digest "
 _SHORTEST_DIGEST_KEY = 16
-_RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (\S+)$", re.MULTILINE)
+_MAP = b"\nsops:\n"
+_INDENTED = re.compile(rb"(?:[ -].*\n)*")
+_RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (.+)$", re.MULTILINE)
 # Where in each kind secrets may stand; all else is clear, for people, kustomize and Flux.
 _SECRET_PARTS = {
     "Secret": (("data",), ("stringData",)),
@@ -189,7 +191,7 @@ class Sealing:
         rule = self.rule(path, kind)
         if rule is None:
             return True
-        found = {name.decode() for name in _RECIPIENT.findall(text)}
+        found = _recipients(text)
         return not found or found == set(rule.recipients)
 
     def _previous(self, path: Path, there: bytes | None) -> Mapping[str, Json] | None:
@@ -211,6 +213,13 @@ def _with_names(rule: Rule) -> Rule:
     if rule.selection.selector != Selection().selector:
         return rule
     return replace(rule, selection=replace(rule.selection, encrypted_regex=HIDDEN))
+
+
+def _recipients(text: bytes) -> set[str]:
+    """For whom a file is encrypted, seen without parsing it: a folder has thousands of them."""
+    start = text.find(_MAP) + len(_MAP)
+    lines = _INDENTED.match(text, start) if start >= len(_MAP) else None
+    return {name.decode().strip("'\"\r") for name in _RECIPIENT.findall(lines[0])} if lines else set()
 
 
 def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:

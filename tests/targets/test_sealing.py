@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -116,6 +117,21 @@ def test_another_key_of_the_same_file_sees_no_change_either(tmp_path: Path, pers
     wanted = desired({"a": "x\n"})
     _write(tmp_path, wanted, person.environment)
     assert not _plan(tmp_path, wanted, other.environment).has_changes
+
+
+def test_it_is_seen_for_whom_a_file_is_encrypted_keys_of_ssh_too(tmp_path: Path, person: Person) -> None:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "a b", "-f", str(tmp_path / "key")], check=True
+    )
+    ssh = (tmp_path / "key.pub").read_text().strip()
+    _rules(tmp_path, person.recipient, ssh)
+    _write(tmp_path, desired({"a": "recipient: somebody\n"}), person.environment)
+    for path, kind in ((_CONFIG, "OperatingSystemConfig"), (_SECRET, "Secret")):
+        text = (tmp_path / path).read_bytes()
+        _rules(tmp_path, ssh, person.recipient)
+        assert Sealing({}).is_for(tmp_path / path, text, kind)
+        _rules(tmp_path, person.recipient)
+        assert not Sealing({}).is_for(tmp_path / path, text, kind)
 
 
 def test_plain_files_are_encrypted_once_recipients_are_known(tmp_path: Path, person: Person) -> None:
