@@ -1,11 +1,11 @@
-"""What the tab key offers: clusters of the fleet file, pools of their sources.
+"""What the tab key offers: clusters of the fleet file, pools and profiles of their sources.
 
 Whatever goes wrong is no candidate: a message would end up in the line that is being typed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import typer
 from osm_gitops.errors import OsmGitopsError
 
 if TYPE_CHECKING:
-    from osm_gitops.fleet.spec import ClusterSpec
+    from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
 
 
 def complete_cluster(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -24,16 +24,29 @@ def complete_cluster(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_pool(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of pools in the source that the line names so far, or in those of the fleet file."""
-    from osm_gitops.fleet.spec import tree_ref  # noqa: PLC0415 - only once somebody asks
-    from osm_gitops.sources.names import pool_names  # noqa: PLC0415
+    from osm_gitops.sources.names import pool_names  # noqa: PLC0415 - only once somebody asks
 
-    given, cluster = ctx.params.get("source"), ctx.params.get("cluster")
-    trees = (
-        [tree_ref(Path(), given).path]
-        if given
-        else [spec.source.machines.path for spec in _clusters(ctx) if cluster in {None, spec.name}]
-    )
-    return _chosen((name for tree in dict.fromkeys(trees) for name in pool_names(tree)), incomplete)
+    trees = _trees(ctx, ctx.params.get("source"), lambda source: source.machines)
+    return _chosen((name for tree in trees for name in pool_names(tree)), incomplete)
+
+
+def complete_profile(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of profiles, where those of pools are looked for, or where the line says that profiles are."""
+    from osm_gitops.sources.names import profile_names  # noqa: PLC0415 - only once somebody asks
+
+    given = ctx.params.get("profiles_from") or ctx.params.get("source")
+    trees = _trees(ctx, given, lambda source: source.profiles)
+    return _chosen((name for tree in trees for name in profile_names(tree)), incomplete)
+
+
+def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], TreeRef]) -> list[Path]:
+    from osm_gitops.fleet.spec import tree_ref  # noqa: PLC0415 - only once somebody asks
+
+    if given:
+        return [tree_ref(Path(), given).path]
+    cluster = ctx.params.get("cluster")
+    trees = (part(spec.source).path for spec in _clusters(ctx) if cluster in {None, spec.name})
+    return list(dict.fromkeys(trees))
 
 
 def _clusters(ctx: typer.Context) -> tuple[ClusterSpec, ...]:

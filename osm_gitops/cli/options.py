@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -126,24 +126,44 @@ _UNUSED = "a run from trees to git does not use it"
 
 def with_request(command: Callable[..., int]) -> Callable[..., int]:
     """Give ``command`` the shared options; its first parameter receives them as a :class:`Request`."""
+    return _with_options(command, tuple(_SHARED), _CONNECTION, SETTINGS)
+
+
+def with_sources(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_request`, for what only reads sources: no target, no pools, and one setting, the namespace."""
+    settings = tuple(setting for setting in SETTINGS if setting.flag == "namespace")
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), {}, settings)
+
+
+def _with_options(
+    command: Callable[..., int],
+    shared: Sequence[str],
+    connection: Mapping[str, tuple[str, str]],
+    settings: Sequence[SettingName],
+) -> Callable[..., int]:
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    parameters = [*own, *_shared_parameters(), *_connection_parameters(), *_setting_parameters()]
+    parameters = [
+        *own,
+        *(_parameter(name, *_SHARED[name]) for name in shared),
+        *_connection_parameters(connection),
+        *_setting_parameters(settings),
+    ]
     keyword = inspect.Parameter.KEYWORD_ONLY
     context = inspect.Parameter("ctx", keyword, annotation=typer.Context)
 
     @functools.wraps(command)
     def called(ctx: typer.Context, **given: Any) -> int:
-        shared = {name: given.pop(name) for name in _SHARED}
-        for flag in _CONNECTION:
+        taken = {name: given.pop(name, default) for name, (_, default) in _SHARED.items()}
+        for flag in connection:
             if given.pop(_python_name(flag)) is not None:
                 console.say(f"--{flag} is passed over: {_UNUSED}")
-        raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in SETTINGS}
-        settings = {
+        raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in settings}
+        found = {
             flag: RawSetting(flag, value, _where(ctx, flag))
             for flag, value in raw.items()
             if value is not None and value != []
         }
-        return command(Request(**shared, settings=settings), **given)
+        return command(Request(**taken, settings=found), **given)
 
     signature = inspect.Signature([context, *(parameter.replace(kind=keyword) for parameter in parameters)])
     called.__signature__ = signature  # type: ignore[attr-defined] # how inspect is told of a made signature
@@ -151,21 +171,17 @@ def with_request(command: Callable[..., int]) -> Callable[..., int]:
     return called
 
 
-def _shared_parameters() -> list[inspect.Parameter]:
-    return [_parameter(name, annotation, default) for name, (annotation, default) in _SHARED.items()]
-
-
-def _connection_parameters() -> list[inspect.Parameter]:
+def _connection_parameters(connection: Mapping[str, tuple[str, str]]) -> list[inspect.Parameter]:
     parameters = []
-    for flag, (metavar, text) in _CONNECTION.items():
+    for flag, (metavar, text) in connection.items():
         option = _option(str | None, f"--{flag}", text, metavar=metavar, rich_help_panel=_CONNECTION_PANEL)
         parameters.append(_parameter(_python_name(flag), option, None))
     return parameters
 
 
-def _setting_parameters() -> list[inspect.Parameter]:
+def _setting_parameters(settings: Sequence[SettingName]) -> list[inspect.Parameter]:
     parameters = []
-    for setting in SETTINGS:
+    for setting in settings:
         names = f"--{setting.flag}"
         kind: Any = str | None
         if setting.kind is Kind.BOOLEAN:

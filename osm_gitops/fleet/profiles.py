@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import JINJA2_V1, TEMPLATE_ANNOTATION
 from osm_gitops.render.conversion import convert_profile
+from osm_gitops.sops.document import is_encrypted
 from osm_gitops.sources.manifests import CUSTOM_PROFILE, PROFILE, LooseObject, identify, loose_objects, misspelt
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.yamldoor.editing import Edit, Path, edit_texts
 from osm_gitops.yamldoor.kubernetes import load_documents
+
+_ENCRYPTED: Final = "is encrypted with SOPS"
+_DECRYPT: Final = "Convert what sops decrypts, and encrypt the result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,8 @@ class _Conversion:
             return
         if isinstance(manifest, Problem):
             raise InputError([manifest])
+        if is_encrypted(loose.body):
+            raise InputError([Problem(_ENCRYPTED, where=str(manifest.origin), about=str(manifest.ref), fix=_DECRYPT)])
         checked = read_profile(manifest)
         if checked.value is None:
             raise InputError(checked.problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from osm_gitops.model.objects import Manifest
+from osm_gitops.model.objects import Manifest, ObjectRef
 
 DEFAULT_PERMISSIONS = 644
 TEMPLATE_ANNOTATION = "osm-gitops.io/template"
@@ -87,3 +87,17 @@ class OperatingSystemProfile:
     provisioning: ProfileConfig
     manifest: Manifest
     jinja: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileUse:
+    """A profile of a cluster, and the pools that use it, in the order of their names."""
+
+    cluster: str
+    profile: OperatingSystemProfile
+    pools: tuple[ObjectRef, ...]
+
+    @property
+    def name(self) -> str:
+        """The profile's namespace and name with a slash between them."""
+        return f"{self.profile.namespace}/{self.profile.name}"

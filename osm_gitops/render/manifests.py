@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
@@ -9,7 +10,7 @@ from functools import lru_cache
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
-from osm_gitops.model.profile import File, Modules, OperatingSystemProfile, Unit
+from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.yamldoor.emit import Kept
 
@@ -33,22 +34,39 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 def profile_object(profile: OperatingSystemProfile) -> DesiredObject:
     """The profile as it was read, without what a server adds, with our label."""
+    body = _profile(profile)
+    metadata = body["metadata"]
+    metadata["annotations"] |= _NO_SUBSTITUTION | {_SYNC_WAVE: "0"}
+    metadata["labels"] = (metadata.get("labels") or {}) | _labels()
+    return DesiredObject(ObjectRef("OperatingSystemProfile", profile.namespace, profile.name), Side.MANAGEMENT, body)
+
+
+def whole_profile(profile: OperatingSystemProfile) -> dict[str, Json]:
+    """The profile as an API server would show it, with the CRD's defaults (contract §1.1, §1.2)."""
+    body = copy.deepcopy(_profile(profile))
+    if not body["metadata"]["annotations"]:
+        del body["metadata"]["annotations"]
+    spec = body["spec"]
+    spec["provisioningUtility"] = profile.provisioning_utility
+    for half in (spec["bootstrapConfig"], spec["provisioningConfig"]):
+        for part in (half, *(half.get("supportedContainerRuntimes") or ())):
+            for file in part.get("files") or ():
+                file.setdefault("permissions", DEFAULT_PERMISSIONS)
+    return body
+
+
+def _profile(profile: OperatingSystemProfile) -> dict[str, Json]:
+    """The profile's manifest without what a server adds."""
     body = profile.manifest.body
     metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _SERVER_FIELDS}
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
-    metadata["annotations"] = annotations | _NO_SUBSTITUTION | {_SYNC_WAVE: "0"}
-    metadata["labels"] = (metadata.get("labels") or {}) | _labels()
-    metadata |= {"name": profile.name, "namespace": profile.namespace}
-    return DesiredObject(
-        ObjectRef("OperatingSystemProfile", profile.namespace, profile.name),
-        Side.MANAGEMENT,
-        {
-            "apiVersion": OSM_API_VERSION,
-            "kind": "OperatingSystemProfile",
-            "metadata": metadata,
-            "spec": body.get("spec", {}),
-        },
-    )
+    metadata |= {"annotations": annotations, "name": profile.name, "namespace": profile.namespace}
+    return {
+        "apiVersion": OSM_API_VERSION,
+        "kind": "OperatingSystemProfile",
+        "metadata": metadata,
+        "spec": body.get("spec", {}),
+    }
 
 
 def config_object(config: OperatingSystemConfig, pool: ResolvedPool) -> DesiredObject:

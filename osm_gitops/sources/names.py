@@ -1,4 +1,4 @@
-"""The names of a tree's pools, for the completion of a command line: quickly, and without a complaint."""
+"""The names of a tree's pools and profiles, for the completion of a command line: quickly, and without a complaint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from osm_gitops.errors import InputError
 from osm_gitops.sources.files import Folder
-from osm_gitops.sources.manifests import MACHINE, loose_objects
+from osm_gitops.sources.manifests import MACHINE, PROFILE, loose_objects
 from osm_gitops.sources.walk import walk
 from osm_gitops.yamldoor.kubernetes import load_documents
 
@@ -18,6 +18,15 @@ _MOST_BYTES: Final = 1 << 20
 
 def pool_names(root: Path) -> Iterator[str]:
     """Names of MachineDeployments, as they come; what cannot be read has none."""
+    return _names_of(root, MACHINE)
+
+
+def profile_names(root: Path) -> Iterator[str]:
+    """Names of OperatingSystemProfiles, as they come; what cannot be read has none."""
+    return _names_of(root, PROFILE)
+
+
+def _names_of(root: Path, kind: str) -> Iterator[str]:
     left, source = _MOST_BYTES, Folder(root, "")
     try:
         files = walk(source).files
@@ -28,15 +37,15 @@ def pool_names(root: Path) -> Iterator[str]:
             text = source.read(path)
         except OSError:
             continue
-        if text is None or MACHINE.encode() not in text:
+        if text is None or kind.encode() not in text:
             continue
         left -= len(text)
         if left < 0:
             return
-        yield from _names(text)
+        yield from _names(text, kind)
 
 
-def _names(text: bytes) -> Iterator[str]:
+def _names(text: bytes, kind: str) -> Iterator[str]:
     try:
         documents = load_documents(text, "")
     except InputError:
@@ -45,5 +54,5 @@ def _names(text: bytes) -> Iterator[str]:
         for loose in loose_objects(document, ""):
             metadata = loose.body.get("metadata")
             name = metadata.get("name") if isinstance(metadata, dict) else None
-            if loose.is_read and loose.kind == MACHINE and isinstance(name, str):
+            if loose.is_read and loose.kind.endswith(kind) and isinstance(name, str):
                 yield name

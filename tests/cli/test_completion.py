@@ -52,6 +52,10 @@ def fleet(tmp_path: Path) -> Path:
         ("osm-gitops plan --cluster prod-eu --only g", ["gpu-a"]),
         ("osm-gitops plan --from us --only ", ["gpu-b"]),
         ("osm-gitops plan --cluster nowhere --only ", []),
+        ("osm-gitops osp show o", ["osp-a"]),
+        ("osm-gitops osp show --from us o", ["osp-a"]),
+        ("osm-gitops osp show --cluster nowhere o", []),
+        ("osm-gitops osp c", ["convert"]),
         ("osm-gitops plan --output ", ["text", "json"]),
     ],
 )

@@ -155,6 +155,10 @@ def test_all_that_is_wrong_is_told_with_its_line_and_nothing_is_printed(tmp_path
         (_PROFILE.replace("version: v1.0.0", "version: one"), "spec.version: is no version of the form v1.2.3"),
         (_PROFILE.replace("kind: Oper", "kind: Opr"), "Did you mean OperatingSystemProfile?"),
         (_PROFILE.replace("  name: osp-a", "  nam: osp-a"), "metadata.name: is missing"),
+        (
+            _PROFILE.replace("spec:\n", "sops: {mac: x}\nspec:\n", 1),
+            "is encrypted with SOPS. Convert what sops decrypts",
+        ),
         (_PROFILE.replace("  name: osp-a", "  name: a\n  annotations: {osm-gitops.io/template: go}"), "It knows"),
     ],
 )

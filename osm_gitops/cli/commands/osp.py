@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
+from osm_gitops.cli.options import Request, with_sources
 from osm_gitops.errors import input_error
+from osm_gitops.fleet.profile_list import choose_profile, profiles_of
 from osm_gitops.fleet.profiles import convert_file
+from osm_gitops.model.settings import Settings
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.profiles import format_profiles, profiles_json
+from osm_gitops.yamldoor.emit import dump
 
 _STDIN = "-"
+
+
+class ListForm(Enum):
+    """How a list is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class ShownForm(Enum):
+    """How a profile is written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
 
 osp = CommandLine(name="osp", no_args_is_help=True, rich_markup_mode=None)
 
@@ -23,9 +49,71 @@ def options() -> None:
     """List, show and convert OperatingSystemProfiles.
 
     Examples:
-      osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml
-      osm-gitops osp convert --help
+      osm-gitops osp list                                                   # those of the fleet
+      osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
     """
+
+
+@osp.command("list")
+@with_sources
+def list_profiles(
+    request: Request,
+    output: Annotated[
+        ListForm, typer.Option("--output", "-o", help="How the list is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = ListForm.TEXT,
+) -> int:
+    """List the profiles at hand, and how many pools use each.
+
+    Reads the sources of the fleet, or a tree, and opens nothing that is encrypted.
+
+    Examples:
+      osm-gitops osp list                                   # those of the fleet
+      osm-gitops osp list --from cluster-dump@main -o json  # those of a tree at a git revision
+    """
+    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ)
+    masker = Masker(at_hand.sensitive)
+    write = profiles_json if output is ListForm.JSON else format_profiles
+    if at_hand.found or output is ListForm.JSON:
+        console.out(write(at_hand.found, masker))
+    elif not at_hand.problems:
+        console.say("There are no profiles in these sources.")
+    console.problems(at_hand.problems, masker=masker)
+    return 1 if at_hand.problems else 0
+
+
+@osp.command()
+@with_sources
+def show(
+    request: Request,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Its name, also with its namespace and a slash before it.",
+            autocompletion=complete_profile,
+        ),
+    ],
+    output: Annotated[
+        ShownForm, typer.Option("--output", "-o", help="How the profile is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = ShownForm.YAML,
+) -> int:
+    """Print a profile as pools get it: from the source that counts, with the defaults of its CRD.
+
+    It is printed as it stands in the source; what is encrypted there is not opened.
+
+    Examples:
+      osm-gitops osp show osp-ubuntu                              # that of the whole fleet
+      osm-gitops osp show osp-ubuntu --cluster prod-eu -o json
+      osm-gitops osp show kube-system/osp-ubuntu --from osps@v1.2
+    """
+    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ)
+    body = choose_profile(name, at_hand)
+    whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
+    console.out(whole)
+    if any(text in whole for text in at_hand.stand_ins):
+        console.say("Some of it is encrypted in the source: a stand-in is shown for every such value.")
+    console.problems(at_hand.problems, label="Warning", masker=Masker(at_hand.sensitive))
+    return 0
 
 
 @osp.command()
@@ -36,14 +124,14 @@ def convert(
 
     Machines boot from the same bytes: the files that the profile renders to do not change. Comments,
     layout and everything that is no template stay as they are; a profile that is Jinja2 already does
-    too. What should be looked at by hand is said on stderr.
+    too. What should be looked at by hand is said on stderr; docs/osp.md tells more.
 
     Examples:
       osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml
       osm-gitops osp convert - > osp-mine.yaml  # behind kubectl get osp osp-mine --output yaml |
     """
     name = "stdin" if str(file) == _STDIN else str(file)
-    done = convert_file(_read(file), name, "kube-system")
+    done = convert_file(_read(file), name, Settings().namespace)
     console.out(done.text)
     for ref in done.already:
         console.say(f"{ref} is Jinja2 already and stays as it is.")

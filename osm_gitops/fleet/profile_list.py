@@ -1,0 +1,93 @@
+"""The profiles of clusters, and which pools use them (``osm-gitops osp list`` and ``show``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.profile import ProfileUse
+from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.render.manifests import whole_profile
+from osm_gitops.resolve.pools import profile_ref
+from osm_gitops.resolve.provider_config import readable_provider_config
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.templates.hints import similar
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilesAtHand:
+    """The profiles of some clusters, by cluster, namespace and name; ``problems`` are what hides others.
+
+    ``sensitive`` are secret texts of the sources; ``stand_ins`` are what stands for those that are encrypted.
+    """
+
+    found: tuple[ProfileUse, ...]
+    problems: tuple[Problem, ...]
+    sensitive: frozenset[str]
+    stand_ins: frozenset[str]
+
+
+def profiles_of(clusters: Sequence[ClusterSpec], environment: Mapping[str, str]) -> ProfilesAtHand:
+    """Read the profiles of each cluster; encrypted documents are not opened, as profiles need no secret."""
+    found: list[ProfileUse] = []
+    problems: list[Problem] = []
+    sensitive: set[str] = set()
+    stand_ins: set[str] = set()
+    keys = KeySearch(environment, without_keys=True)
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+            inputs = load_inputs(spec, settings, environment, keys)
+        except OsmGitopsError as failure:
+            problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+            continue
+        problems += inputs.unreadable
+        problems += (each for ref, broken in inputs.broken.items() if ref.kind == PROFILE for each in broken)
+        sensitive |= collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive)
+        stand_ins |= inputs.sensitive
+        found += _uses(spec.name, inputs, settings.namespace)
+    return ProfilesAtHand(tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(stand_ins))
+
+
+def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
+    pools: dict[tuple[str, str], list[ObjectRef]] = {}
+    for machine in inputs.machines:
+        used = _profile_of(machine, namespace)
+        if used is not None and not machine.deleting:
+            pools.setdefault(used, []).append(machine.ref)
+    for key in sorted(inputs.profiles):
+        yield ProfileUse(cluster, inputs.profiles[key], tuple(sorted(pools.get(key, ()))))
+
+
+def _profile_of(machine: MachineDeployment, namespace: str) -> tuple[str, str] | None:
+    """The profile that a pool names or would get; ``None`` where there is no default for it."""
+    try:
+        return profile_ref(machine, readable_provider_config(machine.provider_spec), namespace)
+    except InputError:
+        return None
+
+
+def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
+    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults.
+
+    Raises InputError where no cluster has it, with what may hide it, or where not all have the same.
+    """
+    meant = [use for use in at_hand.found if name in {use.profile.name, use.name}]
+    if not meant:
+        known = [each for use in at_hand.found for each in (use.profile.name, use.name)]
+        there = ", ".join(dict.fromkeys(use.name for use in at_hand.found)) or "none"
+        fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there}"
+        raise InputError([*at_hand.problems, Problem(f'there is no {PROFILE} "{name}"', fix=fix)])
+    body, *others = (whole_profile(use.profile) for use in meant)
+    if any(other != body for other in others):
+        places = ", ".join(f"{use.name} in cluster {use.cluster}" for use in meant)
+        fix = "Name one with its namespace before a slash, and with --cluster"
+        raise input_error(f'{PROFILE} "{name}" is not the same everywhere: {places}', fix=fix)
+    return body
