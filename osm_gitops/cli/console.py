@@ -81,10 +81,13 @@ class Console:
 
 
 class Progress:
-    """Progress of one cluster's rendering: a bar on a terminal, a line now and then elsewhere."""
+    """Progress of one cluster's work: a bar on a terminal, a line now and then elsewhere.
 
-    def __init__(self, cluster: str) -> None:
-        self._cluster = cluster
+    ``what`` says what is counted and done, such as ``pools rendered``.
+    """
+
+    def __init__(self, cluster: str, what: str) -> None:
+        self._cluster, self._what = cluster, what
         self._started = monotonic()
         self._shown = self._started
         self._bar = sys.stderr.isatty()
@@ -95,14 +98,14 @@ class Progress:
         if not self._bar:
             if now - self._shown >= _LINE_EVERY:
                 self._shown = now
-                console.say(f"{self._cluster}: {done} of {total} pools rendered")
+                console.say(f"{self._cluster}: {done} of {total} {self._what}")
             return
         if done == total and self._drawn:
             sys.stderr.write("\r\x1b[K")
         elif now - self._started >= _BAR_AFTER and now - self._shown >= _BAR_EVERY:
             self._shown, self._drawn = now, True
             filled = "█" * (done * _BAR_WIDTH // total)
-            sys.stderr.write(f"\r{self._cluster} {filled:<{_BAR_WIDTH}} {done}/{total} pools\x1b[K")
+            sys.stderr.write(f"\r{self._cluster} {filled:<{_BAR_WIDTH}} {done}/{total} {self._what}\x1b[K")
         sys.stderr.flush()
 
 

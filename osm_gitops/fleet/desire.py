@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -11,6 +11,7 @@ from osm_gitops.model.desired import Desired, DesiredObject
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
+from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
@@ -20,13 +21,10 @@ from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.templates.bounds import Bounds
 from osm_gitops.templates.engine import Engine
 
-Advance = Callable[[int, int], None]
-"""Told after each pool how many are done, of how many."""
-
 _NARROWED = Problem("--only was given, so this run deletes nothing")
 
 
-def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", advance: Advance | None = None) -> Desired:
+def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", advance: Advance = unwatched) -> Desired:
     """Render all pools of a cluster, or those whose name matches the glob ``only``."""
     machines = [machine for machine in inputs.machines if not machine.deleting]
     chosen = [machine for machine in machines if _is_chosen(machine.name, only)]
@@ -36,8 +34,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
         renderer = PoolRenderer(Engine(ROOT_TYPES, _bounds(settings)), shared)
         for done, machine in enumerate(chosen, start=1):
             work.pool(machine, shared, renderer)
-            if advance is not None:
-                advance(done, len(chosen))
+            advance(done, len(chosen))
     for ref, problems in inputs.broken.items():
         if ref.kind == "MachineDeployment" and _is_chosen(ref.name, only):
             work.failed[ref] = problems

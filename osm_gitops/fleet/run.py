@@ -10,7 +10,7 @@ from pathlib import Path
 
 from osm_gitops import __version__
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, TargetError, UnsafePlanError
-from osm_gitops.fleet.desire import Advance, desire
+from osm_gitops.fleet.desire import desire
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.gitdoor.clone import CLONE_REMOTE, Clone
@@ -20,6 +20,7 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.model.progress import Advance
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.folder import plan_folder
@@ -29,6 +30,7 @@ from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import GitSession
 
 _PUSH_ATTEMPTS = 5
+_COMPARED = "files compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +47,12 @@ class GitOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a run works. ``environment`` is the process's, read at its outer end; ``note`` takes
-    sentences for ``-v``, ``advance`` the progress of rendering; ``keys`` open what is encrypted."""
+    sentences for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted."""
 
     environment: Mapping[str, str]
     keys: KeySearch
     note: Callable[[str], None]
-    advance: Callable[[str], Advance]
+    advance: Callable[[str, str], Advance]
     only: str = ""
     plan: PlanOptions = field(default_factory=PlanOptions)
     plaintext_secrets: bool = False
@@ -92,7 +94,7 @@ def desired_states(
             for note in inputs.notes:
                 options.note(note)
             problems.extend(_unusable(inputs))
-            yield spec, desire(spec.name, inputs, settings, options.only, options.advance(spec.name))
+            yield spec, desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
 
@@ -120,7 +122,8 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
     for spec, desired in desired_states(clusters, options, problems):
         pools += (*desired.pools, *desired.failed)
         try:
-            plans.append(plan_folder(_target(spec).path, desired, options.plan, sealing))
+            advance = options.advance(spec.name, _COMPARED)
+            plans.append(plan_folder(_target(spec).path, desired, options.plan, sealing, advance=advance))
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
     check_only(options.only, pools, problems)
@@ -219,7 +222,8 @@ class _Work:
         self.planned = []
         for _, desired in desired_states(self.specs, options, problems):
             try:
-                plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing)
+                advance = options.advance(desired.cluster, _COMPARED)
+                plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing, advance=advance)
                 self.planned.append((desired, plan))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
@@ -227,7 +231,7 @@ class _Work:
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
         """Commit, and push where asked; the commits by cluster."""
         for _ in range(_PUSH_ATTEMPTS):
-            commits = self._commit(problems)
+            commits = self._commit(options, problems)
             try:
                 outcome = self.session.publish() if self.session.is_published else PushOutcome.KEPT
             except TargetError as failure:
@@ -251,13 +255,14 @@ class _Work:
         )
         return {}
 
-    def _commit(self, problems: list[Problem]) -> dict[str, str]:
+    def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, str]:
         commits = {}
         for desired, plan in self.planned:
             try:
                 if plan.refusals:
                     raise UnsafePlanError(plan.refusals)
-                commit = self.session.commit(desired, plan, __version__)
+                advance = options.advance(desired.cluster, "files written")
+                commit = self.session.commit(desired, plan, __version__, advance=advance)
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
                 continue

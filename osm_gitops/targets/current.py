@@ -9,6 +9,7 @@ from osm_gitops.errors import Problem, TargetError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import CurrentObject, CurrentState
+from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.targets.files import TEMPORARY_PREFIX, read_file
 from osm_gitops.targets.layout import KUSTOMIZATION, object_folders, owned_path, paths_of
@@ -23,7 +24,7 @@ _KINDS = {
 }
 
 
-def read_folder(root: Path, desired: Desired, sealing: Sealing) -> CurrentState:
+def read_folder(root: Path, desired: Desired, sealing: Sealing, advance: Advance = unwatched) -> CurrentState:
     """What a folder holds for one cluster.
 
     Files that hold the desired text are not parsed, so an unchanged folder costs only its bytes.
@@ -32,8 +33,9 @@ def read_folder(root: Path, desired: Desired, sealing: Sealing) -> CurrentState:
     refuse_links(root, desired.cluster)
     paths = paths_of(desired.cluster, desired.objects)
     wanted = _Wanted(root, sealing)
-    for item in desired.objects:
+    for done, item in enumerate(desired.objects, start=1):
         wanted.read(item, paths[item.ref])
+        advance(done, len(desired.objects))
     strays = _Strays(root, desired.cluster, frozenset(paths.values()), sealing)
     strays.read()
     wanted.refuse_closed()

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.plan import Action, ClusterPlan
+from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.files import (
@@ -41,9 +42,11 @@ def stream(objects: Iterable[DesiredObject]) -> Iterator[str]:
         yield f"---\n{dump(wanted.body)}"
 
 
-def plan_folder(root: Path, desired: Desired, options: PlanOptions, sealing: Sealing) -> ClusterPlan:
-    """What would change below ``root`` for one cluster; nothing is written."""
-    plan = make_cluster_plan(desired, read_folder(root, desired, sealing), options)
+def plan_folder(
+    root: Path, desired: Desired, options: PlanOptions, sealing: Sealing, *, advance: Advance = unwatched
+) -> ClusterPlan:
+    """What would change below ``root`` for one cluster; nothing is written. ``advance`` counts the files."""
+    plan = make_cluster_plan(desired, read_folder(root, desired, sealing, advance), options)
     if plan.effective:
         return plan
     stale = file_changes(root, desired, plan, sealing).write

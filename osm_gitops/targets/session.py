@@ -11,6 +11,7 @@ from osm_gitops.gitdoor.remote import PushOutcome
 from osm_gitops.gitdoor.repository import Repository
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import ClusterPlan
+from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
 from osm_gitops.targets.files import FileChanges, no_step, place_files, remove_temporary, stage_files
@@ -62,11 +63,17 @@ class GitSession:
         self.sealing = self.sealing.anew()
 
     def commit(
-        self, desired: Desired, plan: ClusterPlan, version: str, *, step: Callable[[str], None] = no_step
+        self,
+        desired: Desired,
+        plan: ClusterPlan,
+        version: str,
+        *,
+        advance: Advance = unwatched,
+        step: Callable[[str], None] = no_step,
     ) -> str | None:
         """Write a plan's files and commit exactly them; the commit's id, or ``None`` if nothing changes.
 
-        Where git refuses (a hook, signing), files and branch are as before.
+        ``advance`` counts the files. Where git refuses (a hook, signing), files and branch are as before.
         """
         self._sensitive |= plan.sensitive
         if not self._place.plaintext_secrets:
@@ -76,7 +83,7 @@ class GitSession:
         remove_temporary(self.root, desired.cluster)
         changes = file_changes(self.root, desired, plan, self.sealing)
         message = commit_message(plan, version, self._place.own_branch)
-        return self._write(changes, message, step) if changes.paths else None
+        return self._write(changes, message, advance, step) if changes.paths else None
 
     def publish(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:
         """Push. ``MOVED``: the remote had newer commits; ours are withdrawn and the work tree
@@ -90,12 +97,13 @@ class GitSession:
 
     # -- inside --
 
-    def _write(self, changes: FileChanges, message: str, step: Callable[[str], None]) -> str:
+    def _write(self, changes: FileChanges, message: str, advance: Advance, step: Callable[[str], None]) -> str:
         base, prefix = self._repository.head(), self._prefix()
         after: dict[str, str | None] = {f"{prefix}{path}": None for path in changes.remove}
 
         def note_id(path: PurePosixPath, content: bytes) -> None:
             after[f"{prefix}{path}"] = self._files.id_of(content)
+            advance(len(after) - len(changes.remove), len(changes.write))
 
         staged = stage_files(self.root, changes, note_id, private=False)
         self._files.note(after)

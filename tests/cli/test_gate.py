@@ -6,7 +6,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -132,12 +132,12 @@ def test_long_work_shows_a_bar_on_a_terminal_and_clears_it(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "stderr", terminal)
     now = iter([0.0, 0.4, 0.7, 1.0, 1.2])
     monkeypatch.setattr("osm_gitops.cli.console.monotonic", lambda: next(now))
-    progress = Progress("prod")
+    progress = Progress("prod", "pools rendered")
     for done in (1, 2, 3, 4):
         progress(done, 4)
     shown = terminal.getvalue()
     assert "prod" in shown
-    assert "2/4 pools" in shown
+    assert "2/4 pools rendered" in shown
     assert "1/4" not in shown
     assert shown.endswith("\r\x1b[K")
 
@@ -147,7 +147,7 @@ def test_elsewhere_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "stderr", plain)
     now = iter([0.0, 5.0, 12.0, 13.0])
     monkeypatch.setattr("osm_gitops.cli.console.monotonic", lambda: next(now))
-    progress = Progress("prod")
+    progress = Progress("prod", "pools rendered")
     for done in (1, 2, 3):
         progress(done, 9)
     assert plain.getvalue() == "prod: 2 of 9 pools rendered\n"
@@ -180,3 +180,23 @@ def test_a_plan_that_is_refused_is_not_asked_about(tmp_path: Path, monkeypatch: 
     assert ran.code == 1
     assert "Apply this plan?" not in ran.err
     assert "1 pools would change" in ran.err
+
+
+def test_rendering_comparing_and_writing_are_counted_to_their_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[tuple[str, str], list[tuple[int, int]]] = {}
+
+    def counting(cluster: str, what: str) -> Callable[[int, int], None]:
+        return lambda done, total: told.setdefault((cluster, what), []).append((done, total))
+
+    monkeypatch.setattr("osm_gitops.cli.run_options.Progress", counting)
+    write_tree(tmp_path / "tree", profile(), pool("a"), pool("b"))
+    new_repository(tmp_path / "repo")
+    command = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets", "--yes")
+    assert osm_gitops(*command).code == 0
+    assert told == {
+        ("default", "pools rendered"): [(1, 2), (2, 2)],
+        ("default", "files compared"): [(done, 7) for done in range(1, 8)],
+        ("default", "files written"): [(done, 9) for done in range(1, 10)],  # both kustomization.yaml too
+    }
