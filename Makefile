@@ -24,6 +24,8 @@ $(eval $(call real_tool,age-keygen,v1.3.2,filippo.io/age/cmd/age-keygen))
 $(eval $(call real_tool,kustomize,v5.8.2,sigs.k8s.io/kustomize/kustomize/v5))
 $(eval $(call real_tool,actionlint,v1.7.12,github.com/rhysd/actionlint/cmd/actionlint))
 
+SCRIPTS := .ci/run overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
+
 .PHONY: setup demo test test-all lint format bench image clean
 
 setup: .venv/.ready
@@ -46,11 +48,12 @@ test-all: setup $(REAL_TOOLS) ## What `make test` leaves out: comparisons with G
 	cd tests/oracle && $(GO) build -o ../../.tools/oracle .
 	$(RUN) pytest -m oracle
 
-lint: setup ## Style, types, layers.
+lint: setup ## Style, types, layers, shell scripts.
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
 	$(RUN) lint-imports
+	$(RUN) shellcheck --external-sources --source-path=SCRIPTDIR $(SCRIPTS)
 
 format: setup ## Put the code into the house's style.
 	$(RUN) ruff check --fix

@@ -13,7 +13,6 @@ import typer
 from osm_gitops.cli.console import console
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.fleet.run import Outcome
-from osm_gitops.model.plan import Plan
 from osm_gitops.report.html import format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown
@@ -89,10 +88,13 @@ class Reports:
         if problems:
             raise InputError(problems)
 
-    def show(self, outcome: Outcome) -> None:
-        """Print the plan on stdout and write the files."""
+    def save(self, outcome: Outcome) -> None:
+        """Write the files."""
         for path in self.files:
             _write(path, self._pieces(outcome, _ENDINGS[path.suffix], Style(verbose=self.verbose), None))
+
+    def show(self, outcome: Outcome) -> None:
+        """Print the plan on stdout."""
         # Where no cluster could be planned, its problems on stderr say all.
         if self.form is not Format.TEXT or outcome.plan.clusters:
             style = Style(color=console.colours(), verbose=self.verbose)
@@ -110,11 +112,6 @@ class Reports:
                 return format_html(outcome.plan, Detail(verbose=self.verbose), outcome.problems)
             case Format.TEXT:
                 return [format_plan(outcome.plan, style)]
-
-
-def show_plan(plan: Plan, *, verbose: bool) -> None:
-    """Print a plan on stdout, as text."""
-    Reports(verbose=verbose).show(Outcome(plan))
 
 
 def show_trouble(outcome: Outcome) -> None:

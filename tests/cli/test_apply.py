@@ -51,6 +51,15 @@ def test_plan_then_apply_then_nothing_to_do(tree: Path, repo: Path) -> None:
     assert git(repo, "status", "--porcelain") == ""
 
 
+def test_what_was_applied_can_be_reported(tree: Path, repo: Path, tmp_path: Path) -> None:
+    assert tree.is_dir()
+    assert _apply("--report", "applied.md").code == 0
+    assert repo.is_dir()
+    assert "Plan: 10 to create" in (tmp_path / "applied.md").read_text("utf-8")
+    _apply("--report", "applied.md")
+    assert (tmp_path / "applied.md").read_text("utf-8") == "## osm-gitops plan\n\nNo changes.\n\n"
+
+
 def test_the_exit_code_tells_of_changes_only_when_asked(tree: Path, repo: Path) -> None:
     assert tree.is_dir()
     assert _plan().code == 0

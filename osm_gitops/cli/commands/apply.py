@@ -10,7 +10,7 @@ from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import show_plan, show_trouble
+from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
     AgeRecipients,
@@ -22,7 +22,7 @@ from osm_gitops.cli.run_options import (
     run_options,
 )
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.run import GitOptions, apply_clusters
+from osm_gitops.fleet.run import GitOptions, Outcome, apply_clusters
 from osm_gitops.model.plan import Plan
 
 
@@ -58,6 +58,7 @@ def apply(
             show_default=False,
         ),
     ] = None,
+    report: ReportFiles = None,
     plaintext_secrets: PlaintextSecrets = False,
     age_recipients: AgeRecipients = None,
     allow_empty: AllowEmpty = False,
@@ -77,6 +78,8 @@ def apply(
       osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
       osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
     """
+    reports = Reports(verbose=request.verbose, files=tuple(report or ()))
+    reports.check()
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     _refuse_lost_commits(request, push)
     git = GitOptions(push=push, sign=sign, own_branch=branch)
@@ -86,7 +89,7 @@ def apply(
 
     def confirm(plan: Plan) -> bool:
         nonlocal declined
-        show_plan(plan, verbose=request.verbose)
+        reports.show(Outcome(plan))
         if yes or not plan.can_change or not console.is_asked():
             return True
         declined = not typer.confirm("Apply this plan?", err=True)
@@ -102,6 +105,7 @@ def apply(
     if declined:
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
     show_trouble(outcome)
+    reports.save(outcome)
     return 1 if declined or outcome.failed else 0
 
 

@@ -92,6 +92,7 @@ def plan(
         outcome = plan_against(clusters, clusters_at(request, against), against, options)
     else:
         outcome = plan_clusters(clusters, options)
+    reports.save(outcome)
     reports.show(outcome)
     show_trouble(outcome)
     if outcome.failed:

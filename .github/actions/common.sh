@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# What plan.sh and apply.sh share.
+
+# A step summary takes 1 MiB; some of it is for what else stands there.
+most_summary_bytes=1000000
+
+# The shared inputs as options of osm-gitops, in the array "options".
+read_options() {
+  options=()
+  [[ -z $FLEET ]] || options+=(--fleet "$FLEET")
+  local line
+  while IFS= read -r line; do
+    [[ -z $line ]] || options+=("$line")
+  done <<< "$ARGS"
+}
+
+# An empty variable is none: a secret that is not set arrives so.
+drop_empty_keys() {
+  [[ -n ${SOPS_AGE_KEY:-} ]] || unset SOPS_AGE_KEY
+  [[ -n ${OSM_GITOPS_DIGEST_KEY:-} ]] || unset OSM_GITOPS_DIGEST_KEY
+}
+
+# A folder of this step for its reports.
+reports_folder() {
+  mktemp -d "$RUNNER_TEMP/osm-gitops-reports.XXXXXX"
+}
+
+# Whether a report fits into the step summary.
+fits_summary() {
+  [[ -s $1 ]] && (($(wc -c < "$1") <= most_summary_bytes))
+}
+
+# The page of this run, where its summary and its artifacts are.
+run_page() {
+  echo "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"
+}

@@ -1,0 +1,53 @@
+"""The action that applies: its steps run by bash, against a real repository to push to."""
+
+from __future__ import annotations
+
+from tests.actions.conftest import Config, Jobs
+from tests.cli.scenes import GETTER_TOKEN
+from tests.gitdoor.repos import git
+from tests.sources.sealed import KEY, RECIPIENT
+
+
+def test_it_commits_encrypts_and_pushes_once(config: Config, jobs: Jobs) -> None:
+    before = git(config.remote, "rev-parse", "main")
+    job = jobs.push().run("apply", sops_age_key=KEY)
+    assert not job.failed, job.log
+    assert git(config.remote, "rev-parse", "main^") == before
+    author = git(config.remote, "log", "-1", "--format=%an <%ae>", "main")
+    assert author == "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
+    shown = git(config.remote, "show", "main:clusters/prod/worker/secrets/a-kube-system-bootstrap-config.yaml")
+    assert "ENC[AES256_GCM" in shown
+    assert "Plan: 7 to create" in job.summary
+    again = jobs.push().run("apply", sops_age_key=KEY)
+    assert not again.failed, again.log
+    assert git(config.remote, "rev-parse", "main^") == before
+    assert again.summary == "## osm-gitops plan\n\nNo changes.\n\n"
+    assert not any(secret in job.log + job.summary for secret in (GETTER_TOKEN, KEY))
+
+
+def test_a_push_that_is_refused_fails_and_the_summary_says_where_to_look(config: Config, jobs: Jobs) -> None:
+    hook = config.remote / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho protected branch >&2\nexit 1\n")
+    hook.chmod(0o755)
+    before = git(config.remote, "rev-parse", "main")
+    job = jobs.push().run("apply", sops_age_key=KEY)
+    assert job.failed
+    assert git(config.remote, "rev-parse", "main") == before
+    assert job.summary.startswith("**osm-gitops apply failed.** The log of this run says what was not done and why: ")
+
+
+def test_without_a_key_nothing_is_lost(config: Config, jobs: Jobs) -> None:
+    jobs.push().run("apply", sops_age_key=KEY)
+    before = git(config.remote, "rev-parse", "main:clusters")
+    job = jobs.push().run("apply")
+    assert job.failed
+    assert git(config.remote, "rev-parse", "main:clusters") == before
+    assert RECIPIENT in job.log  # for whom it is encrypted
+
+
+def test_options_and_committer_are_inputs(config: Config, jobs: Jobs) -> None:
+    inputs = {"args": "--branch\nosm-gitops/update\n", "committer_name": "A Bot", "committer_email": "bot@example.com"}
+    job = jobs.push().run("apply", sops_age_key=KEY, **inputs)
+    assert not job.failed, job.log
+    assert git(config.remote, "log", "-1", "--format=%cn %ce", "osm-gitops/update") == "A Bot bot@example.com"
+    assert "clusters" not in git(config.remote, "ls-tree", "--name-only", "main").split()
