@@ -62,7 +62,7 @@ _REMOTE = (
 _COMMIT = (
     _Meaning(
         re.compile(
-            r"gpg failed to sign|user\.signing[kK]ey|Couldn't load public key|ssh-keygen|unsupported value for gpg"
+            r"gpg failed to sign|gpg\.format|user\.signing[kK]ey|Couldn't load public key|ssh-keygen|unsupported value for gpg"
             r"|cannot run gpg|failed to write commit object"
         ),
         "the commit could not be signed",
@@ -79,7 +79,7 @@ _COMMIT = (
 
 def failure(verb: str, said: str, where: str, hidden: Iterable[str] = ()) -> Problem:
     """The problem of a failed git command. ``hidden`` are secrets that may stand in what was said."""
-    reason = cut(mask(said, hidden)).rstrip(".")
+    reason = cut("; ".join(line.strip() for line in mask(said, hidden).splitlines() if line.strip())).rstrip(".")
     known = _REMOTE if verb in REMOTE_VERBS else _COMMIT if verb == "commit" else ()
     for meaning in (_LOCKED, *known):
         if meaning.words.search(said):
