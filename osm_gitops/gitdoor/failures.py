@@ -62,7 +62,8 @@ _REMOTE = (
 _COMMIT = (
     _Meaning(
         re.compile(
-            r"gpg failed to sign|gpg\.format|user\.signing[kK]ey|Couldn't load public key|ssh-keygen|unsupported value for gpg"
+            r"gpg failed to sign|gpg\.format|user\.signing[kK]ey"
+            r"|Couldn't load public key|ssh-keygen|unsupported value for gpg"
             r"|cannot run gpg|failed to write commit object"
         ),
         "the commit could not be signed",

@@ -96,8 +96,8 @@ class Remote:
                 raise self._git.error(["fetch"], said.error, self._extras())
         return history.merge_base(one, other)
 
-    def push(self, branch: str, *, expected: str | None) -> PushOutcome:
-        """Push HEAD to a branch that still is where ``expected`` says (``None``: it does not exist yet).
+    def push(self, branch: str, commit: str, *, expected: str | None) -> PushOutcome:
+        """Push a commit to a branch that still is where ``expected`` says (``None``: it does not exist yet).
 
         This is a compare-and-swap. A push without a lease would bring back a branch that was deleted,
         or commits that somebody took out of it, since it only asks for a fast-forward.
@@ -106,11 +106,11 @@ class Remote:
         extras = self._extras(push=True)
         full = f"refs/heads/{branch}"
         said = self._git.execute(
-            ["push", "--porcelain", f"--force-with-lease={full}:{expected or ''}", "--", self.name, f"HEAD:{full}"],
+            ["push", "--porcelain", f"--force-with-lease={full}:{expected or ''}", "--", self.name, f"{commit}:{full}"],
             extras=extras,
         )
         if said.status == 0:
-            self.remember(branch, self._repository.head())
+            self.remember(branch, commit)
             return PushOutcome.PUSHED
         if _MOVED.search(said.all):
             return PushOutcome.MOVED

@@ -68,7 +68,8 @@ def _on_own_branch(place: GitPlace, repository: Repository, base: str, sealing: 
         raise TargetError([Problem("there is no commit yet", where=str(repository.root), fix=fix)])
     inside = place.folder.relative_to(repository.root)
     with second_work_tree(repository, commit) as work:
-        upstream = OwnBranch(place, work, base, inside.as_posix())
+        remote = Remote(repository, place.remote, place.token)
+        upstream = OwnBranch(place, work, remote, base, inside.as_posix())
         place = replace(place, folder=work.root / inside)
         yield GitSession(place, work, JournaledFiles(work), upstream, sealing.anew(work.root))
 

@@ -18,15 +18,18 @@ _GONE_WITH_WORK_TREE = "Nothing was changed. The next run makes the commit again
 
 
 class OwnBranch:
-    """The branch ``place.own_branch``. ``work`` is a work tree of its own, ``base`` the branch that it starts from."""
+    """The branch ``place.own_branch``. ``work`` is a work tree of its own, ``base`` the branch that it starts from.
 
-    def __init__(self, place: GitPlace, work: Repository, base: str, folder: str) -> None:
+    ``remote`` is seen from the repository itself: an address that is a path may start there.
+    """
+
+    def __init__(self, place: GitPlace, work: Repository, remote: Remote, base: str, folder: str) -> None:
         self.remark = ""
         self._name = place.own_branch
         self._pushes = place.push
         self._work = work
         self._history = work.history
-        self._remote = Remote(work, place.remote, place.token)
+        self._remote = remote
         self._base = base
         self._folder = folder
         self._from = work.head() or ""
@@ -62,7 +65,7 @@ class OwnBranch:
             self.remark = f"the commits are on branch {self._name}; {self._base} is as before"
             return PushOutcome.KEPT
         try:
-            outcome = self._remote.push(self._name, expected=self._existing)
+            outcome = self._remote.push(self._name, head, expected=self._existing)
         except RefusedPushError as refusal:
             fate = f"Nothing was changed. Settle it with those who guard {self._name}, then run again"
             raise with_fate(refusal, fate) from None

@@ -88,7 +88,7 @@ class CheckedOutBranch:
 
     def _push(self, seen: str | None, head: str) -> PushOutcome:
         try:
-            return self._remote.push(self._branch, expected=seen)
+            return self._remote.push(self._branch, head, expected=seen)
         except RefusedPushError as refusal:
             raise with_fate(refusal, self._take_back(seen, head)) from None
         except TargetError as failure:

@@ -131,7 +131,10 @@ def test_a_token_clones_and_pushes_and_is_in_no_process_log_or_file(
             git(clone.root, "add", ".")
             git(clone.root, "commit", "--quiet", "-m", "three")
             remote = Remote(repository, "origin", token_file)
-            assert remote.push("main", expected=remote.seen("main")) is PushOutcome.PUSHED
+            assert (
+                remote.push("main", git(clone.root, "rev-parse", "HEAD"), expected=remote.seen("main"))
+                is PushOutcome.PUSHED
+            )
             files = [path.read_bytes() for path in clone.root.rglob("*") if path.is_file()]
         assert git(bare, "log", "-1", "--format=%s", "main") == "three"
         assert server.users == {"x-access-token"}

@@ -1,0 +1,166 @@
+"""kill -9 at every step of fetching, committing and pushing: the next run heals, and nothing of the user's is lost.
+
+The steps are those that git tells its hooks of. The whole process group is killed, git included.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from osm_gitops.errors import TargetError
+from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.git import git_session
+from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.sealing import NO_SEALING
+from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.plan.objects import desired
+
+_WANTED = desired({"a": "y\n", "c": "z\n"})
+_HOOKS = ("reference-transaction", "post-index-change", "pre-commit", "commit-msg", "post-commit", "pre-push")
+_KILLER = """\
+[ -n "$KILL_AT" ] || exit 0
+echo "$(basename "$0") $1" >> "$EVENTS"
+[ "$(wc -l < "$EVENTS")" -ne "$KILL_AT" ] || kill -9 "-$KILL_GROUP"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _pinned_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    pin_git(monkeypatch)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Path:
+    """A remote, and a clone behind it with a commit of ours that was never pushed, and with work of a user's in it."""
+    scene = tmp_path / "scene"
+    new_repository(scene / "first")
+    git(scene, "clone", "--quiet", "--bare", "first", "remote.git")
+    for name in ("repo", "human"):
+        git(scene, "clone", "--quiet", "remote.git", name)
+        git(scene / name, "remote", "set-url", "origin", "../remote.git")
+    repository, human = scene / "repo", scene / "human"
+    with git_session(_place(repository), NO_SEALING) as session:
+        wanted = desired({"a": "x\n", "b": "x\n"})
+        session.commit(wanted, plan_folder(session.root, wanted, PlanOptions(), session.sealing), "1.2.3")
+    (human / "theirs.txt").write_text("theirs\n")
+    git(human, "add", ".")
+    git(human, "commit", "--quiet", "-m", "theirs")
+    git(human, "push", "--quiet")
+    (repository / "README.md").write_text("precious edit\n")
+    (repository / "staged.txt").write_text("precious file\n")
+    git(repository, "add", "staged.txt")
+    for name in _HOOKS:
+        write_hook(repository, name, _KILLER)
+    return scene
+
+
+def _killed_at_every_step(scene: Path, place: Callable[[Path], GitPlace]) -> Iterator[Path]:
+    """The scene again and again, each time with a run that was killed one step later."""
+    for number in count(1):
+        folder = scene.with_name(f"killed-{number}")
+        shutil.copytree(scene, folder, symlinks=True)
+        if not _killed_at(place(folder / "repo"), number):
+            return
+        yield folder / "repo"
+        shutil.rmtree(folder)
+
+
+def _place(repository: Path) -> GitPlace:
+    return GitPlace(folder=repository / "clusters", push=True, plaintext_secrets=True)
+
+
+def _own_place(repository: Path) -> GitPlace:
+    return replace(_place(repository), own_branch="update")
+
+
+def _run(place: GitPlace) -> None:
+    with git_session(place, NO_SEALING) as session:
+        session.catch_up()
+        session.commit(_WANTED, plan_folder(session.root, _WANTED, PlanOptions(), session.sealing), "1.2.3")
+        session.publish()
+
+
+def _killed_at(place: GitPlace, number: int) -> bool:
+    """Whether there was such an event; by its end nobody is alive any more."""
+
+    def victim() -> None:
+        os.setsid()
+        os.environ["KILL_GROUP"] = str(os.getpid())
+        os.environ["KILL_AT"] = str(number)
+        os.environ["EVENTS"] = str(place.folder.parent.with_name("events"))
+        _run(place)
+
+    process = multiprocessing.get_context("fork").Process(target=victim)
+    process.start()
+    process.join()
+    assert process.exitcode in {0, -9}
+    return process.exitcode == -9
+
+
+def _run_again(place: GitPlace) -> None:
+    """Run; where a git that was killed left its lock, the message names it, and it is removed as told."""
+    for _ in range(4):
+        try:
+            return _run(place)
+        except TargetError as error:
+            lock = re.search(r"Unable to create '(.*\.lock)': File exists.*remove the \.lock file", str(error))
+            if lock is None:
+                raise
+            Path(lock[1]).unlink()
+    raise AssertionError("it does not heal")
+
+
+def _check_users_work(repository: Path) -> None:
+    assert (repository / "README.md").read_text() == "precious edit\n"
+    assert (repository / "staged.txt").read_text() == "precious file\n"
+    assert git(repository, "status", "--porcelain").splitlines() == [" M README.md", "A  staged.txt"]
+    assert git(repository, "show", ":staged.txt") == "precious file"
+
+
+def _check_repository(repository: Path) -> None:
+    git(repository, "fsck", "--strict")
+    assert not list((repository / "clusters").rglob("*.tmp"))
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next(scene: Path) -> None:
+    steps = 0
+    for repository in _killed_at_every_step(scene, _place):
+        steps += 1
+        assert (repository / "README.md").read_text() == "precious edit\n"
+        _run_again(_place(repository))
+        _check_users_work(repository)
+        _check_repository(repository)
+        remote = repository.with_name("remote.git")
+        assert git(repository, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
+        assert git(remote, "log", "--format=%s", "main").splitlines()[-2:] == ["theirs", "start"]
+        assert not plan_folder(repository / "clusters", _WANTED, PlanOptions(), NO_SEALING).has_changes
+    assert steps > 12
+
+
+def test_a_run_for_a_branch_of_its_own_that_is_killed_at_any_step_is_finished_by_the_next(scene: Path) -> None:
+    git(scene / "repo", "reset", "--quiet", "--keep", "HEAD^")  # else our commit would be pushed with the branch
+    git(scene / "repo", "add", "staged.txt")
+    (scene / "repo" / ".git" / "hooks" / "post-index-change").unlink()  # those of the second work tree go with it
+    before = git(scene / "repo", "rev-parse", "HEAD")
+    steps = 0
+    for repository in _killed_at_every_step(scene, _own_place):
+        steps += 1
+        _run_again(_own_place(repository))
+        _check_users_work(repository)
+        _check_repository(repository)
+        remote = repository.with_name("remote.git")
+        assert git(repository, "rev-parse", "HEAD") == before
+        assert git(remote, "log", "--format=%s", "main").splitlines() == ["theirs", "start"]
+        assert git(remote, "log", "--format=%s", "update").splitlines()[1:] == ["start"]
+    assert steps > 8
