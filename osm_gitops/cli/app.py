@@ -47,6 +47,7 @@ def options(
     osm-gitops.yaml in this folder or above it, or from --from and --to.
 
     Examples:
+      osm-gitops init nodes                    # a config repository to start with
       osm-gitops plan                          # what would change in the fleet, inside the boot files
       osm-gitops apply                         # commit it, after asking
       osm-gitops plan --only 'gpu-*' --verbose # some pools, with all they consist of
@@ -54,11 +55,11 @@ def options(
     """
 
 
+app.command()(init)
+app.command()(doctor)
 app.command()(render)
 app.command()(plan)
 app.command()(apply)
 app.command()(rekey)
 app.add_typer(osp)
 app.command()(schema)
-app.command()(init)
-app.command()(doctor)

@@ -17,7 +17,7 @@ from typing import Final
 from osm_gitops.errors import InputError, Problem, TargetError
 from osm_gitops.fleet.fleet_schema import SCHEMA_FILE
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
-from osm_gitops.gitdoor.starting import start_repository
+from osm_gitops.gitdoor.starting import require_git, start_repository
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.recipients import recipient_problem
 from osm_gitops.sops.rules import Rule
@@ -100,9 +100,10 @@ class Place:
 
 
 def place_of(root: Path) -> Place:
-    """Look at a folder, which need not exist. Raises TargetError for one inside of a work tree."""
+    """Look at a folder, which need not exist. Raises TargetError for one inside of a work tree, and without git."""
     work_tree = find_work_tree(root)
     if work_tree is None:
+        require_git()
         return Place(root, DEFAULT_BRANCH, is_repository=False)
     if work_tree.resolve() != root.resolve():
         raise TargetError(
@@ -110,7 +111,7 @@ def place_of(root: Path) -> Place:
                 Problem(
                     f"is inside of the git work tree {work_tree}, and a workflow counts only at its root",
                     where=str(root),
-                    fix=f"Run osm-gitops init {work_tree}, or name a folder outside of it",
+                    fix=f"Run osm-gitops init {work_tree}, or for a repository of its own first git init {root}",
                 )
             ]
         )
@@ -139,30 +140,19 @@ def write_files(place: Place, files: Mapping[str, bytes]) -> None:
         raise
 
 
-def add_key(path: Path, text: str, root: Path) -> None:
-    """Append an age key to a key file, which only its owner may read.
-
-    Raises TargetError where it would lie in the repository at ``root``, OSError where it cannot be written.
-    """
-    if path.resolve().is_relative_to(root.resolve()):
-        raise TargetError(
-            [
-                Problem(
-                    "the new private key would lie in the repository",
-                    where=str(path),
-                    fix="Choose another folder, or make a key with age-keygen and give its public side as "
-                    "--age-recipient",
-                )
-            ]
-        )
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "rb+") as file:
-        before = file.read()
-        file.write((b"\n" if before and not before.endswith(b"\n") else b"") + text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    path.chmod(0o600)
+def refuse_key_in(root: Path, path: Path) -> None:
+    """Refuse a key file that would lie in the repository. Raises TargetError."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        return
+    raise TargetError(
+        [
+            Problem(
+                "the new private key would lie in the repository",
+                where=str(path),
+                fix="Choose another folder, or make a key with age-keygen and give its public side as --age-recipient",
+            )
+        ]
+    )
 
 
 def _scalar(text: str) -> str:

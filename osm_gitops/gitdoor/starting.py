@@ -7,6 +7,11 @@ from pathlib import Path
 from osm_gitops.gitdoor.process import Git
 
 
+def require_git() -> None:
+    """Raises TargetError where git cannot be run or is too old."""
+    Git(Path())
+
+
 def start_repository(root: Path, branch: str) -> None:
     """Make a repository in the folder ``root``, on ``branch``, without a commit. Raises TargetError."""
     # The place is named, so that an environment that git sets for hooks leads nowhere else.

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from osm_gitops.errors import input_error
 
-_AGE_FILE_STARTS: Final = ("age-encryption.org/", "-----BEGIN AGE ENCRYPTED FILE-----")
+_AGE_FILE_STARTS: Final = (b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----")
 _UNUSABLE: Final = {
     "AGE-PLUGIN-": "an identity of an age plugin, which osm-gitops cannot use",
     "AGE-SECRET-KEY-PQ-": "a post-quantum identity, which osm-gitops cannot use",
@@ -32,12 +32,17 @@ class Unusable:
     why: str
 
 
+def is_locked(text: bytes) -> bool:
+    """Whether a key file is encrypted itself, with a passphrase."""
+    return text.startswith(_AGE_FILE_STARTS)
+
+
 def age_identities(text: str, name: str, *, several_in_line: bool = False) -> Iterator[Identity | Unusable]:
     """The keys of a key file, one a line; blank lines and lines that start with # are passed over.
 
     ``several_in_line`` takes every word of a line for a key. Raises InputError with ``name`` and line, never the text.
     """
-    if text.startswith(_AGE_FILE_STARTS):
+    if is_locked(text.encode()):
         yield Unusable("the key file is encrypted with a passphrase, for which osm-gitops does not ask")
         return
     for number, line in enumerate(text.splitlines(), 1):

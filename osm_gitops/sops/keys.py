@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.sops.identities import Identity, Unusable, age_identities, ssh_identity
+from osm_gitops.sops.identities import Identity, Unusable, age_identities, is_locked, ssh_identity
 
 _SSH_FILES: Final = ("id_ed25519", "id_rsa")
 _DIGEST_INFO: Final = b"osm-gitops digest v1"
@@ -83,6 +84,24 @@ def new_identity() -> tuple[str, str]:
     identity = pyrage.x25519.Identity.generate()
     recipient = str(identity.to_public())
     return f"# public key: {recipient}\n{identity}\n", recipient
+
+
+def add_identity(path: Path, text: str) -> None:
+    """Append a key to a key file, which only its owner may read then. Raises InputError for a file that is none."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "rb+") as file:
+        before = file.read()
+        if is_locked(before) or b"\0" in before:
+            raise input_error(
+                "the key file is encrypted or no text, so no key can be added to it",
+                where=str(path),
+                fix="Make a key with age-keygen and give its public side as --age-recipient",
+            )
+        file.write((b"\n" if before and not before.endswith(b"\n") else b"") + text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    path.chmod(0o600)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,24 @@ def test_keys_that_cannot_be_used_are_told_without_a_word_of_them(home: Path, mo
     assert _has(_lines(osm_gitops("doctor"), "note", "keys"), "no private key", str(_key_file(home)))
 
 
+def test_a_command_that_gives_keys_is_run_once(
+    repo: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "keys"
+    command.write_text(f"#!/bin/sh\necho once >>{tmp_path}/asked\necho {_SECRET}\n", "utf-8")
+    command.chmod(0o755)
+    _key_file(home).unlink()
+    monkeypatch.setenv("SOPS_AGE_KEY_CMD", str(command))
+    monkeypatch.setenv("OSM_GITOPS_DIGEST_KEY", "0123456789abcdef0123456789abcdef")
+    sealed = osm_gitops("init", str(tmp_path / "sealed"), "--age-recipient", _RECIPIENT)
+    assert sealed.code == 0
+    write_fleet(repo, _FLEET.replace("../tree", "{machineDeployments: ../tree, facts: ../sealed/facts}"))
+    ran = osm_gitops("doctor")
+    assert ran.code == 0, ran.out
+    assert _has(_lines(ran, "ok", "keys"), "its private key is in SOPS_AGE_KEY_CMD")
+    assert (tmp_path / "asked").read_text("utf-8") == "once\n"
+
+
 def test_all_that_would_refuse_a_run_in_the_target_is_told_at_once(repo: Path) -> None:
     write_fleet(repo, _FLEET.replace("branch: main", "branch: live, push: true"))
     (repo / "clusters" / "one").mkdir(parents=True)

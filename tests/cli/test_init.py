@@ -123,6 +123,27 @@ def test_a_second_repository_adds_its_key_and_keeps_those_that_are_there(tmp_pat
     assert recipients_of(_body(tmp_path / "one" / _TOKEN)) != recipients_of(_body(tmp_path / "two" / _TOKEN))
 
 
+@pytest.mark.parametrize(
+    "start", ["-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n", "age-encryption.org/v1\n-> scrypt\n\0"]
+)
+def test_a_key_file_under_a_passphrase_is_left_as_it_is(tmp_path: Path, home: Path, start: str) -> None:
+    _key_file(home).parent.mkdir(parents=True)
+    _key_file(home).write_text(start, "utf-8")
+    ran = osm_gitops("init", "nodes")
+    assert ran.code == 1
+    assert f"{_key_file(home)}: the key file is encrypted" in ran.err
+    assert _key_file(home).read_text("utf-8") == start
+    assert not (tmp_path / "nodes").exists()
+
+
+def test_without_git_no_key_is_made(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = osm_gitops("init", "nodes")
+    assert ran.code == 1
+    assert "git cannot be run" in ran.err
+    assert not home.exists()
+
+
 def test_with_recipients_no_key_is_made_and_all_of_them_can_open_the_token(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +216,7 @@ def test_the_inside_of_a_work_tree_is_refused_with_the_way_out(tmp_path: Path) -
     root = new_repository(tmp_path / "mono")
     ran = osm_gitops("init", "mono/nodes")
     assert ran.code == 1
-    assert f"Run osm-gitops init {root}" in ran.err
+    assert f"Run osm-gitops init {root}, or for a repository of its own first git init mono/nodes" in ran.err
     assert not (root / "nodes").exists()
 
 

@@ -15,8 +15,8 @@ from osm_gitops.cli.commands.schema import Described, schema_text
 from osm_gitops.cli.console import console
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.fleet_file import NAME_RULE, is_cluster_name
-from osm_gitops.fleet.scaffold import OPTIONAL_FILE, Scaffold, add_key, free_files, place_of, write_files
-from osm_gitops.sops.keys import default_key_file, new_identity
+from osm_gitops.fleet.scaffold import OPTIONAL_FILE, Scaffold, free_files, place_of, refuse_key_in, write_files
+from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
 _NEXT = """
 Next, in {root}:
@@ -62,8 +62,9 @@ def init(
     chosen = free_files(place, scaffold.files(place.branch))
     key_file = _key_file() if key else None
     if key_file is not None:
+        refuse_key_in(place.root, key_file)
         # Before the files: what nobody can open is worth nothing, while a key that nothing needs harms nobody.
-        add_key(key_file, key, place.root)
+        add_identity(key_file, key)
     write_files(place, chosen)
     _tell(place.root, chosen, key_file, own)
     return 0

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osm_gitops.errors import InputError
-from osm_gitops.fleet.doctor.clusters import Keys, look_at_source, look_at_targets
+from osm_gitops.fleet.doctor.clusters import look_at_source, look_at_targets
 from osm_gitops.fleet.doctor.finding import Finding, found, note, ok
 from osm_gitops.fleet.doctor.git import look_at_git
-from osm_gitops.fleet.doctor.keys import look_at_keys
+from osm_gitops.fleet.doctor.keys import Keys, look_at_keys
 from osm_gitops.fleet.doctor.kubeconfigs import Connection, look_at_kubeconfigs
 from osm_gitops.fleet.doctor.programs import look_at_programs
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.fleet.fleet_schema import SCHEMA_FILE, fleet_schema
+from osm_gitops.sops.search import KeySearch
 
 __all__ = ["Checkup", "Connection", "examine"]
 
@@ -36,9 +37,9 @@ class Checkup:
 def examine(checkup: Checkup) -> Iterator[Finding]:
     """Look at everything, a line each, as it is found."""
     yield from look_at_git(checkup.folder)
-    keyring, lines = look_at_keys(checkup.environment)
-    yield from lines
-    yield from _fleet(checkup, Keys(keyring, checkup.recipients, checkup.environment))
+    keys = Keys(KeySearch(checkup.environment), checkup.recipients, checkup.environment)
+    yield from look_at_keys(keys)
+    yield from _fleet(checkup, keys)
     yield from look_at_kubeconfigs(checkup.connections, checkup.environment)
     yield from look_at_programs(checkup.environment)
 
@@ -57,7 +58,7 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
     yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
     yield from _schema(path.parent / SCHEMA_FILE)
     for spec in specs:
-        yield from look_at_source(spec, checkup.environment)
+        yield from look_at_source(spec, keys)
     yield from look_at_targets(specs, keys)
 
 

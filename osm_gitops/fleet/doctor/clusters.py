@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.fleet.doctor.finding import Finding, State, fix, found, note, ok
 from osm_gitops.fleet.doctor.git import look_at_line_ends, look_at_signing
+from osm_gitops.fleet.doctor.keys import Keys
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.gitdoor.repository import find_work_tree
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
 from osm_gitops.targets.inspection import obstacles
@@ -24,20 +23,11 @@ from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
 _LISTED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """What a run encrypts and decrypts with."""
-
-    keyring: Keyring
-    recipients: tuple[str, ...]
-    environment: Mapping[str, str]
-
-
-def look_at_source(spec: ClusterSpec, environment: Mapping[str, str]) -> Iterator[Finding]:
+def look_at_source(spec: ClusterSpec, keys: Keys) -> Iterator[Finding]:
     """Settings and manifests of a cluster."""
     area = f"cluster {spec.name}"
     try:
-        inputs = load_inputs(spec, load_settings(spec), environment)
+        inputs = load_inputs(spec, load_settings(spec), keys.environment, keys.search)
     except OsmGitopsError as failure:
         yield from found(area, failure.problems)
         return
@@ -78,7 +68,7 @@ def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys) -> Iterator[Findin
 
 def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterator[Finding]:
     area = f"target {target.display}"
-    sealing = Sealing(keys.environment, keys.recipients)
+    sealing = keys.sealing()
     place = GitPlace(
         folder=target.path, branch=target.branch, remote=target.remote, push=target.push, clusters=clusters
     )

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.doctor.finding import Finding, found, note, ok
-from osm_gitops.sops.keys import Keyring, default_key_file, find_keys
+from osm_gitops.sops.keys import Keyring, default_key_file
 from osm_gitops.sops.recipients import shown
+from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
 
 _AREA = "keys"
 
 
-def look_at_keys(environment: Mapping[str, str]) -> tuple[Keyring, list[Finding]]:
-    """The keys at hand, and a line on each."""
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a run encrypts and decrypts with. One search serves all that is looked at, as in a run."""
+
+    search: KeySearch
+    recipients: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def keyring(self) -> Keyring:
+        """The keys at hand; none where one that was named cannot be read."""
+        try:
+            return self.search.keyring()
+        except InputError:
+            return Keyring()
+
+    def sealing(self) -> Sealing:
+        """Encryption in a target."""
+        return Sealing(self.environment, self.recipients, self.search)
+
+
+def look_at_keys(keys: Keys) -> Iterator[Finding]:
+    """A line on each key, on what cannot be used, and on the key of digests."""
     try:
-        keyring = find_keys(environment)
+        yield from _found(keys.search.keyring(), keys.environment)
     except InputError as failure:
-        return Keyring(), list(found(_AREA, failure.problems))
-    return keyring, [*_found(keyring, environment), *_digest_key(environment)]
+        yield from found(_AREA, failure.problems)
+    yield from _digest_key(keys)
 
 
 def _found(keyring: Keyring, environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -36,11 +59,11 @@ def _found(keyring: Keyring, environment: Mapping[str, str]) -> Iterator[Finding
         )
 
 
-def _digest_key(environment: Mapping[str, str]) -> Iterator[Finding]:
-    if not environment.get(DIGEST_KEY):
+def _digest_key(keys: Keys) -> Iterator[Finding]:
+    if not keys.environment.get(DIGEST_KEY):
         return
     try:
-        if Sealing(environment).can_compare:
+        if keys.sealing().can_compare:
             yield ok(_AREA, f"{DIGEST_KEY} is set: what no key opens can be compared")
     except InputError as failure:
         yield from found(_AREA, failure.problems)
