@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
@@ -15,6 +20,7 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.yamldoor.kubernetes import load_documents
 from tests.gitdoor.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY_FILE, MADE_BY_SOPS, RECIPIENT, WITH_KEY, sealed
 from tests.sources.trees import MACHINE, PROFILE, problems, read
@@ -272,3 +278,34 @@ def test_a_document_that_was_taken_out_of_its_file_is_missed(tmp_path: Path) -> 
     first, _ = TWO.split("\n---\n")
     (found,) = problems(read(tmp_path, {"a.yaml": first}, environment=WITH_KEY))
     assert "its MAC does not fit: values were added, removed" in found
+
+
+_BODIES = [document.value for document in load_documents(TWO, "t")]
+_JUNK: list[Any] = [None, True, 1, "", "x", "Secret", "List", [], {}, [{}], {"a": "b"}]
+_JUNK += [f"ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:{kind}]" for kind in ("str", "comment", "int", "bool", "x")]
+
+
+def _trails(value: Any, trail: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield (*trail, key)
+        yield from _trails(inner, (*trail, key))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@given(trail=st.sampled_from(list(_trails(_BODIES))), junk=st.sampled_from(_JUNK))
+def test_whatever_is_changed_in_an_encrypted_file_it_is_read_or_named(
+    tmp_path: Path, trail: tuple[Any, ...], junk: Any
+) -> None:
+    bodies = copy.deepcopy(_BODIES)
+    *above, last = trail
+    place: Any = bodies
+    for key in above:
+        place = place[key]
+    place[last] = junk
+    text = "\n---\n".join(map(json.dumps, bodies))
+    for keys in (KeySearch(WITH_KEY), KeySearch({}), without_keys()):
+        inputs = read(tmp_path, {"a.yaml": text}, keys=keys)
+        told = [*problems(inputs), *map(str, inputs.warnings), *inputs.notes]
+        assert "getter-token-1" not in str(told)
+        assert all("t/a.yaml" in line or line.startswith(("t: ", "1 ", "2 ")) for line in told)
