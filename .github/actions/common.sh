@@ -20,6 +20,17 @@ drop_empty_keys() {
   [[ -n ${OSM_GITOPS_DIGEST_KEY:-} ]] || unset OSM_GITOPS_DIGEST_KEY
 }
 
+# Run a program whose output may hold anything, scripts of nodes for example: no line of it is a command to the runner.
+# All of it goes into one stream, so that it stays between the two marks.
+logged() {
+  local end code=0
+  end=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+  echo "::stop-commands::$end"
+  "$@" 2>&1 || code=$?
+  echo "::$end::"
+  return "$code"
+}
+
 # A folder of this step for its reports.
 reports_folder() {
   mktemp -d "$RUNNER_TEMP/osm-gitops-reports.XXXXXX"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,10 @@ import yaml
 
 from tests.actions.github import WRITING, GitHub, serving
 from tests.actions.runner import Job
+from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
 from tests.gitdoor.repos import git, new_repository, pin_git
-from tests.sources.sealed import RECIPIENT, sealed
+from tests.sources.sealed import KEY, RECIPIENT, sealed
 
 FLEET = "clusters:\n- {name: prod, from: pools, to: {git: {path: clusters, branch: main}}}\n"
 _SOPS = f"creation_rules:\n- {{path_regex: .*, encrypted_regex: '^(data|stringData|spec)$', age: {RECIPIENT}}}\n"
@@ -74,32 +76,56 @@ class Config:
         git(self.work, "checkout", "--quiet", "main")
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bare repositories to copy: ``start.git`` with the sources of one cluster, ``applied.git`` with its state too."""
+    folder = tmp_path_factory.mktemp("states")
+    with pytest.MonkeyPatch.context() as patch:
+        pin_git(patch)
+        made = Config(folder / "work", folder / "applied.git")
+        git(new_repository(folder / "first").parent, "clone", "--quiet", "--bare", "first", "applied.git")
+        made.clone()
+        write_fleet(made.work, FLEET)
+        write_tree(made.work / "pools", profile(script=_PRINTS), pool("a"), pool("b"))
+        made.token("getter-token-1")
+        (made.work / ".sops.yaml").write_text(_SOPS, "utf-8")
+        made.commit()
+        git(made.work, "push", "--quiet", "origin", "HEAD")
+        git(folder, "clone", "--quiet", "--bare", "applied.git", "start.git")
+        patch.chdir(made.work)
+        patch.setenv("SOPS_AGE_KEY", KEY)
+        ran = osm_gitops("apply", "--yes", "--push")
+        assert ran.code == 0, ran.err
+    return folder
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
-    """One cluster with two pools, encrypted, in a fresh repository."""
-    new_repository(tmp_path / "start")
-    git(tmp_path, "clone", "--quiet", "--bare", "start", "remote.git")
-    made = Config(tmp_path / "work", tmp_path / "remote.git")
+def config(states: Path, tmp_path: Path) -> Config:
+    """One cluster with two pools, encrypted, and nothing applied yet."""
+    return _copy(states / "start.git", tmp_path)
+
+
+@pytest.fixture
+def applied(states: Path, tmp_path: Path) -> Config:
+    """The same with its desired state."""
+    return _copy(states / "applied.git", tmp_path)
+
+
+def _copy(state: Path, folder: Path) -> Config:
+    made = Config(folder / "work", Path(shutil.copytree(state, folder / "remote.git")))
     made.clone()
-    write_fleet(made.work, FLEET)
-    write_tree(made.work / "pools", profile(script=_PRINTS), pool("a"), pool("b"))
-    made.token("getter-token-1")
-    (made.work / ".sops.yaml").write_text(_SOPS, "utf-8")
-    made.commit()
-    git(made.work, "push", "--quiet", "origin", "HEAD")
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Makes jobs of pull request 7 and of the default branch."""
+    """Makes jobs of pull request 7 and of the default branch of a config repository."""
 
-    config: Config
     github: GitHub
     programs: Path
     folder: Path
 
-    def pull_request(self, *, fork: bool = False, actor: str = "someone") -> Job:
+    def pull_request(self, config: Config, *, fork: bool = False, actor: str = "someone") -> Job:
         context = {
             "event_name": "pull_request",
             "event.pull_request.number": "7",
@@ -107,12 +133,12 @@ class Jobs:
             "actor": actor,
         }
         job = self._job(context)
-        self.config.checkout(job.workspace, "refs/pull/7/merge", depth=2)
+        config.checkout(job.workspace, "refs/pull/7/merge", depth=2)
         return job
 
-    def push(self) -> Job:
+    def push(self, config: Config) -> Job:
         job = self._job({"event_name": "push"})
-        self.config.checkout(job.workspace)
+        config.checkout(job.workspace)
         return job
 
     def _job(self, context: dict[str, str]) -> Job:
@@ -127,9 +153,9 @@ class Jobs:
 
 
 @pytest.fixture
-def jobs(config: Config, github: GitHub, programs: Path, tmp_path: Path) -> Jobs:
+def jobs(github: GitHub, programs: Path, tmp_path: Path) -> Jobs:
     (tmp_path / "runner").mkdir()
-    return Jobs(config, github, programs, tmp_path / "runner")
+    return Jobs(github, programs, tmp_path / "runner")
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.actions.conftest import Config, Jobs
-from tests.cli.scenes import GETTER_TOKEN
+from tests.cli.scenes import GETTER_TOKEN, profile, write_tree
 from tests.gitdoor.repos import git
 from tests.sources.sealed import KEY, RECIPIENT
 
 
 def test_it_commits_encrypts_and_pushes_once(config: Config, jobs: Jobs) -> None:
     before = git(config.remote, "rev-parse", "main")
-    job = jobs.push().run("apply", sops_age_key=KEY)
+    job = jobs.push(config).run("apply", sops_age_key=KEY)
     assert not job.failed, job.log
     assert git(config.remote, "rev-parse", "main^") == before
     author = git(config.remote, "log", "-1", "--format=%an <%ae>", "main")
@@ -18,7 +20,7 @@ def test_it_commits_encrypts_and_pushes_once(config: Config, jobs: Jobs) -> None
     shown = git(config.remote, "show", "main:clusters/prod/worker/secrets/a-kube-system-bootstrap-config.yaml")
     assert "ENC[AES256_GCM" in shown
     assert "Plan: 7 to create" in job.summary
-    again = jobs.push().run("apply", sops_age_key=KEY)
+    again = jobs.push(config).run("apply", sops_age_key=KEY)
     assert not again.failed, again.log
     assert git(config.remote, "rev-parse", "main^") == before
     assert again.summary == "## osm-gitops plan\n\nNo changes.\n\n"
@@ -30,24 +32,48 @@ def test_a_push_that_is_refused_fails_and_the_summary_says_where_to_look(config:
     hook.write_text("#!/bin/sh\necho protected branch >&2\nexit 1\n")
     hook.chmod(0o755)
     before = git(config.remote, "rev-parse", "main")
-    job = jobs.push().run("apply", sops_age_key=KEY)
+    job = jobs.push(config).run("apply", sops_age_key=KEY)
     assert job.failed
     assert git(config.remote, "rev-parse", "main") == before
     assert job.summary.startswith("**osm-gitops apply failed.** The log of this run says what was not done and why: ")
 
 
-def test_without_a_key_nothing_is_lost(config: Config, jobs: Jobs) -> None:
-    jobs.push().run("apply", sops_age_key=KEY)
-    before = git(config.remote, "rev-parse", "main:clusters")
-    job = jobs.push().run("apply")
+def test_without_a_key_nothing_is_lost(applied: Config, jobs: Jobs) -> None:
+    before = git(applied.remote, "rev-parse", "main:clusters")
+    job = jobs.push(applied).run("apply")
     assert job.failed
-    assert git(config.remote, "rev-parse", "main:clusters") == before
+    assert git(applied.remote, "rev-parse", "main:clusters") == before
     assert RECIPIENT in job.log  # for whom it is encrypted
+
+
+def test_no_line_of_a_script_is_a_command_to_the_runner(applied: Config, jobs: Jobs) -> None:
+    for lines in ("one", "two"):
+        script = f"#!/bin/sh\n::warning::a stranger's words\n: {lines}\n"
+        write_tree(applied.work / "pools", profile(script=script))
+        applied.token("getter-token-1")
+        applied.commit()
+        git(applied.work, "push", "--quiet", "origin", "HEAD")
+        job = jobs.push(applied).run("apply", sops_age_key=KEY)
+        assert not job.failed, job.log
+        git(applied.work, "pull", "--quiet", "--rebase")
+    opened, words, closed = (
+        re.search(pattern, job.log, re.MULTILINE)
+        for pattern in (
+            r"^::stop-commands::([0-9a-f]{32})$",
+            r"^ +::warning::a stranger's words$",
+            r"^::[0-9a-f]{32}::$",
+        )
+    )
+    assert opened
+    assert words
+    assert closed
+    assert closed[0] == f"::{opened[1]}::"
+    assert opened.start() < words.start() < closed.start()
 
 
 def test_options_and_committer_are_inputs(config: Config, jobs: Jobs) -> None:
     inputs = {"args": "--branch\nosm-gitops/update\n", "committer_name": "A Bot", "committer_email": "bot@example.com"}
-    job = jobs.push().run("apply", sops_age_key=KEY, **inputs)
+    job = jobs.push(config).run("apply", sops_age_key=KEY, **inputs)
     assert not job.failed, job.log
     assert git(config.remote, "log", "-1", "--format=%cn %ce", "osm-gitops/update") == "A Bot bot@example.com"
     assert "clusters" not in git(config.remote, "ls-tree", "--name-only", "main").split()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from osm_gitops import __version__
 from tests.actions.runner import ACTIONS, ROOT, load
@@ -19,6 +20,14 @@ _WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), _SCAFFOLD
 _DEFINITIONS = [*_WORKFLOWS, *sorted(ACTIONS.glob("*/action.yml"))]
 _FLEET = load(ROOT / ".github" / "workflows" / "fleet.yml")
 _ON: Any = True  # how YAML 1.1 reads the key `on`
+
+
+_PAGE = (ROOT / "docs" / "github-actions.md").read_text("utf-8")
+
+
+def _example(number: int) -> Any:
+    """A block of YAML of the page about GitHub."""
+    return yaml.safe_load(re.findall(r"^```yaml\n(.*?)^```$", _PAGE, re.MULTILINE | re.DOTALL)[number])
 
 
 def _steps(definition: Any) -> Iterator[Any]:
@@ -72,8 +81,8 @@ def test_only_the_checkout_that_pushes_keeps_credentials() -> None:
 def test_runs_that_apply_wait_for_each_other_and_start_from_the_default_branch_alone() -> None:
     apply = _FLEET["jobs"]["apply"]
     assert apply["concurrency"]["cancel-in-progress"] is False
-    assert "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)" in apply["if"]
-    assert "github.event_name != 'pull_request'" in apply["if"]
+    default = "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
+    assert apply["if"] == f"github.event_name == 'schedule' || (github.event_name != 'pull_request' && {default})"
 
 
 def test_the_reusable_workflow_gives_its_actions_inputs_that_they_have() -> None:
@@ -85,19 +94,37 @@ def test_the_reusable_workflow_gives_its_actions_inputs_that_they_have() -> None
         assert checkout["with"]["ref"] == "${{ job.workflow_sha }}"
 
 
-def test_the_scaffold_gives_the_reusable_workflow_what_it_takes() -> None:
+def test_the_scaffold_names_inputs_and_secrets_that_there_are() -> None:
     called = _FLEET[_ON]["workflow_call"]
     text = _SCAFFOLD.read_text("utf-8")
-    (job,) = load(_SCAFFOLD)["jobs"].values()
-    assert job["secrets"].keys() <= called["secrets"].keys()
     offered = re.findall(r"^    #   ([a-z-]+):", text, re.MULTILINE)
     assert offered
     assert set(offered) <= called["inputs"].keys()
     assert set(re.findall(r"^      # ([A-Z_]+): ", text, re.MULTILINE)) <= called["secrets"].keys()
+
+
+def test_the_page_about_github_tells_all_inputs_and_secrets() -> None:
+    called = _FLEET[_ON]["workflow_call"]
+    rows = re.findall(r"^\| `([\w-]+)` \|", _PAGE, re.MULTILINE)
+    assert set(rows) == called["inputs"].keys() | called["secrets"].keys()
+
+
+@pytest.mark.parametrize("workflow", [load(_SCAFFOLD), _example(0)], ids=["scaffold", "page"])
+def test_who_calls_the_reusable_workflow_gives_it_what_it_takes(workflow: Any) -> None:
+    called = _FLEET[_ON]["workflow_call"]
+    (job,) = workflow["jobs"].values()
+    assert job["uses"] == f"OWNER/osm-gitops/.github/workflows/fleet.yml@v{__version__}"
+    assert job["secrets"].keys() <= called["secrets"].keys()
     wanted: dict[str, str] = {}
     for each in _FLEET["jobs"].values():
         wanted |= {right: level for right, level in each["permissions"].items() if level == "write"}
     assert job["permissions"] == wanted
+
+
+def test_the_pages_example_of_an_action_has_inputs_that_there_are() -> None:
+    step = _example(1)["jobs"]["plan"]["steps"][-1]
+    assert step["uses"] == f"OWNER/osm-gitops/.github/actions/plan@v{__version__}"
+    assert step["with"].keys() <= load(ACTIONS / "plan" / "action.yml")["inputs"].keys()
 
 
 def test_the_uv_of_the_actions_is_that_of_the_makefile() -> None:

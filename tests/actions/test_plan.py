@@ -12,23 +12,11 @@ import pytest
 from tests.actions.conftest import Config, Jobs
 from tests.actions.github import BOT, MOST_CHARACTERS, READING, GitHub
 from tests.actions.runner import Job
-from tests.cli.running import osm_gitops
-from tests.cli.scenes import GETTER_TOKEN
+from tests.cli.scenes import GETTER_TOKEN, profile, write_tree
 from tests.sources.sealed import KEY, RECIPIENT
 
 _MARKER = "<!-- osm-gitops plan: fleet -->\n"
 _NEW_POOL = "Plan: 3 to create, 0 to update, 0 to replace, 0 to delete, 7 unchanged."
-
-
-@pytest.fixture
-def applied(config: Config, monkeypatch: pytest.MonkeyPatch) -> Config:
-    """The config repository with its desired state in it."""
-    with monkeypatch.context() as patch:
-        patch.chdir(config.work)
-        patch.setenv("SOPS_AGE_KEY", KEY)
-        ran = osm_gitops("apply", "--yes", "--push")
-    assert ran.code == 0, ran.err
-    return config
 
 
 def _new_pool(config: Config) -> None:
@@ -47,15 +35,15 @@ def _bodies(github: GitHub) -> list[str]:
     return [comment["body"] for comment in github.comments]
 
 
-def _plan(jobs: Jobs, **inputs: str) -> Job:
-    return jobs.pull_request().run("plan", sops_age_key=KEY, **inputs)
+def _plan(jobs: Jobs, config: Config, **inputs: str) -> Job:
+    return jobs.pull_request(config).run("plan", sops_age_key=KEY, **inputs)
 
 
 def test_a_pull_request_gets_a_summary_a_comment_and_the_whole_plan(
     applied: Config, jobs: Jobs, github: GitHub
 ) -> None:
     applied.pull_request(_new_pool)
-    job = _plan(jobs)
+    job = _plan(jobs, applied)
     assert not job.failed, job.log
     assert job.outputs["plan.changes"] == "true"
     assert _NEW_POOL in job.summary
@@ -72,24 +60,24 @@ def test_the_comment_is_updated_not_repeated_and_found_on_any_page(applied: Conf
     for number in range(150):
         github.add("someone", f"opinion {number}")
     applied.pull_request(_new_pool)
-    _plan(jobs)
+    _plan(jobs, applied)
     applied.pull_request(lambda config: config.pool("a", kubelet="1.35.0"))
-    _plan(jobs)
+    _plan(jobs, applied)
     ours = _bodies(github)[150:]
     assert len(ours) == 1
     assert "Plan: 0 to create, 3 to update" in ours[0]
     before = len(github.requests)
-    _plan(jobs)
+    _plan(jobs, applied)
     assert [request.split()[0] for request in github.requests[before:]] == ["GET", "GET"]  # it says so already
     applied.pull_request(_other_file)
-    job = _plan(jobs)
+    job = _plan(jobs, applied)
     assert job.outputs["plan.changes"] == "false"
     assert _bodies(github)[150:] == [f"{_MARKER}## osm-gitops plan\n\nNo changes.\n\n"]
 
 
 def test_where_nothing_changes_no_comment_is_begun(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(_other_file)
-    job = _plan(jobs)
+    job = _plan(jobs, applied)
     assert not job.failed, job.log
     assert "No changes." in job.summary
     assert github.comments == []
@@ -101,42 +89,49 @@ def test_comments_of_others_are_left_alone_whatever_marker_they_bear(
     github.add("someone", f"{_MARKER}I was here first")
     github.add(BOT, "<!-- osm-gitops plan: other -->\nanother fleet")
     applied.pull_request(_new_pool)
-    _plan(jobs)
+    _plan(jobs, applied)
     assert _bodies(github)[:2] == [f"{_MARKER}I was here first", "<!-- osm-gitops plan: other -->\nanother fleet"]
     assert len(github.comments) == 3
+
+
+def _many_lines(pools: int) -> Callable[[Config], None]:
+    """A change that adds pools whose scripts have 2,000 lines of their own, some 30 kB each."""
+
+    def change(config: Config) -> None:
+        script = "#!/bin/sh\n" + "".join(f"echo {{{{ .KubeVersion }}}} {line}\n" for line in range(2000))
+        write_tree(config.work / "pools", profile("osp-long", script=script))
+        config.token("getter-token-1")
+        for number in range(pools):
+            config.pool(f"pool-{number:02}", profile="osp-long", kubelet=f"1.{number}.0")
+
+    return change
 
 
 def test_a_plan_too_long_for_a_comment_is_cut_there_and_whole_elsewhere(
     applied: Config, jobs: Jobs, github: GitHub
 ) -> None:
-    def change(config: Config) -> None:
-        for number in range(120):
-            config.pool(f"pool-{number:03}", kubelet=f"1.{number}.0")
-
-    applied.pull_request(change)
-    job = _plan(jobs, args="--verbose")
+    applied.pull_request(_many_lines(6))
+    job = _plan(jobs, applied, args="--verbose")
     assert not job.failed, job.log
     (body,) = _bodies(github)
     page = "https://github.com/org/nodes/actions/runs/4711"
-    assert MOST_CHARACTERS / 2 < len(body) <= MOST_CHARACTERS
+    assert len(body) <= MOST_CHARACTERS
     assert re.search(rf"This report is cut to \d+ bytes\.\*\* The whole plan is in <{page}>\.\n$", body)
     assert len(job.summary) > MOST_CHARACTERS
     assert "is cut" not in job.summary
     whole = (job.uploads["osm-gitops-plan-fleet"] / "plan.html").read_text("utf-8")
-    assert all(f"pool-{number:03}-kube-system-bootstrap-config" in whole for number in range(120))
+    assert all(f"pool-{number:02}-kube-system-bootstrap-config" in whole for number in range(6))
 
 
-def test_a_plan_too_long_for_the_summary_is_cut_there_too(applied: Config, jobs: Jobs, tmp_path: Path) -> None:
-    applied.pull_request(_new_pool)
-    job = jobs.pull_request()
-    # Sizes of a megabyte take long to make, so wc tells a larger one.
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "wc").write_text("#!/bin/sh\necho 1000001\n")
-    (tmp_path / "bin" / "wc").chmod(0o755)
-    job.environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
-    job.run("plan", sops_age_key=KEY, args="--verbose")
+def test_a_plan_too_long_for_the_summary_is_cut_there_too(applied: Config, jobs: Jobs, github: GitHub) -> None:
+    applied.pull_request(_many_lines(27))
+    job = _plan(jobs, applied, args="--verbose")
     assert not job.failed, job.log
-    assert _NEW_POOL in job.summary
+    assert (job.uploads["osm-gitops-plan-fleet"] / "plan.md").stat().st_size > 2**20
+    assert len(job.summary.encode()) < 2**20
+    assert "Plan: 82 to create" in job.summary
+    assert "This report is cut to " in job.summary
+    assert len(_bodies(github)[0]) <= MOST_CHARACTERS
 
 
 # -- without keys --
@@ -147,7 +142,7 @@ def test_a_pull_request_without_secrets_is_planned_against_its_base(
     fork: bool, actor: str, applied: Config, jobs: Jobs, github: GitHub
 ) -> None:
     applied.pull_request(_new_pool)
-    job = jobs.pull_request(fork=fork, actor=actor).run("plan", token=READING)
+    job = jobs.pull_request(applied, fork=fork, actor=actor).run("plan", token=READING)
     assert not job.failed, job.log
     assert job.outputs["plan.changes"] == "true"
     assert job.summary.startswith("This run has no keys. So it compares with `HEAD^1`, not with the desired state")
@@ -158,7 +153,7 @@ def test_a_pull_request_without_secrets_is_planned_against_its_base(
 
 def test_a_pull_request_without_secrets_shows_which_values_changed(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(lambda config: config.token("getter-token-2"))
-    job = jobs.pull_request(fork=True).run("plan")
+    job = jobs.pull_request(applied, fork=True).run("plan")
     assert not job.failed, job.log
     assert "-echo *** (before)" in job.summary
     assert "+echo *** (after)" in job.summary
@@ -168,14 +163,14 @@ def test_a_pull_request_without_secrets_shows_which_values_changed(applied: Conf
 
 def test_dependabot_with_a_key_is_planned_like_others(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
-    job = jobs.pull_request(actor="dependabot[bot]").run("plan", sops_age_key=KEY)
+    job = jobs.pull_request(applied, actor="dependabot[bot]").run("plan", sops_age_key=KEY)
     assert not job.failed, job.log
     assert job.summary.startswith("## osm-gitops plan")
 
 
 def test_keys_can_be_kept_from_all_pull_requests(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(_new_pool)
-    job = jobs.pull_request().run("plan", without_keys="true")
+    job = jobs.pull_request(applied).run("plan", without_keys="true")
     assert not job.failed, job.log
     assert _bodies(github)[0].startswith(f"{_MARKER}This run has no keys.")
 
@@ -185,7 +180,7 @@ def test_keys_can_be_kept_from_all_pull_requests(applied: Config, jobs: Jobs, gi
 
 def test_a_comment_that_is_refused_fails_where_it_should_have_worked(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
-    job = _plan(jobs, token=READING)
+    job = _plan(jobs, applied, token=READING)
     assert job.failed
     assert "::error::GitHub refused the comment: 403 Forbidden. See docs/github-actions.md" in job.log
     assert READING not in job.log
@@ -193,7 +188,7 @@ def test_a_comment_that_is_refused_fails_where_it_should_have_worked(applied: Co
 
 def test_an_api_that_is_not_there_fails_with_a_sentence(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
-    job = jobs.pull_request()
+    job = jobs.pull_request(applied)
     job.github = {**job.github, "api_url": "http://127.0.0.1:1"}
     job.run("plan", sops_age_key=KEY)
     assert job.failed
@@ -203,7 +198,7 @@ def test_an_api_that_is_not_there_fails_with_a_sentence(applied: Config, jobs: J
 
 def test_a_pool_that_fails_fails_the_check_and_is_in_the_comment(applied: Config, jobs: Jobs, github: GitHub) -> None:
     applied.pull_request(lambda config: config.pool("a", operatingSystem="debian"))
-    job = _plan(jobs)
+    job = _plan(jobs, applied)
     assert job.failed
     assert "plan.changes" not in job.outputs
     assert "### Failed\n\n- `prod`: " in job.summary
@@ -223,7 +218,7 @@ def test_a_fleet_that_cannot_be_read_says_so_in_the_comment(
     change: Callable[[Config], None], applied: Config, jobs: Jobs, github: GitHub
 ) -> None:
     applied.pull_request(change)
-    job = _plan(jobs)
+    job = _plan(jobs, applied)
     assert job.failed
     for text in (job.summary, _bodies(github)[0]):
         assert "**osm-gitops plan failed** before there was anything to show." in text
@@ -236,20 +231,20 @@ def test_a_fleet_that_cannot_be_read_says_so_in_the_comment(
 def test_inputs_are_data_whatever_they_hold(applied: Config, jobs: Jobs, tmp_path: Path) -> None:
     applied.pull_request(_new_pool)
     evil = f"$(touch {tmp_path}/one)`touch {tmp_path}/two`; touch {tmp_path}/three"
-    job = _plan(jobs, args=f"--only\n{evil}", fleet=evil, name=evil, base=evil)
+    job = _plan(jobs, applied, args=f"--only\n{evil}", fleet=evil, name=evil, base=evil)
     assert job.failed
     assert not any((tmp_path / name).exists() for name in ("one", "two", "three"))
 
 
 def test_options_stand_on_lines_of_their_own(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
-    job = _plan(jobs, args=f"\n--age-recipient\n{RECIPIENT}\n--max-changed-pools\n0\n")
+    job = _plan(jobs, applied, args=f"\n--age-recipient\n{RECIPIENT}\n--max-changed-pools\n0\n")
     assert not job.failed, job.log
     assert "1 pools would change, more than the 0 allowed" in job.summary
 
 
 def test_a_folder_inside_of_the_repository_can_be_named(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
-    job = _plan(jobs, working_directory="pools", fleet="../osm-gitops.yaml", comment="false")
+    job = _plan(jobs, applied, working_directory="pools", fleet="../osm-gitops.yaml", comment="false")
     assert not job.failed, job.log
     assert _NEW_POOL in job.summary

@@ -11,7 +11,7 @@ export GIT_COMMITTER_NAME=$COMMITTER_NAME GIT_COMMITTER_EMAIL=$COMMITTER_EMAIL
 
 reports=$(reports_folder)
 code=0
-"$BIN/osm-gitops" apply "${options[@]}" --yes --push --report "$reports/applied.md" || code=$?
+logged "$BIN/osm-gitops" apply "${options[@]}" --yes --push --report "$reports/applied.md" || code=$?
 
 {
   [[ $code == 0 ]] || printf '**osm-gitops apply failed.** The log of this run says what was not done and why: <%s>\n\n' "$(run_page)"

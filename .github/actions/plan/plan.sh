@@ -19,11 +19,14 @@ fi
 
 reports=$(reports_folder)
 cut=$(mktemp "$RUNNER_TEMP/osm-gitops-cut.XXXXXX")
+plan() {
+  "$BIN/osm-gitops" plan "${options[@]}" --detailed-exitcode \
+    --output markdown --max-length "$most_comment_bytes" --full-report-at "$(run_page)" \
+    --report "$reports/plan.md" --report "$reports/plan.html" --report "$reports/plan.json" \
+    > "$cut"
+}
 code=0
-"$BIN/osm-gitops" plan "${options[@]}" --detailed-exitcode \
-  --output markdown --max-length "$most_comment_bytes" --full-report-at "$(run_page)" \
-  --report "$reports/plan.md" --report "$reports/plan.html" --report "$reports/plan.json" \
-  > "$cut" || code=$?
+logged plan || code=$?
 if [[ ! -s $cut ]]; then
   echo "**osm-gitops plan failed** before there was anything to show. The log of this run says why: <$(run_page)>" > "$cut"
 fi
