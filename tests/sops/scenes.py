@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from osm_gitops.sops.keys import Keyring, find_keys, new_identity
@@ -17,6 +18,8 @@ from osm_gitops.yamldoor.jsontext import whole
 
 VECTORS = Path(__file__).parent / "vectors"
 VECTOR_KEYS = find_keys({"SOPS_AGE_KEY_FILE": str(VECTORS / "key.txt")})
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For machines that do other work at the same time."""
 NOW = "2026-02-01T09:30:00Z"
 LATER = "2026-02-02T10:00:00Z"
 OURS = Selection(encrypted_regex="^(data|stringData|bootstrapConfig)$")

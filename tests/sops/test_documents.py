@@ -24,6 +24,7 @@ from tests.sops.scenes import (
     NOW,
     OURS,
     SECRET,
+    UNHURRIED,
     VECTOR_KEYS,
     VECTORS,
     Trail,
@@ -59,6 +60,7 @@ def _vector(name: str) -> list[Json]:
 _STAMP: set[Trail] = {("sops", "mac"), ("sops", "lastmodified")}
 
 
+@UNHURRIED
 @given(documents, selections)
 def test_what_was_encrypted_and_written_comes_back(body: dict[str, Json], selection: Selection) -> None:
     text = dump(_sealed(body, selection))
@@ -77,6 +79,7 @@ def _chosen(trail: Trail, selection: Selection) -> bool:
     return not any(key.endswith(selection.unencrypted_suffix or "_unencrypted") for key in keys)
 
 
+@UNHURRIED
 @given(documents, selections)
 def test_every_value_below_a_chosen_key_is_encrypted_and_no_other(body: dict[str, Json], selection: Selection) -> None:
     there = dict(flattened(hidden(_sealed(body, selection))))
@@ -85,12 +88,14 @@ def test_every_value_below_a_chosen_key_is_encrypted_and_no_other(body: dict[str
         assert dump(there[trail]) == dump(value) if kept else is_sealed(there[trail])
 
 
+@UNHURRIED
 @given(documents, selections)
 def test_the_same_content_later_leaves_the_body_as_it_is(body: dict[str, Json], selection: Selection) -> None:
     before = _sealed(body, selection)
     assert _again(body, before, ANNA.rule(selection)) == before
 
 
+@UNHURRIED
 @given(documents, selections, scalars, st.data())
 def test_a_changed_value_changes_itself_the_mac_and_the_date(
     body: dict[str, Json], selection: Selection, new: Json, data: st.DataObject
@@ -106,6 +111,7 @@ def test_a_changed_value_changes_itself_the_mac_and_the_date(
     assert dump(decrypt([after], ANNA.keyring)[0]) == dump(changed)
 
 
+@UNHURRIED
 @given(documents, st.text("abc:", min_size=1), scalars)
 def test_an_added_or_removed_key_changes_no_other_value(body: dict[str, Json], key: str, new: Json) -> None:
     assume(key not in body)

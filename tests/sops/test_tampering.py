@@ -22,6 +22,7 @@ from tests.sops.scenes import (
     NOW,
     OURS,
     SECRET,
+    UNHURRIED,
     VECTOR_KEYS,
     Trail,
     flattened,
@@ -51,6 +52,7 @@ def _refusal(*bodies: Mapping[str, Json], keyring: Keyring = ANNA.keyring) -> st
     return message
 
 
+@UNHURRIED
 @given(st.sampled_from(sorted(_TEXTS, key=str)), st.data())
 def test_no_character_of_a_ciphertext_can_be_changed(trail: Trail, data: st.DataObject) -> None:
     text = _TEXTS[trail]
@@ -179,6 +181,7 @@ _json = st.recursive(
 )
 
 
+@UNHURRIED
 @given(st.dictionaries(st.sampled_from([*_SEALED["sops"], "pgp", "key_groups", "encrypted_suffix"]), _json), _json)
 def test_no_map_of_sops_leads_to_anything_but_sentences(change: dict[str, Json], enc: Json) -> None:
     (entry,) = _SEALED["sops"]["age"]
