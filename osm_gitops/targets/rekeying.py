@@ -15,6 +15,7 @@ from pathlib import Path
 
 from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Problem
 from osm_gitops.model.objects import Json
+from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.sops.document import decrypt, is_encrypted, recipients_of, rekey, rotate
 from osm_gitops.sops.rules import FILE_NAME, Rule
@@ -37,21 +38,25 @@ class RekeyedFile:
     content: bytes
 
 
-def rekeyed_files(paths: Iterable[Path], sealing: Sealing, *, rotated: bool) -> tuple[RekeyedFile, ...]:
+def rekeyed_files(
+    paths: Iterable[Path], sealing: Sealing, *, rotated: bool, advance: Advance = unwatched
+) -> tuple[RekeyedFile, ...]:
     """Every SOPS file below ``paths`` whose recipients are not those of its rule; with ``rotated`` every one.
 
-    Nothing is written. OsmGitopsError with the problems of all files that cannot be made anew.
+    Nothing is written; ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be
+    made anew.
     """
     made: list[RekeyedFile] = []
     problems: list[Problem] = []
-    for path in _encrypted_files(paths):
+    files = list(_encrypted_files(paths))
+    for done, path in enumerate(files, start=1):
         try:
             found = _rekeyed(path, sealing, rotated=rotated)
         except OsmGitopsError as error:
             problems += (problem.at(where=str(path)) for problem in error.problems)
-            continue
-        if found:
-            made.append(found)
+        else:
+            made += [found] if found else []
+        advance(done, len(files))
     if problems:
         raise EncryptionError(problems)
     return tuple(made)

@@ -16,6 +16,7 @@ from osm_gitops.cli.console import Console, Progress, console
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
+from osm_gitops.sops.keys import new_identity
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
 from tests.gitdoor.repos import git, new_repository
@@ -191,12 +192,17 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
         return lambda done, total: told.setdefault((cluster, what), []).append((done, total))
 
     monkeypatch.setattr("osm_gitops.cli.run_options.Progress", counting)
+    monkeypatch.setattr("osm_gitops.cli.commands.rekey.Progress", counting)
+    key, recipient = new_identity()
+    monkeypatch.setenv("SOPS_AGE_KEY", key.splitlines()[-1])
+    monkeypatch.setenv("OSM_GITOPS_AGE_RECIPIENT", recipient)
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b"))
     new_repository(tmp_path / "repo")
-    command = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets", "--yes")
-    assert osm_gitops(*command).code == 0
+    assert osm_gitops("apply", "--from", "tree", "--to", "repo/clusters", "--yes").code == 0
+    assert osm_gitops("rekey", "--rotate", "repo").code == 0
     assert told == {
         ("default", "pools rendered"): [(1, 2), (2, 2)],
         ("default", "files compared"): [(done, 7) for done in range(1, 8)],
         ("default", "files written"): [(done, 9) for done in range(1, 10)],  # both kustomization.yaml too
+        ("rekey", "files looked at"): [(done, 6) for done in range(1, 7)],
     }

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -19,7 +20,8 @@ from osm_gitops.fleet.scaffold import OPTIONAL_FILE, Scaffold, free_files, place
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
 _NEXT = """
-Next, in {root}:
+Next:
+  cd {root}
   osm-gitops doctor           is everything here that a run needs?
   osm-gitops plan             what would be written for the example pool
   git add . && git commit     then osm-gitops apply commits the desired state
@@ -102,4 +104,4 @@ def _tell(root: Path, written: Collection[str], key_file: Path | None, recipient
         console.say(f"The private key of {recipients[0]} is in {key_file}: keep a copy of it in a safe place.")
     else:
         console.say("To plan, the private key of a recipient must be where sops finds it; osm-gitops doctor looks.")
-    console.say(_NEXT.format(root=root).rstrip("\n"))
+    console.say(_NEXT.format(root=quote(str(root))).rstrip("\n"))

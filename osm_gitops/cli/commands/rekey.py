@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.cli.console import console
+from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.report.outline import visible
 from osm_gitops.targets.rekeying import RekeyedFile, rekeyed_files, write_rekeyed
@@ -41,7 +41,7 @@ def rekey(
       osm-gitops rekey --rotate clusters   # new data keys, after somebody left
     """
     sealing = Sealing(dict(os.environ), tuple(age_recipients or ()))
-    files = rekeyed_files(paths or [Path()], sealing, rotated=rotate)
+    files = rekeyed_files(paths or [Path()], sealing, rotated=rotate, advance=Progress("rekey", "files looked at"))
     write_rekeyed(files)
     for file in files:
         console.out(f"{visible(str(file.path))}{_difference(file)}\n")
