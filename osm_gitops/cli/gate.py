@@ -69,6 +69,8 @@ def _run(arguments: Sequence[str]) -> int:
         return FAILED
     except typer.Exit as end:
         return end.exit_code
+    if code == INTERRUPTED:  # all that typer leaves of an interrupt
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
 
 

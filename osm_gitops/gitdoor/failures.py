@@ -58,6 +58,8 @@ _REMOTE = (
         "there is no repository at the remote's address, or it is hidden from these credentials",
         "Check the address and the credentials",
     ),
+    # What the remote itself refuses has a line of its own for each ref.
+    _Meaning(re.compile(r"failed to push some refs"), "a pre-push hook here refused it", "Settle what it says"),
 )
 _COMMIT = (
     _Meaning(

@@ -99,8 +99,11 @@ class Git:
             try:
                 out, error = process.communicate()
             except BaseException:
-                process.terminate()
-                process.communicate()
+                # Its children (ssh, a hook) may live on and hold its pipes: waiting for those could last for ever.
+                process.proc.terminate()
+                process.proc.wait()
+                for pipe in (process.proc.stdout, process.proc.stderr):
+                    pipe.close()
                 raise
         return Said(process.returncode, os.fsdecode(out), os.fsdecode(error))
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+
+from osm_gitops.sops.keys import new_identity
 
 from tests.cli.running import Ran, osm_gitops
-from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
 from tests.gitdoor.repos import git, new_repository
 from tests.gitdoor.server import serving
 
@@ -179,3 +186,85 @@ def test_a_token_from_a_file_is_enough_and_is_nowhere_to_be_read(
         seen = b"".join((*server.processes, ran.out.encode(), ran.err.encode()))
     assert b"tok-5ecr3t" not in seen
     assert _files(remote)
+
+
+def _cronjob() -> dict[str, Any]:
+    """The manifest of docs/git.md."""
+    document = (Path(__file__).parents[2] / "docs" / "git.md").read_text("utf-8")
+    text = document.split("```yaml\napiVersion: batch/v1\n", 1)[1].split("```", 1)[0]
+    job: dict[str, Any] = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return job
+
+
+def _mount(folder: Path, files: dict[str, str]) -> None:
+    """A Secret as the kubelet mounts it: links to links, so that all files change at once."""
+    (folder / "..2026_11_21").mkdir(parents=True)
+    (folder / "..data").symlink_to("..2026_11_21")
+    for name, text in files.items():
+        (folder / "..2026_11_21" / name).write_text(text, "utf-8")
+        (folder / name).symlink_to(f"..data/{name}")
+
+
+def test_the_cronjob_of_the_docs_commits_encrypted_and_finds_nothing_to_do_the_next_time(
+    remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _cronjob()
+    (container,) = job["containers"]
+    identity, recipient = new_identity()
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    contents = {
+        "git": {"token": "tok-5ecr3t\n"},
+        "age": {"age.agekey": identity},
+        "facts": {f"{index}.yaml": yaml.safe_dump(body) for index, body in enumerate(facts())},
+    }
+    assert {"tmp", *contents} == set(mounts) == {volume["name"] for volume in job["volumes"]}
+    for name, files in contents.items():
+        _mount(tmp_path / "mounted" / name, files)
+
+    def inside(text: str) -> str:
+        flag, equals, path = text.rpartition("=")
+        found = next((name for name in contents if path.startswith(mounts[name])), None)
+        return text if found is None else f"{flag}{equals}{tmp_path}/mounted/{found}{path.removeprefix(mounts[found])}"
+
+    git(tmp_path, "clone", "--quiet", str(remote), "nodes")
+    nodes = tmp_path / "nodes"
+    git(nodes, "rm", "--quiet", "-r", "pools")
+    write_tree(nodes / "pools", profile(), pool("a"))
+    for path in (nodes / "pools").iterdir():
+        if path.name.startswith(("Secret", "ConfigMap")):
+            path.unlink()
+    source = f"{{machineDeployments: pools, facts: {inside('/cluster-dump')}}}"
+    write_fleet(nodes, f"clusters: [{{name: prod, from: {source}, to: {{git: {{path: clusters}}}}}}]")
+    (nodes / ".sops.yaml").write_text(f"creation_rules: [{{age: {recipient}}}]\n")
+    git(nodes, "add", ".")
+    git(nodes, "commit", "--quiet", "--message", "as the docs have it")
+    git(nodes, "push", "--quiet")
+
+    for variable in container["env"]:
+        monkeypatch.setenv(variable["name"], inside(variable["value"]))
+    with serving(remote.parent, "tok-5ecr3t") as server:
+        arguments = [inside(each) for each in container["args"] if not each.startswith("--repo=")]
+        ran = osm_gitops(*arguments, f"--repo={server.address}/nodes.git")
+        assert ran.code == 0, ran.err
+        assert ran.err.splitlines()[-1] == "pushed to origin/main"
+        assert git(remote, "log", "-1", "--format=%an", "main") == "osm-gitops"
+        secret = git(remote, "show", "main:clusters/prod/worker/secrets/a-kube-system-bootstrap-config.yaml")
+        assert f"recipient: {recipient}" in secret
+        ran = osm_gitops(*arguments, f"--repo={server.address}/nodes.git")
+        assert (ran.code, ran.out, ran.err) == (0, "No changes.\n", "")
+
+
+def test_a_run_that_is_told_to_end_leaves_no_clone(remote: Path, tmp_path: Path) -> None:
+    hook = remote / "hooks" / "pre-receive"
+    # It ends the run while that pushes, and lasts until that has gone.
+    hook.write_text('#!/bin/sh\nkill -TERM "$RUN"\nexec cat <"$FOREVER" \n')
+    hook.chmod(0o755)
+    os.mkfifo(tmp_path / "forever")
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary"), "FOREVER": str(tmp_path / "forever")}
+    script = "import os, sys; os.environ['RUN'] = str(os.getpid()); from osm_gitops.__main__ import main; main()"
+    command = ["apply", "--repo", f"file://{remote}", _PLAINTEXT]
+    with (tmp_path / "said").open("w") as said:
+        done = subprocess.run([sys.executable, "-c", script, *command], env=environment, stderr=said, check=False)
+    (tmp_path / "forever").open("w").close()  # the hook ends
+    assert done.returncode == 130
+    assert (tmp_path / "said").read_text().endswith("Interrupted; what was being written is as before or as after.\n")
