@@ -305,6 +305,21 @@ def test_a_push_that_comes_too_late_is_planned_and_pushed_again(tree: Path, tmp_
     assert (clone / "theirs.txt").is_file()
 
 
+def test_a_push_that_always_comes_too_late_is_given_up_and_leaves_all_to_the_others(tree: Path, tmp_path: Path) -> None:
+    assert tree.is_dir()
+    remote, clone = _racing(tmp_path)
+    hook = clone / ".git" / "hooks" / "pre-push"
+    again = hook.read_text().replace(f"[ -e {tmp_path}/raced ] && exit 0\n", "").replace("echo x >", "echo x >>")
+    write_hook(clone, "pre-push", again)
+    ran = osm_gitops("apply", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
+    assert ran.code == 1
+    assert "the remote moved during 5 attempts to push. Run again when fewer others push to this branch" in ran.err
+    assert "committed" not in ran.err
+    assert git(remote, "log", "--format=%s", "main").splitlines() == ["theirs"] * 5 + ["start"]
+    assert git(clone, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
+    assert git(clone, "status", "--porcelain") == ""
+
+
 def test_a_push_that_is_refused_is_told_and_retried_by_the_next_run(tree: Path, tmp_path: Path) -> None:
     assert tree.is_dir()
     remote, clone = clone_with_remote(tmp_path)

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from osm_gitops.sops.keys import new_identity
-
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
 from tests.gitdoor.repos import git, new_repository
