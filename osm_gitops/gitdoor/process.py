@@ -99,11 +99,7 @@ class Git:
             try:
                 out, error = process.communicate()
             except BaseException:
-                # Its children (ssh, a hook) may live on and hold its pipes: waiting for those could last for ever.
-                process.proc.terminate()
-                process.proc.wait()
-                for pipe in (process.proc.stdout, process.proc.stderr):
-                    pipe.close()
+                _end(process.proc)
                 raise
         return Said(process.returncode, os.fsdecode(out), os.fsdecode(error))
 
@@ -117,6 +113,14 @@ class Git:
         """A failed command as a sentence."""
         verb = next((word for word in command if not word.startswith("-")), "")
         return TargetError([failure(verb, said, str(self.folder), extras.hidden)])
+
+
+def _end(process: Any) -> None:
+    """End git. Its children (ssh, a hook) may live on and hold its pipes: waiting for those could last for ever."""
+    process.terminate()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
 
 
 def _library(folder: Path) -> git.Git:
