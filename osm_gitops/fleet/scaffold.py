@@ -43,7 +43,7 @@ _FILES: Final[Mapping[str, str]] = {
 """Where each text of the scaffold goes."""
 _ENCRYPTED: Final = "getter-token.yaml"
 # Prose alone: a repository that was made on a server has one already.
-OPTIONAL_FILE: Final = "README.md"
+_OPTIONAL: Final = "README.md"
 _WORKFLOW_BRANCH: Final = "branches: [main]"
 
 
@@ -120,7 +120,7 @@ def place_of(root: Path) -> Place:
 
 def free_files(place: Place, files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files to write: all, but for prose whose name is taken. Raises TargetError that names all others that are."""
-    chosen = {path: content for path, content in files.items() if path != OPTIONAL_FILE or _is_free(place.root / path)}
+    chosen = {path: content for path, content in files.items() if path != _OPTIONAL or _is_free(place.root / path)}
     problems = list(_obstacles(place.root, chosen))
     if problems:
         raise TargetError(problems)

@@ -16,7 +16,6 @@ import typer
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
-from osm_gitops.fleet.doctor import Checkup, Connection, examine
 from osm_gitops.fleet.doctor.finding import Finding, State, note, ok
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.outline import visible
@@ -84,6 +83,10 @@ def doctor(
       osm-gitops doctor --output json   # for programs
       osm-gitops doctor --kubeconfig admin.conf --context prod
     """
+    # Imported here, as what it looks at is: no other command needs it.
+    from osm_gitops.fleet.doctor.checkup import Checkup, examine  # noqa: PLC0415
+    from osm_gitops.fleet.doctor.kubeconfigs import Connection  # noqa: PLC0415
+
     connections = (
         Connection("management", kubeconfig, context),
         Connection("worker", worker_kubeconfig, worker_context),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -16,9 +15,9 @@ from osm_gitops.cli.commands.schema import Described, schema_text
 from osm_gitops.cli.console import console
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.fleet_file import NAME_RULE, is_cluster_name
-from osm_gitops.fleet.scaffold import OPTIONAL_FILE, Scaffold, free_files, place_of, refuse_key_in, write_files
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
+_README = "README.md"
 _NEXT = """
 Next:
   cd {root}
@@ -56,6 +55,9 @@ def init(
       osm-gitops init --cluster prod-eu        # here, in the repository that is there
       osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
     """
+    # Imported here, as no other command needs it.
+    from osm_gitops.fleet.scaffold import Scaffold, free_files, place_of, refuse_key_in, write_files  # noqa: PLC0415
+
     if not is_cluster_name(cluster):
         raise input_error(f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
@@ -73,6 +75,8 @@ def init(
 
 
 def _texts() -> dict[str, str]:
+    from importlib.resources import files  # noqa: PLC0415
+
     return {entry.name: entry.read_text("utf-8") for entry in files("osm_gitops.cli").joinpath("scaffold").iterdir()}
 
 
@@ -98,8 +102,8 @@ def _key_file() -> Path:
 def _tell(root: Path, written: Collection[str], key_file: Path | None, recipients: tuple[str, ...]) -> None:
     for path in written:
         console.out(f"{(root / path).as_posix()}\n")
-    if OPTIONAL_FILE not in written:
-        console.say(f"{OPTIONAL_FILE} is there already and stays as it is.")
+    if _README not in written:
+        console.say(f"{_README} is there already and stays as it is.")
     if key_file is not None:
         console.say(f"The private key of {recipients[0]} is in {key_file}: keep a copy of it in a safe place.")
     else:

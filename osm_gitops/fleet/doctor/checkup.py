@@ -1,0 +1,72 @@
+"""Everything that ``doctor`` looks at, one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from osm_gitops.errors import InputError
+from osm_gitops.fleet.doctor.clusters import look_at_source, look_at_targets
+from osm_gitops.fleet.doctor.finding import Finding, found, note, ok
+from osm_gitops.fleet.doctor.git import look_at_git
+from osm_gitops.fleet.doctor.keys import Keys, look_at_keys
+from osm_gitops.fleet.doctor.kubeconfigs import Connection, look_at_kubeconfigs
+from osm_gitops.fleet.doctor.programs import look_at_programs
+from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
+from osm_gitops.fleet.fleet_schema import SCHEMA_FILE, fleet_schema
+from osm_gitops.sops.search import KeySearch
+
+_NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands need --from and --to"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """What to look at. ``environment`` is the process's, ``fleet`` the file that was named."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    fleet: Path | None = None
+    recipients: tuple[str, ...] = ()
+    connections: tuple[Connection, ...] = ()
+
+
+def examine(checkup: Checkup) -> Iterator[Finding]:
+    """Look at everything, a line each, as it is found."""
+    yield from look_at_git(checkup.folder)
+    keys = Keys(KeySearch(checkup.environment), checkup.recipients, checkup.environment)
+    yield from look_at_keys(keys)
+    yield from _fleet(checkup, keys)
+    yield from look_at_kubeconfigs(checkup.connections, checkup.environment)
+    yield from look_at_programs(checkup.environment)
+
+
+def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
+    path = checkup.fleet or find_fleet_file(checkup.folder)
+    if path is None:
+        yield note("fleet", _NO_FLEET, "osm-gitops init makes one")
+        return
+    shown = str(path.relative_to(checkup.folder)) if path.is_relative_to(checkup.folder) else str(path)
+    try:
+        specs = read_fleet(path, shown)
+    except InputError as failure:
+        yield from found("fleet", failure.problems)
+        return
+    yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
+    yield from _schema(path.parent / SCHEMA_FILE)
+    for spec in specs:
+        yield from look_at_source(spec, keys)
+    yield from look_at_targets(specs, keys)
+
+
+def _schema(path: Path) -> Iterator[Finding]:
+    """Whether the schema by which editors check the fleet file is of this release."""
+    try:
+        same = json.loads(path.read_bytes()) == fleet_schema()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError):
+        same = False
+    if not same:
+        yield note("fleet", f"{path} is not the schema of this release", f"Run osm-gitops schema fleet > {path}")
