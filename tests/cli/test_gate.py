@@ -206,3 +206,15 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
         ("default", "files written"): [(done, 9) for done in range(1, 10)],  # both kustomization.yaml too
         ("rekey", "files looked at"): [(done, 6) for done in range(1, 7)],
     }
+
+
+def test_what_one_command_needs_alone_is_not_loaded_for_the_others() -> None:
+    alone = ("fleet.doctor.checkup", "fleet.scaffold", "fleet.profiles", "yamldoor.editing", "gitdoor.committing")
+    script = f"""
+import sys
+import osm_gitops.cli.app
+print(sorted({{f"osm_gitops.{{name}}" for name in {alone!r}}} & set(sys.modules)))
+print(sorted({{"git", "pyrage", "cryptography", "ruamel", "filelock", "jsonschema"}} & set(sys.modules)))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == ["[]", "[]"]

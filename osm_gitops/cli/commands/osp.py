@@ -18,7 +18,6 @@ from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Request, with_sources
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.profile_list import choose_profile, profiles_of
-from osm_gitops.fleet.profiles import convert_file
 from osm_gitops.model.settings import Settings
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.profiles import format_profiles, profiles_json
@@ -130,6 +129,8 @@ def convert(
       osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml
       osm-gitops osp convert - > osp-mine.yaml  # behind kubectl get osp osp-mine --output yaml |
     """
+    from osm_gitops.fleet.profiles import convert_file  # noqa: PLC0415 - no other command needs it
+
     name = "stdin" if str(file) == _STDIN else str(file)
     done = convert_file(_read(file), name, Settings().namespace)
     console.out(done.text)
