@@ -6,9 +6,10 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -98,12 +99,23 @@ def doctor(
         recipients=tuple(recipients or ()),
         connections=connections,
     )
-    findings = [_masked(finding) for finding in (*_here(), *examine(checkup))]
-    console.out(_json(findings) if output is Form.JSON else _text(findings))
+    findings = _shown(chain(_here(), examine(checkup)), output)
     wrong = sum(finding.state is State.FIX for finding in findings)
     if wrong:
         console.say(f"{wrong} to fix.")
     return 1 if wrong else 0
+
+
+def _shown(findings: Iterable[Finding], output: Form) -> list[Finding]:
+    """Print the findings, as text each at once: a large source takes a while to read."""
+    masked = []
+    for finding in map(_masked, findings):
+        masked.append(finding)
+        if output is Form.TEXT:
+            console.out(f"{_line(finding)}\n")
+    if output is Form.JSON:
+        console.out(_json(masked))
+    return masked
 
 
 def _here() -> Iterator[Finding]:
@@ -120,10 +132,6 @@ def _here() -> Iterator[Finding]:
 def _masked(finding: Finding) -> Finding:
     """The second line of defence: no secret is in a finding in the first place."""
     return replace(finding, told=Masker().problem(finding.told))
-
-
-def _text(findings: list[Finding]) -> str:
-    return "".join(f"{_line(finding)}\n" for finding in findings)
 
 
 def _line(finding: Finding) -> str:
