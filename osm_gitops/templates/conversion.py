@@ -125,8 +125,8 @@ class _Conversion:
         if path not in snippets:
             return translation.text
         # A template of the file's own name takes the place of the file, unless it prints nothing.
-        named = f"template({quoted(path)})"
-        return f"{{% if {named} %}}{{{{ {named} }}}}{{% else %}}{translation.text}{{% endif %}}"
+        named, mark = f"template({quoted(path)})", "+" if translation.text.startswith("\n") else ""
+        return f"{{% if {named} | trim %}}{{{{ {named} }}}}{{% else {mark}%}}{translation.text}{{% endif %}}"
 
     def constants(self, translation: Translation) -> Iterator[str]:
         """Every text that the Jinja2 has as a value."""

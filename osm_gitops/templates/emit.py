@@ -299,8 +299,9 @@ class _Emitter:
             return
         self.includes.add(name)
         printed = f"template({quoted(name)}{f', {value.code}' if literal and value else ''})"
-        # A snippet replaces a definition of its name, unless it prints nothing.
-        self.print(printed if literal else f"{printed} or {self.macro_call(name, value)}", node.line)
+        # A snippet replaces a definition of its name, unless it prints nothing but white space.
+        own = "" if literal else f" if {printed} | trim else {self.macro_call(name, value)}"
+        self.print(f"{printed}{own}", node.line)
 
     def include(self, node: Include) -> None:
         self.includes.add(node.name)

@@ -73,7 +73,7 @@ _PARTS: Final = (
 )
 
 
-def _half(random: Random) -> Half:
+def random_half(random: Random) -> Half:
     usual = random.choice((3, len(_RESULTS)))
     templates = {
         name: "".join(
@@ -97,4 +97,4 @@ def _file(random: Random, names: list[str]) -> str:
 @pytest.mark.parametrize("seed", range(3))
 def test_templates_come_into_files_as_in_go(seed: int) -> None:
     random = Random(seed)
-    compare([_half(random) for _ in range(800)]).check(most_refused=0.1)
+    compare([random_half(random) for _ in range(800)]).check(most_refused=0.1)

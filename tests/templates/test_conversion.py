@@ -92,7 +92,7 @@ def test_an_include_needs_a_line_end_behind_it() -> None:
         ("{{ if .External }}E{{ end }}", '{{ define "x" }}OWN{{ end }}[{{ template "x" }}]'),
         ('{{ define "y" }}Y{{ end }}{{ template "y" }}', '{{ template "x" }}'),
         ('{{ "{{ end }}{{ define \\"y\\" }}Y" }}', '{{ template "x" }}{{ template "y" }}'),
-        ("whole", "file"),
+        ("\xa0\n", '{{ define "x" }}OWN{{ end }}[{{ template "x" }}]'),
     ],
 )
 def test_what_osm_does_in_a_second_pass_is_done_in_one(template: str, file: str) -> None:
@@ -100,7 +100,9 @@ def test_what_osm_does_in_a_second_pass_is_done_in_one(template: str, file: str)
 
 
 def test_a_template_of_the_name_of_a_file_replaces_it_unless_it_prints_nothing() -> None:
-    _same({"/0": "{{ if .External }}x{{ end }}"}, "own {{ .Name }}")
+    for own in ("own {{ .Name }}", "\n\n", ""):
+        _same({"/0": "{{ if .External }}x{{ end }}"}, own)
+        _same({"/0": "\xa0\n"}, own)
 
 
 def test_templates_that_print_template_text_call_each_other() -> None:
