@@ -7,6 +7,7 @@ usual profiles, and is then put where a file names the template. If any result h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from osm_gitops.templates.nodes import Body, is_blank
 from osm_gitops.templates.sandbox import Sandbox
 
 _BLANK = " \t\r\n"
+_JINJA = re.compile(r"\{[{%#]|\r")  # what Jinja2 acts on; it makes a bare line feed of other line ends
 _TEMPLATE_TEXT = (
     'template("{name}") has {{{{ in its text, which OSM would execute; '
     '{{% include "{name}" %}} prints such text as it is'
@@ -201,18 +203,25 @@ def _all(render: Callable[[Any], Any], items: Iterable[Any]) -> tuple[Any, ...]:
 def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
     """A half of native Jinja2: one pass, ``templates`` can be included and imported. Raises TemplateFaults."""
     environment = engine.native(templates)
-    faults: list[TemplateFault] = []
-    programs: list[Program] = []
-    for name, text in [*templates.items(), *files]:
-        try:
-            programs.append(engine.compile_native(environment, name, text))
-        except TemplateFault as fault:
-            faults.append(fault)
-    if faults:
-        raise TemplateFaults(faults)
-    parts = {program.name: program for program in programs[: len(templates)]}
-    pages = [(program, memo(_reads(program, parts), engine.root)) for program in programs[len(templates) :]]
+    programs = _all(lambda each: _compiled(engine, environment, *each), [*templates.items(), *files])
+    parts = {program.name: program for program in programs[: len(templates)] if isinstance(program, Program)}
+    pages = (
+        (program, memo(_reads(program, parts), engine.root)) if isinstance(program, Program) else program
+        for program in programs[len(templates) :]
+    )
     return JinjaHalf(engine, environment, tuple(pages))
+
+
+def _compiled(engine: Engine, environment: Sandbox, name: str, text: str) -> Program | str:
+    """A template of native Jinja2, or its text where it holds nothing of Jinja2's, as most files do."""
+    if _JINJA.search(text):
+        return engine.compile_native(environment, name, text)
+    try:
+        engine.check_length(text)
+    except TemplateFault as fault:
+        fault.template = name
+        raise
+    return text
 
 
 def _reads(program: Program, parts: Mapping[str, Program]) -> frozenset[str]:
@@ -238,14 +247,16 @@ class JinjaHalf:
 
     engine: Engine
     environment: Sandbox
-    files: tuple[tuple[Program, Memo], ...]
+    files: tuple[tuple[Program, Memo] | str, ...]
 
     def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         machine = Machine(self.engine, data)
         machine.snippet = lambda name, *_: self._snippet(name, machine)
         return _all(lambda page: self._render(page, machine), self.files)
 
-    def _render(self, page: tuple[Program, Memo], machine: Machine) -> str:
+    def _render(self, page: tuple[Program, Memo] | str, machine: Machine) -> str:
+        if isinstance(page, str):
+            return page
         program, known = page
         key = known.key(machine.frozen)
         found = known.results.get(key)

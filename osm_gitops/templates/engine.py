@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, meta
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, meta, nodes
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 
 from osm_gitops.golang.fault import GoError
@@ -146,24 +147,21 @@ class Engine:
 
     def compile_native(self, environment: Sandbox, name: str, text: str) -> Program:
         """Compile native Jinja2; its includes are all templates when a name is computed."""
-        template = self.load(environment, text, name)
-        tree = environment.parse(text, name, name)
+        with _faults_of(name):
+            tree = environment.parse(text, name, name)
+        template = self.load(environment, tree, name)
         referenced = list(meta.find_referenced_templates(tree))
-        includes = {ALL_FIELDS} if None in referenced else {each for each in referenced if each}
         names = meta.find_undeclared_variables(tree)
+        includes = {ALL_FIELDS} if None in referenced else {each for each in referenced if each}
         if "template" in names:
             includes.add(ALL_FIELDS)
         found = frozenset({ALL_FIELDS} if "root" in names else names & set(self.root))
         return Program(name, template, lambda line: (name, line), found, frozenset(includes), self)
 
-    def load(self, environment: Sandbox, text: str, name: str) -> Template:
-        try:
-            code = environment.compile(text, name, name)
+    def load(self, environment: Sandbox, source: str | nodes.Template, name: str) -> Template:
+        with _faults_of(name):
+            code = environment.compile(source, name, name)
             return environment.template_class.from_code(environment, code, environment.globals)
-        except _EXPECTED as error:
-            found = as_fault(error)
-            found.template = found.template or name
-            raise found from error
 
     def collect(self, parts: Iterator[str]) -> str:
         """Join output, stopping as soon as it is too long."""
@@ -186,6 +184,17 @@ class Engine:
             raise BoundExceeded(
                 f"its output is longer than {limit} bytes; make it shorter, or raise --max-output-bytes"
             )
+
+
+@contextmanager
+def _faults_of(name: str) -> Iterator[None]:
+    """Raise what is expected to go wrong with a template as a TemplateFault that names it."""
+    try:
+        yield
+    except _EXPECTED as error:
+        found = as_fault(error)
+        found.template = found.template or name
+        raise found from error
 
 
 def _environment() -> Sandbox:
