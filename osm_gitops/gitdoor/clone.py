@@ -28,11 +28,9 @@ _NO_SUCH_REF = "not found in upstream"
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """A clone that lives as long as its run. ``branch`` is ``None`` at a tag or a commit."""
+    """A clone that lives as long as its run, and the address that it is from, as messages show it."""
 
     root: Path
-    branch: str | None
-    ref: str
     shown: str
 
 
@@ -52,7 +50,7 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
             _clone_commit(root, address, ref, token, extras)
         elif said.status != 0:
             raise _error(address, said, extras)
-        yield Clone(root, Repository(root).branch(), ref, address.shown)
+        yield Clone(root, address.shown)
 
 
 def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str) -> Said:

@@ -253,6 +253,31 @@ def test_the_cronjob_of_the_docs_commits_encrypted_and_finds_nothing_to_do_the_n
         assert (ran.code, ran.out, ran.err) == (0, "No changes.\n", "")
 
 
+def test_an_encrypted_proposal_is_not_made_anew_and_encrypted_where_its_branch_says_so(
+    remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity, recipient = new_identity()
+    git(tmp_path, "clone", "--quiet", str(remote), "nodes")
+    nodes = tmp_path / "nodes"
+    (nodes / ".sops.yaml").write_text(f"creation_rules: [{{path_regex: ^clusters/, age: {recipient}}}]\n")
+    git(nodes, "add", ".")
+    git(nodes, "commit", "--quiet", "--message", "rules")
+    git(nodes, "push", "--quiet")
+    (tmp_path / "key").write_text(identity)
+    monkeypatch.setenv("SOPS_AGE_KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.chdir(nodes)
+    for where in (("--no-push",), ("--repo", f"file://{remote}")):
+        command = ("apply", *where, "--branch", "osm-gitops/prod")
+        first, second = osm_gitops(*command), osm_gitops(*command)
+        assert first.code == 0, first.err
+        assert (second.code, second.err) == (0, "")
+        assert second.out.endswith("No changes.\n")
+    secret = "clusters/prod/worker/secrets/a-kube-system-bootstrap-config.yaml"
+    assert f"recipient: {recipient}" in git(remote, "show", f"osm-gitops/prod:{secret}")
+    assert git(nodes, "rev-list", "--count", "main..osm-gitops/prod") == "1"
+    assert git(nodes, "status", "--porcelain") == ""
+
+
 def test_a_run_that_is_told_to_end_leaves_no_clone(remote: Path, tmp_path: Path) -> None:
     hook = remote / "hooks" / "pre-receive"
     # It ends the run while that pushes, and lasts until that has gone.

@@ -48,7 +48,7 @@ def token_file(tmp_path: Path) -> TokenFile:
 
 def test_a_clone_is_one_commit_deep_private_and_gone_afterwards(bare: Path) -> None:
     with temporary_clone(parse_address(str(bare))) as clone:
-        assert clone.branch == "main"
+        assert Repository(clone.root).branch() == "main"
         assert git(clone.root, "rev-list", "--count", "HEAD") == "1"
         assert git(clone.root, "rev-parse", "HEAD") == git(bare, "rev-parse", "main")
         assert sorted(path.name for path in clone.root.iterdir()) == [".git", "README.md", "one", "two"]
@@ -62,7 +62,7 @@ def test_a_branch_a_tag_or_a_commit_is_cloned(bare: Path, ref: str, branch: str 
     ref = wanted if ref == "COMMIT" else ref
     git(bare, "config", "uploadpack.allowReachableSHA1InWant", "true")
     with temporary_clone(parse_address(f"file://{bare}"), ref) as clone:
-        assert clone.branch == branch
+        assert Repository(clone.root).branch() == branch
         assert git(clone.root, "rev-parse", "HEAD") == wanted
         assert git(clone.root, "status", "--porcelain") == ""
 
@@ -157,7 +157,7 @@ def test_credentials_that_git_finds_itself_are_enough(
     askpass.chmod(0o755)
     monkeypatch.setenv("GIT_ASKPASS", str(askpass))
     with serving(bare.parent, _TOKEN) as server, temporary_clone(parse_address(f"{server.address}/nodes.git")) as clone:
-        assert clone.branch == "main"
+        assert Repository(clone.root).branch() == "main"
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -214,4 +214,4 @@ def test_a_token_with_windows_line_ends_and_no_last_one_works(bare: Path, tmp_pa
             with temporary_clone(
                 parse_address(f"{server.address}/nodes.git"), "", TokenFile(tmp_path / "token")
             ) as clone:
-                assert clone.branch == "main"
+                assert Repository(clone.root).branch() == "main"
