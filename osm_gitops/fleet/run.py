@@ -172,8 +172,9 @@ def _target(spec: ClusterSpec) -> TargetSpec:
 
 
 def sealing_of(options: RunOptions) -> Sealing:
-    """Encryption as a run asks for it."""
-    return Sealing(options.environment, options.age_recipients, options.keys)
+    """Encryption as a run asks for it. Above a clone lie folders of others, whose rules are not ours."""
+    sealing = Sealing(options.environment, options.age_recipients, options.keys)
+    return sealing.anew(options.git.clone.root) if options.git.clone else sealing
 
 
 def _place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOptions) -> GitPlace:

@@ -51,7 +51,6 @@ def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None
         else:
             remote = Remote(repository, place.remote, place.token)
             upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
-            sealing = sealing.anew(root) if place.cloned else sealing
             session = GitSession(place, repository, files, upstream, sealing)
         refuse_linked_folder(session.root, find_work_tree(session.root) or root)
         if not place.plaintext_secrets:

@@ -106,6 +106,15 @@ def test_errors_name_the_address_and_not_the_folder_that_is_gone(remote: Path, t
     assert str(tmp_path / "temporary") not in ran.err
 
 
+def test_encryption_rules_above_the_clone_belong_to_somebody_else(remote: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "temporary" / ".sops.yaml"
+    rules.write_text(f"creation_rules: [{{age: {new_identity()[1]}}}]\n")
+    ran = _run("apply", remote)
+    rules.unlink()
+    assert ran.code == 1
+    assert "which git would keep in plain text for ever" in ran.err
+
+
 def test_a_tag_or_commit_can_be_planned_but_not_applied(remote: Path) -> None:
     git(remote, "tag", "v1", "main")
     assert _run("plan", remote, "--ref", "v1").code == 0

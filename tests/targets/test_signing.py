@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
@@ -84,6 +85,19 @@ def test_commits_on_a_branch_of_their_own_are_signed_too(repository: Path, tmp_p
     commit = _apply(replace(_place(repository, sign=True), own_branch="update"))
     assert commit == git(repository, "rev-parse", "update")
     git(repository, "verify-commit", "update")
+
+
+def test_the_variables_of_the_docs_are_enough_to_sign(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "git.md").read_text("utf-8")
+    variables = next(text for text in document.split("```yaml\n") if text.startswith("- {name: GIT_CONFIG_COUNT"))
+    key = str(_key(tmp_path))
+    for variable in yaml.safe_load(variables.split("```", 1)[0]):
+        monkeypatch.setenv(variable["name"], variable["value"].replace("/git/signing", key))
+    commit = _apply(_place(repository, sign=True))
+    assert commit is not None
+    assert _is_signed(repository, commit)
 
 
 @pytest.mark.parametrize(
