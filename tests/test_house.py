@@ -23,7 +23,6 @@ IMPURE = {
 DOORS = {
     "jinja2": "templates",
     "yaml": "yamldoor",
-    "ruamel": "yamldoor",
     "git": "gitdoor",
     "cryptography": "sops",
     "pyrage": "sops",
