@@ -6,6 +6,7 @@ of the values that change are written, and what came out is read again and compa
 
 from __future__ import annotations
 
+import codecs
 import copy
 import json
 import re
@@ -58,7 +59,8 @@ def edit_texts(text: str | bytes, name: str, edits: Sequence[Edit]) -> str:
             where=name,
             fix="Write out what the alias stands for",
         )
-    return changed
+    marked = text.startswith("\ufeff") if isinstance(text, str) else text.startswith(codecs.BOM_UTF8)
+    return f"\ufeff{changed}" if marked else changed
 
 
 def _json(value: Json, indent: int | None = None) -> str:

@@ -60,10 +60,14 @@ def test_every_page_tells_the_command_before_its_options_and_ends_its_lines_in_t
         assert len(example) <= 100
 
 
-def test_the_list_of_commands_is_not_cut() -> None:
-    listed = osm_gitops("--help").out.split("\nCommands:\n", 1)[1].split("\n\n", 1)[0]
+_GROUPS = [(path, group) for path, group in _ALL if hasattr(group, "commands")]
+
+
+@pytest.mark.parametrize(("path", "group"), _GROUPS, ids=[" ".join(("osm-gitops", *path)) for path, _ in _GROUPS])
+def test_the_list_of_commands_is_not_cut(path: tuple[str, ...], group: Any) -> None:
+    listed = osm_gitops(*path, "--help").out.split("\nCommands:\n", 1)[1].split("\n\n", 1)[0]
     assert "..." not in listed
-    assert all(name in listed for name in _GROUP.commands)
+    assert all(name in listed for name in group.commands)
 
 
 def test_what_most_people_want_comes_before_the_settings_of_operating_system_manager() -> None:

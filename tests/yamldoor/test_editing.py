@@ -78,6 +78,11 @@ def test_other_documents_stay() -> None:
     assert _edited(text, "y", document=1) == text.replace("a: x", 'a: "y"')
 
 
+def test_a_byte_order_mark_stays() -> None:
+    assert _edited("\ufeffa: x\n", "y") == '\ufeffa: "y"\n'
+    assert edit_texts("\ufeffa: x\n".encode(), "f", [Edit(0, ("a",), "y")]) == '\ufeffa: "y"\n'
+
+
 def test_json_stays_json() -> None:
     text = '{"a": "x\\ty", "l": [{"d": "\\u2028"}]}'
     new = 'p"\u2028\x85\x7f\n'

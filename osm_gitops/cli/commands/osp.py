@@ -96,9 +96,9 @@ def show(
         ShownForm, typer.Option("--output", "-o", help="How the profile is written.", envvar="OSM_GITOPS_OUTPUT")
     ] = ShownForm.YAML,
 ) -> int:
-    """Print a profile as pools get it: from the source that counts, with the defaults of its CRD.
+    """Print one profile, with the defaults of its CRD.
 
-    It is printed as it stands in the source; what is encrypted there is not opened.
+    It is the one that pools get, as it stands in the source; what is encrypted there is not opened.
 
     Examples:
       osm-gitops osp show osp-ubuntu                              # that of the whole fleet
