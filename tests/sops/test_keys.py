@@ -105,7 +105,7 @@ def test_keys_that_cannot_be_used_become_notes(tmp_path: Path) -> None:
 
 def test_all_named_places_that_hold_no_key_are_told_at_once_without_their_text(tmp_path: Path) -> None:
     broken = tmp_path / "broken.txt"
-    broken.write_text("# mine\n" + ANNA.key.splitlines()[-1][:-1] + "X\n")
+    broken.write_text("# mine\n" + ANNA.key.splitlines()[-1][:-1] + "B\n")  # no letter of bech32
     secret = "AGE-SECRET-KEY-1GEHEIM"
     told = _problems(
         {
