@@ -83,6 +83,9 @@ class _Wanted:
         found = self._sealing.open(place, text, kind)
         if found.hidden and not self._sealing.can_tell(text):
             self._closed.append(path)
+        if found.shows(wanted):  # what a fleet holds does not fit into memory
+            self.identical.add(wanted.ref)
+            return
         self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path)
 
     def refuse_closed(self) -> None:

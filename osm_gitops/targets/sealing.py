@@ -60,6 +60,12 @@ class Opened:
     rewrite: str = ""
     trouble: str = ""
 
+    def shows(self, wanted: DesiredObject) -> bool:
+        """Whether it is the wanted object to the byte, and may stay as it is."""
+        if self.body is None or self.hidden or self.rewrite:
+            return False
+        return _digest_of(self.body) == _plain_digest(wanted)
+
 
 class Sealing:
     """Encryption in a target's files: rules, keys and digests. Keys are looked for when a file asks for one.
