@@ -158,10 +158,16 @@ class Sealing:
             return Opened(hidden(body), hidden=True)
         except EncryptionError as error:
             return Opened(None, trouble=error.problems[0].what)
+        gaps = _shows_secrets(body) and self.rule(path, kind) is not None
+        return Opened(plain, rewrite=self._why_rewrite(text, plain, gaps=gaps))
+
+    def _why_rewrite(self, text: bytes, plain: Mapping[str, Json], *, gaps: bool) -> str:
+        if gaps:
+            return "a part of its secrets in plain text so far"
         stale = self._given_key and not text.startswith(
             _digest_line(self._given_key, _digest_of(plain), split_digest(text)[1])
         )
-        return Opened(plain, rewrite=f"its digest was not made with this {DIGEST_KEY}" if stale else "")
+        return f"its digest was not made with this {DIGEST_KEY}" if stale else ""
 
     def can_tell(self, text: bytes) -> bool:
         """Whether a file that no key opens can at least be compared."""
@@ -187,9 +193,12 @@ class Sealing:
         return self.with_digest(body, sealed)
 
     def with_digest(self, plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
-        """The text of an encrypted body, under the digest of what it holds."""
+        """The text of an encrypted body, under the digest of what it holds.
+
+        None where secrets stand in plain text: such a file is not to pass for one that is as it should be.
+        """
         rest = dump(sealed).encode()
-        keys = self._digest_keys
+        keys = () if _shows_secrets(sealed) else self._digest_keys
         return (_digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
 
     def is_for(self, path: Path, text: bytes, kind: str) -> bool:
@@ -259,10 +268,9 @@ def _digest_of(body: Mapping[str, Json]) -> bytes:
 
 def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
     """Refuse what a creation rule of the user's would leave in plain text, or hide from everybody."""
-    clear = next((leaf for part in _SECRET_PARTS[sealed["kind"]] for leaf in _clear_leaves(_at(sealed, part))), None)
     names = [sealed.get("apiVersion"), sealed.get("kind"), *_texts(sealed.get("metadata"))]
     problems = []
-    if clear is not None:
+    if _shows_secrets(sealed):
         problems.append("leaves secrets in plain text")
     if any(name.startswith("ENC[") for name in names if isinstance(name, str)):
         problems.append("encrypts names or metadata, which people, kustomize and Flux have to read")
@@ -279,6 +287,12 @@ def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
         )
 
 
+def _shows_secrets(sealed: Mapping[str, Json]) -> bool:
+    """Whether a value stands in plain text where in this kind secrets may stand."""
+    parts = _SECRET_PARTS.get(str(sealed.get("kind")), ())
+    return any(True for part in parts for _ in _clear_leaves(_at(sealed, part)))
+
+
 def _at(body: Mapping[str, Json], part: tuple[str, ...]) -> Json:
     value: Json = body
     for key in part:
@@ -287,7 +301,7 @@ def _at(body: Mapping[str, Json], part: tuple[str, ...]) -> Json:
 
 
 def _clear_leaves(value: Json) -> Iterator[str]:
-    """Paths of what is not encrypted: an empty text and null never are."""
+    """What is not encrypted: an empty text and null never are."""
     return (text for text in _texts(value) if text and not text.startswith("ENC["))
 
 

@@ -16,10 +16,15 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
+from osm_gitops.sops.rules import Rule
+from osm_gitops.sops.selection import Selection
 from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import file_changes, plan_folder, render_to
+from osm_gitops.targets.rekeying import rekeyed_files, write_rekeyed
 from osm_gitops.targets.sealing import NO_SEALING, Sealing
+from osm_gitops.yamldoor.emit import dump
 from tests.plan.objects import desired
 
 _ANY = PlanOptions(limits=Limits(allow_empty=True, max_delete=MaxDelete(100, percent=True)))
@@ -230,3 +235,20 @@ def test_a_flag_wins_over_the_rules(tmp_path: Path, person: Person) -> None:
     wanted = desired({"a": "x\n"})
     render_to(tmp_path / "out", wanted, Sealing(person.environment, (person.recipient,)))
     assert f"recipient: {person.recipient}" in (tmp_path / "out" / _SECRET).read_text()
+
+
+def test_a_file_that_is_encrypted_in_part_only_is_written_anew(tmp_path: Path, person: Person) -> None:
+    _rules(tmp_path, person.recipient)
+    wanted = desired({"a": "a token\n"})
+    _write(tmp_path, wanted, person.environment)
+    (body,) = (each.body for each in wanted.objects if each.ref.kind == "OperatingSystemConfig")
+    half = Rule((person.recipient,), Selection(encrypted_regex="^osName$"))
+    (tmp_path / _CONFIG).write_text(dump(encrypt(body, half, now="2026-01-02T03:04:05Z")))
+    both = (person.recipient, Person(*new_identity()).recipient)
+    _rules(tmp_path, *both)
+    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), rotated=False))
+    assert "a token" in (tmp_path / _CONFIG).read_text()
+    plan = _write(tmp_path, wanted, person.environment)
+    assert [change.reason for change in plan.effective] == ["a part of its secrets in plain text so far"]
+    assert "a token" not in (tmp_path / _CONFIG).read_text()
+    assert not _plan(tmp_path, wanted, person.environment).has_changes
