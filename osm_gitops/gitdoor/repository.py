@@ -58,12 +58,8 @@ class Repository:
         """The file that tells of an unfinished merge, rebase or the like."""
         return next((name for name in _IN_PROGRESS if (self.git_dir / name).exists()), None)
 
-    def is_ignored(self, path: str) -> bool:
-        """Whether git ignores a path (it need not exist)."""
-        return self.git.attempt("check-ignore", "--quiet", "--", path) is not None
-
     def ignored(self, paths: Iterable[str]) -> frozenset[str]:
-        """Those of ``paths`` that git ignores; what it keeps already counts as not ignored."""
+        """Those of ``paths`` (they need not exist) that git ignores; what it keeps already counts as not ignored."""
         given = "".join(f"{path}\0" for path in paths)
         command = ("check-ignore", "--stdin", "-z")
         said = self.git.execute(command, stdin=os.fsencode(given))

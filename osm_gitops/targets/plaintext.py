@@ -34,11 +34,12 @@ def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: Sealing) ->
     raise TargetError([Problem(f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)])
 
 
-def is_kept_by_git(folder: Path) -> bool:
-    """Whether what is written into a folder can get into git: it is in a work tree, and not ignored."""
+def is_kept_by_git(folder: Path, clusters: Iterable[str]) -> bool:
+    """Whether secrets of clusters that are written into a folder can get into git: some would not be ignored there."""
     folder = Path(os.path.normpath(folder.absolute()))
     root = find_work_tree(folder)
     if root is None:
         return False
-    inside = folder.relative_to(root) / "cluster" / "worker" / "secrets" / "name.yaml"
-    return not Repository(root).is_ignored(inside.as_posix())
+    inside = folder.relative_to(root)
+    places = {(inside / path).as_posix() for cluster in clusters for _, path in secret_places(cluster)}
+    return Repository(root).ignored(places) != places

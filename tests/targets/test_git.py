@@ -244,8 +244,14 @@ def test_secrets_in_plain_text_are_refused_in_a_work_tree_only(repository: Path,
         refuse_plaintext(repository / "new" / "folder", clusters, NO_SEALING)
     refuse_plaintext(tmp_path / "outside", clusters, NO_SEALING)
     (repository / ".gitignore").write_text("/out/\n")
-    kept = [is_kept_by_git(folder) for folder in (repository / "out", repository / "other", tmp_path / "outside")]
-    assert kept == [False, True, False]
+    places = (repository / "out", repository / "other", tmp_path / "outside")
+    assert [is_kept_by_git(folder, clusters) for folder in places] == [False, True, False]
+
+
+@pytest.mark.parametrize("ignored", ["secrets/", "/out/stage/", "operatingsystemconfigs/"])
+def test_git_keeps_a_folder_of_which_it_ignores_some_secrets_only(repository: Path, ignored: str) -> None:
+    (repository / ".gitignore").write_text(f"{ignored}\n")
+    assert is_kept_by_git(repository / "out", ["stage", "prod"])
 
 
 # -- killed at any step --

@@ -39,10 +39,11 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     target = None if request.target == _STDOUT else Path(request.target)
     clusters = clusters_of(request, needs_target=False)
     options = run_options(request, Limits(), age_recipients)
-    kept = target is not None and is_kept_by_git(target)
+    names = [spec.name for spec in clusters]
+    kept = target is not None and is_kept_by_git(target, names)
     sealing = sealing_of(options) if kept or options.age_recipients else NO_SEALING
     if target is not None and kept and not plaintext_secrets:
-        refuse_plaintext(target, [spec.name for spec in clusters], sealing)
+        refuse_plaintext(target, names, sealing)
     problems: list[Problem] = []
     failed = False
     pools: list[ObjectRef] = []
