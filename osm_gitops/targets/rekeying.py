@@ -1,8 +1,8 @@
 """New recipients, or new data keys, for files that are encrypted already (``osm-gitops rekey``).
 
-Files of ours are written anew. Of all others only the map ``sops`` is replaced, so that comments and
-layout of people stay. Everything is made before anything is written: one file that cannot be
-opened, and all stay as they are.
+Files of ours are written anew, under a new data key where somebody was removed: they may have kept the
+old one. Of all others only the map ``sops`` is replaced, so that comments and layout of people stay.
+Everything is made before anything is written: one file that cannot be opened, and all stay as they are.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ _SIGN = b"ENC[AES256_GCM,"
 
 @dataclass(frozen=True, slots=True)
 class RekeyedFile:
-    """A file that gets other recipients, or a new data key, and its new bytes."""
+    """A file that gets other recipients, or a new data key, and its new bytes.
+
+    ``known``: somebody who was removed may have kept the data key, under which later values are encrypted too.
+    """
 
     path: Path
     before: tuple[str, ...]
     after: tuple[str, ...]
     content: bytes
+    known: bool = False
 
 
 def rekeyed_files(
@@ -97,14 +101,14 @@ def _rekeyed(path: Path, sealing: Sealing, *, rotated: bool) -> RekeyedFile | No
     before = recipients_of(bodies[0])
     if set(before) == set(rule.recipients) and not rotated:
         return None
+    removed = not set(before) <= set(rule.recipients)
     if len(bodies) == 1 and is_ours(bodies[0]):
-        content = _anew(bodies[0], rule, sealing, rotated=rotated)
-    elif rotated:
+        content = _anew(bodies[0], rule, sealing, rotated=rotated or removed)
+        return RekeyedFile(path, before, rule.recipients, content)
+    if rotated:
         what = "osm-gitops did not write this file, and would not keep its comments"
         raise EncryptionError([Problem(what, fix=f"Run sops rotate --in-place {path}")])
-    else:
-        content = _with_new_map(text, documents, rule, sealing)
-    return RekeyedFile(path, before, rule.recipients, content)
+    return RekeyedFile(path, before, rule.recipients, _with_new_map(text, documents, rule, sealing), known=removed)
 
 
 def _rule(path: Path, sealing: Sealing) -> Rule:

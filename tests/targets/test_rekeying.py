@@ -88,6 +88,19 @@ def test_who_was_removed_reads_no_more_and_with_rotate_nothing_that_they_knew_st
     assert not _plan(tmp_path, wanted, after.environment).effective
 
 
+def test_who_was_removed_has_no_key_to_what_is_written_later(tmp_path: Path, before: Person, after: Person) -> None:
+    _rules(tmp_path, before.recipient, after.recipient)
+    _write(tmp_path, desired({"a": "a token\n"}), before.environment)
+    old = _texts(tmp_path)
+    _by_hand(tmp_path / "pull.yaml", before.recipient, after.recipient)
+    _rules(tmp_path, after.recipient)
+    files = _rekey(tmp_path, after)
+    new = _texts(tmp_path)
+    for path in (path for path, text in old.items() if "ENC[" in text):
+        assert not _ciphertexts(new[path]) & _ciphertexts(old[path])
+    assert [file.path.name for file in files if file.known] == ["pull.yaml"]
+
+
 def test_in_files_of_others_only_the_recipients_change(tmp_path: Path, before: Person, after: Person) -> None:
     _rules(tmp_path, before.recipient, after.recipient)
     path = tmp_path / "pull.yaml"

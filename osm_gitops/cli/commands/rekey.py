@@ -33,18 +33,25 @@ def rekey(
 
     Looks at every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
     --age-recipient, stay as they are. Needs a private key that opens the others; where one cannot be
-    opened, nothing is written. Committing the result is yours.
+    opened, nothing is written. Where a recipient goes, the data key is made anew. Committing the result is yours.
 
     Examples:
       osm-gitops rekey                     # after a change of .sops.yaml
       osm-gitops rekey clusters/prod-eu    # one cluster only
-      osm-gitops rekey --rotate clusters   # new data keys, after somebody left
+      osm-gitops rekey --rotate clusters   # new data keys for all, after one came into wrong hands
     """
     sealing = Sealing(dict(os.environ), tuple(age_recipients or ()))
     files = rekeyed_files(paths or [Path()], sealing, rotated=rotate, advance=Progress("rekey", "files looked at"))
     write_rekeyed(files)
     for file in files:
         console.out(f"{visible(str(file.path))}{_difference(file)}\n")
+    known = [visible(str(file.path)) for file in files if file.known]
+    if known:
+        console.say(
+            "Who was removed may have kept the data keys of files that osm-gitops did not write. "
+            f"New ones: sops rotate --in-place {known[0]}"
+            + (f", and so on for {len(known)} files" if known[1:] else "")
+        )
     if not files:
         console.say("Nothing to do: every encrypted file has the recipients that it should have.")
     return 0
