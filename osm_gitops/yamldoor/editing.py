@@ -76,6 +76,8 @@ def _put(value: Json, path: Path, text: str) -> bool:
         if isinstance(value, dict) and value.get(step) is None:
             value[step] = {}
         value = value[step]
+    if isinstance(value, dict) and value.get(last, text) is None and not text:
+        return False  # Kubernetes takes nothing there for the empty text
     changes = not isinstance(value, dict) or value.get(last) != text
     value[last] = text
     return changes
@@ -175,9 +177,11 @@ class _Writer:
             return anchor + _json(text)
         is_block = raw[:1] in ("|", ">")
         alone = is_block or ("\n" in text and self.ends_line(place.node.end_mark.index))
-        if alone and fits_block(text):
-            return anchor + self.block(place.column, raw if is_block else "|", text)
         end = self.newline() if is_block else ""
+        if alone and fits_block(text):
+            # The last line of a file may lack the line end that the block's own last line needs.
+            end = end or ("" if "\n" in self.text[place.node.end_mark.index :] else self.newline())
+            return anchor + self.block(place.column, raw if is_block else "|", text) + end
         if '"' in text and "'" not in text and text.isprintable():
             return f"{anchor}'{text}'{end}"
         return anchor + quoted(text) + end
@@ -199,8 +203,7 @@ class _Writer:
             behind = len(lines) - len("\n".join(lines).rstrip().split("\n")) - 1 if lines else 0
         body = [" " * margin + line if line else "" for line in text.removesuffix("\n").split("\n")]
         written = [f"|{digit}{chomping}{comment}", *body, *[""] * max(behind, 0)]
-        in_lines = self.newline().join(written)
-        return in_lines + self.newline() if len(raw) > 1 else in_lines
+        return self.newline().join(written)
 
     def margin(self, column: int, header: str, lines: Sequence[str]) -> int:
         """The indentation of a block's lines."""
