@@ -88,10 +88,13 @@ def test_comments_of_others_are_left_alone_whatever_marker_they_bear(
 ) -> None:
     github.add("someone", f"{_MARKER}I was here first")
     github.add(BOT, "<!-- osm-gitops plan: other -->\nanother fleet")
+    github.add("gone", f"{_MARKER}my account is gone")["user"] = None
+    before = _bodies(github)
     applied.pull_request(_new_pool)
-    _plan(jobs, applied)
-    assert _bodies(github)[:2] == [f"{_MARKER}I was here first", "<!-- osm-gitops plan: other -->\nanother fleet"]
-    assert len(github.comments) == 3
+    job = _plan(jobs, applied)
+    assert not job.failed, job.log
+    assert _bodies(github)[:3] == before
+    assert len(github.comments) == 4
 
 
 def _many_lines(pools: int) -> Callable[[Config], None]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 _SECONDS = 30
@@ -69,7 +69,8 @@ def keep_comment(github: GitHub, number: str, author: str, text: str, marker: st
     """
     body = f"{marker}\n{text}"
     for comment in github.comments(number):
-        if comment["user"]["login"] == author and comment["body"].startswith(marker):
+        user = comment["user"] or {}  # none where the account is gone
+        if user.get("login") == author and comment["body"].startswith(marker):
             if comment["body"] == body:
                 return "The comment on the pull request says so already."
             github.update(comment["id"], body)
@@ -95,8 +96,8 @@ def main() -> int:
             return 0
         print(f"::error::GitHub refused the comment: {refusal.code} {refusal.reason}. See docs/github-actions.md")
         return 1
-    except URLError as fault:
-        print(f"::error::GitHub cannot be reached: {fault.reason}")
+    except OSError as fault:  # an answer that stops half-way too
+        print(f"::error::GitHub cannot be reached: {getattr(fault, 'reason', fault)}")
         return 1
     print(done)
     return 0
