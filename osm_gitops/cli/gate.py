@@ -62,7 +62,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         code = typer.main.get_command(app).main(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
     except TyperException as wrong:
-        console.say(_usage(wrong) if arguments else wrong.format_message())  # without arguments it is the help
+        console.say(_usage(wrong))
         return FAILED
     except typer.Abort:
         console.say("Not confirmed: nothing was changed.")
@@ -80,6 +80,8 @@ def _named(fault: OSError) -> str:
 
 def _usage(wrong: TyperException) -> str:
     message = wrong.format_message().replace(": Value error, ", ": ")
+    if message.startswith("Usage: "):  # a group without arguments: its help
+        return message
     context = getattr(wrong, "ctx", None)
     command = context.command_path if context is not None else "osm-gitops"
     return f"Error: {message}\nSee {command} --help."

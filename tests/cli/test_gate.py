@@ -63,6 +63,24 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(tmp_path: Path) -> No
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize(
+    ("closed", "arguments"),
+    [("<&-", "osp convert -"), (">&-", "schema plan")],
+)
+def test_a_stream_that_is_closed_is_as_one_that_nobody_reads(closed: str, arguments: str, tmp_path: Path) -> None:
+    command = f'"{sys.executable}" -m osm_gitops {arguments} {closed}'
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if closed == ">&-" else 1)
+    assert "bug" not in done.stderr
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    ran = osm_gitops("osp")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("Usage: osm-gitops osp ")
+    assert "Error" not in ran.err
+
+
 def test_without_git_manifests_are_rendered_all_the_same(tmp_path: Path) -> None:
     repository = new_repository(tmp_path / "repo")
     write_tree(repository / "tree", profile(), pool())
