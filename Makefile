@@ -7,13 +7,13 @@ UV_VERSION := 0.13.8
 # An uv on PATH serves; else one is installed into a virtual environment of our own.
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := $(UV) run --frozen
-# Asked for only where it is used: all but test-all do without Go.
-GO = $(or $(shell command -v go),$(error the oracles of `make test-all` are built with Go: install it, see https://go.dev/doc/install))
+# A whole toolchain comes with the tests' packages: nobody has to install Go, and everybody has the same.
+GO := $(RUN) go
 
 # Tools that judge what we make, built from pinned modules. The stamp beside a binary bears its version.
 define real_tool
-.tools/real/$(1)-$(2).stamp:
-	GOBIN=$$(CURDIR)/.tools/real $$(GO) install $(3)@$(2)
+.tools/real/$(1)-$(2).stamp: | .venv/.ready
+	GOBIN=$$(CURDIR)/.tools/real $(GO) install $(3)@$(2)
 	@touch $$@
 REAL_TOOLS += .tools/real/$(1)-$(2).stamp
 endef
@@ -45,7 +45,7 @@ test: setup ## The test suite.
 	$(RUN) pytest -n 2 --dist worksteal -m "not oracle"
 
 test-all: setup $(REAL_TOOLS) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first.
-	cd tests/oracle && $(GO) build -o ../../.tools/oracle .
+	$(GO) -C tests/oracle build -o ../../.tools/oracle .
 	$(RUN) pytest -m oracle
 
 lint: setup ## Style, types, layers, shell scripts.

@@ -21,7 +21,7 @@ Answer = Mapping[str, Any]
 def ask(requests: Iterable[Mapping[str, Any]]) -> list[Answer]:
     """An answer to every request, in order."""
     if not _BINARY.exists():
-        raise AssertionError(f"the Go oracle is not built at {_BINARY}; run `make test-all`, which needs Go")
+        raise AssertionError(f"the Go oracle is not built at {_BINARY}; run `make test-all`")
     lines = [json.dumps(request) for request in requests]
     ran = subprocess.run([_BINARY], input="\n".join([*lines, ""]), capture_output=True, text=True, check=False)
     answers = [json.loads(line) for line in ran.stdout.split("\n") if line]
