@@ -1,8 +1,50 @@
-"""Property tests never look at the clock: a busy machine is no failure."""
+"""Property tests never look at the clock, a busy machine is no failure; and real API servers for who asks for them."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.apiserver.binaries import Binaries, find_binaries
+from tests.apiserver.cluster import Cluster
+from tests.apiserver.server import running
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def binaries(pytestconfig: pytest.Config) -> Binaries:
+    """kube-apiserver and etcd, built where they are missing."""
+    with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        return find_binaries(os.environ)
+
+
+# One of each for every worker of a run, as tests look at whole clusters.
+@pytest.fixture(scope="session")
+def _management(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running("management", tmp_path_factory.mktemp("management"), binaries) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def _worker(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running("worker", tmp_path_factory.mktemp("worker"), binaries) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def management(_management: Cluster) -> Iterator[Cluster]:
+    """The management cluster, or the only one: with our kinds, empty, and emptied again afterwards."""
+    yield _management
+    _management.restore()
+
+
+@pytest.fixture
+def worker(_worker: Cluster) -> Iterator[Cluster]:
+    """The worker cluster: with our kinds, empty, and emptied again afterwards."""
+    yield _worker
+    _worker.restore()

@@ -1,0 +1,78 @@
+"""A running API server: its users, and how it becomes again what it was at first."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.apiserver.client import Client, Object, path_of
+from tests.apiserver.definitions import is_established
+from tests.apiserver.inventory import ATTEMPTS, everything, items, remove
+
+ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """``server`` is its address, ``authority`` the PEM text that it is trusted by, ``tokens`` those of its users."""
+
+    name: str
+    server: str
+    authority: str
+    tokens: Mapping[str, str] = field(repr=False)
+    _clients: dict[str, Client] = field(default_factory=dict, repr=False)
+    _first: set[str] = field(default_factory=set, repr=False)
+
+    def client(self, user: str = ADMIN) -> Client:
+        """Requests as one of the users."""
+        if user not in self._clients:
+            self._clients[user] = Client(self.server, self.authority, self.tokens[user])
+        return self._clients[user]
+
+    def close(self) -> None:
+        """End the connections; the next request makes new ones."""
+        for client in self._clients.values():
+            client.close()
+
+    def kubeconfig(self, path: Path, user: str = ADMIN) -> Path:
+        """Write a kubeconfig with one context, named like the cluster."""
+        trust = b64encode(self.authority.encode()).decode()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": self.name, "cluster": {"server": self.server, "certificate-authority-data": trust}}],
+            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
+            "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": user}}],
+            "current-context": self.name,
+        }
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(config), "utf-8")
+        return path
+
+    def namespace(self, name: str) -> str:
+        """Create a namespace; its name."""
+        self.client().create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        return name
+
+    def define(self, *definitions: Object) -> None:
+        """Create CustomResourceDefinitions and wait until their kinds are served."""
+        for definition in definitions:
+            self.client().create(definition)
+        for definition in definitions:
+            self.client().wait(path_of(definition), is_established)
+            spec = definition["spec"]
+            collection = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+            # It says so a moment before it does so.
+            assert any(items(self.client(), collection) is not None for _ in range(ATTEMPTS)), f"no {collection}"
+
+    def remember(self) -> None:
+        """Have :meth:`restore` leave what is there now."""
+        self._first.update(found.uid for found in everything(self.client()))
+
+    def restore(self) -> None:
+        """Remove what came since :meth:`remember`; what was there and has been changed stays changed."""
+        remove(self.client(), [found for found in everything(self.client()) if found.uid not in self._first])
+        self.close()

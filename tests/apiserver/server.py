@@ -1,0 +1,110 @@
+"""Starts API servers, each with an etcd, on ports and in a folder of their own.
+
+There is no controller manager: nobody fills in the Secrets of ServiceAccounts, empties namespaces that are deleted,
+or carries MachineDeployments out.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPException
+from pathlib import Path
+
+from tests.apiserver import keeper
+from tests.apiserver.authority import issue
+from tests.apiserver.binaries import Binaries
+from tests.apiserver.client import Refused
+from tests.apiserver.cluster import ADMIN, Cluster
+from tests.apiserver.definitions import DEFINITIONS
+
+# Users and their groups, fixed when the server starts. All but the first may do nothing until a test allows it.
+USERS: Mapping[str, Sequence[str]] = {ADMIN: ("system:masters",), "applier": (), "reader": ("readers", "auditors")}
+
+# Two minutes for what takes seconds on a machine that has nothing else to do.
+_TICKS, _TICK = 2400, 0.05
+_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
+
+
+@contextmanager
+def running(
+    name: str, folder: Path, binaries: Binaries, users: Mapping[str, Sequence[str]] = USERS
+) -> Iterator[Cluster]:
+    """A cluster with the kinds of DEFINITIONS; its folder is gone with it.
+
+    Raises AssertionError with both logs where it does not start.
+    """
+    issue(folder, name)
+    tokens = {user: secrets.token_hex(16) for user in users}
+    lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()]
+    (folder / "tokens.csv").write_text("".join(lines), "utf-8")
+    authority = (folder / "ca.crt").read_text("utf-8")
+    with ExitStack() as stack:
+        port, *etcd_ports = (stack.enter_context(_reserved_port()) for _ in range(3))
+        commands = _commands(binaries, port, *etcd_ports)
+        process = stack.enter_context(kept(folder, commands))
+        cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens)
+        stack.callback(cluster.close)
+        _await(cluster, process, folder)
+        cluster.define(*DEFINITIONS)
+        cluster.remember()
+        yield cluster
+
+
+@contextmanager
+def _reserved_port() -> Iterator[int]:
+    """A port of loopback that only programs which share it on purpose can take."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
+def _commands(binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> Mapping[str, Sequence[str]]:
+    etcd, peers = (f"http://127.0.0.1:{number}" for number in (etcd_port, peer_port))
+    etcd_flags = (
+        *("--data-dir=etcd", "--unsafe-no-fsync", "--log-level=error", "--socket-reuse-port"),
+        *(f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}", f"--listen-peer-urls={peers}"),
+    )
+    flags = (
+        *(f"--etcd-servers={etcd}", "--bind-address=127.0.0.1", f"--secure-port={port}", "--permit-port-sharing"),
+        *("--tls-cert-file=server.crt", "--tls-private-key-file=server.key"),
+        *("--service-account-key-file=accounts.key", "--service-account-signing-key-file=accounts.key"),
+        *("--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16"),
+        *("--authorization-mode=RBAC", "--token-auth-file=tokens.csv", "--enable-bootstrap-token-auth"),
+        *("--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none"),
+    )
+    return {"etcd": (*binaries.etcd, *etcd_flags), "kube-apiserver": (*binaries.apiserver, *flags)}
+
+
+@contextmanager
+def kept(folder: Path, commands: Mapping[str, Sequence[str]]) -> Iterator[subprocess.Popen[bytes]]:
+    """Programs that run in a folder, with logs ``NAME.log``, until this ends or the whole process does."""
+    command = [sys.executable, "-I", keeper.__file__, str(folder), json.dumps(commands)]
+    # In a session of its own: Ctrl-C is for the tests, which then end it.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as process:
+        yield process
+
+
+def _await(cluster: Cluster, process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Until the server is ready and has made its namespaces."""
+    for _ in range(_TICKS):
+        try:
+            cluster.client().text("/readyz")
+            found = cluster.client().get("/api/v1/namespaces")["items"]
+            if {each["metadata"]["name"] for each in found} >= _NAMESPACES:
+                return
+        except (OSError, HTTPException, Refused):
+            cluster.close()
+        try:
+            process.wait(_TICK)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    logs = (f"--- {log.name}\n{log.read_text('utf-8', 'replace')[-4000:]}" for log in sorted(folder.glob("*.log")))
+    raise AssertionError("\n".join(("the API server of the tests did not start", *logs)))
