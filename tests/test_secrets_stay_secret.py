@@ -498,3 +498,22 @@ def test_a_git_hook_that_prints_what_it_found_is_masked(tmp_path: Path, canaries
     assert ran.code == 1
     assert "git commit failed" in ran.err
     assert canaries.seen_in(_said(ran)) == []
+
+
+def test_a_profile_that_stands_encrypted_in_the_source_gets_into_git_encrypted(
+    tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOPS_AGE_KEY", KEY)
+    script = f"#!/bin/sh\njoin {canaries.new('a profile')}\n"
+    tree = write_tree(tmp_path / "tree", profile(script=script), profile("osp-b"), pool(), pool("b", "osp-b"))
+    hidden = tree / "OperatingSystemProfile-osp-a.yaml"
+    hidden.write_text(sealed(hidden.read_text(), "^files$"))
+    repository = new_repository(tmp_path / "repo")
+    command = ("--from", "tree", "--to", "repo/clusters")
+    assert osm_gitops("apply", *command, "--age-recipient", RECIPIENT).code == 0
+    written = {path.name: path.read_text() for path in (repository / "clusters").rglob("osp-*.yaml")}
+    assert canaries.seen_in(git(repository, "log", "-p")) == []
+    assert "recipient: " in written["osp-a.yaml"]
+    assert "recipient: " not in written["osp-b.yaml"]
+    assert osm_gitops("plan", *command, "--age-recipient", RECIPIENT, "--detailed-exitcode").code == 0
+    assert "osp-a.yaml" in osm_gitops("plan", *command, "--age-recipient", new_identity()[1]).out

@@ -46,7 +46,8 @@ class DesiredObject:
     """One manifest; ``pool`` is the MachineDeployment it was made for, ``None`` for a profile.
 
     ``digest`` is the SHA-256 of its YAML text where that is known already: a file with
-    the same digest needs no body to compare with.
+    the same digest needs no body to compare with. ``sealed``: what it was made of stood encrypted,
+    so it is a secret whatever its kind.
     """
 
     ref: ObjectRef
@@ -54,6 +55,7 @@ class DesiredObject:
     body: Mapping[str, Json] = field(repr=False)
     pool: ObjectRef | None = None
     digest: bytes = b""
+    sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

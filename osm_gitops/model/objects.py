@@ -44,12 +44,14 @@ class Manifest:
 
     ``lines`` maps a field path (``spec.version``, ``spec.bootstrapConfig.files[0].path``)
     to its 1-based line in ``origin.path``; a source that cannot tell leaves it empty.
+    ``sealed``: texts of it stood encrypted there.
     """
 
     ref: ObjectRef
     body: Mapping[str, Json]
     origin: Origin
     lines: Mapping[str, int]
+    sealed: bool = False
 
     def line_of(self, field: str) -> str:
         """``file:line`` of ``field``, or of its nearest parent that has a line."""

@@ -38,7 +38,8 @@ def profile_object(profile: OperatingSystemProfile) -> DesiredObject:
     metadata = body["metadata"]
     metadata["annotations"] |= _NO_SUBSTITUTION | {_SYNC_WAVE: "0"}
     metadata["labels"] = (metadata.get("labels") or {}) | _labels()
-    return DesiredObject(ObjectRef("OperatingSystemProfile", profile.namespace, profile.name), Side.MANAGEMENT, body)
+    ref = ObjectRef("OperatingSystemProfile", profile.namespace, profile.name)
+    return DesiredObject(ref, Side.MANAGEMENT, body, sealed=profile.manifest.sealed)
 
 
 def whole_profile(profile: OperatingSystemProfile) -> dict[str, Json]:

@@ -36,11 +36,15 @@ class Seal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document as it is read; ``exposed`` are Secrets whose data is not encrypted although their document is."""
+    """A document as it is read; ``exposed`` are Secrets whose data is not encrypted although their document is.
+
+    ``hides_texts``: something besides the data of Secrets stood encrypted in it.
+    """
 
     document: Document
     seal: Seal = Seal.NONE
     exposed: frozenset[Origin] = frozenset()
+    hides_texts: bool = False
 
     def exposes(self, loose: LooseObject) -> bool:
         """Whether data of a Secret stands in the file so that everybody can read it."""
@@ -104,12 +108,12 @@ class Decryption:
             plain = list(map(with_stand_ins, bodies))
         else:
             plain = decrypt(bodies, self.keys.keyring())
-        for sealed, value in zip(bodies, plain, strict=True):
-            self.sensitive.update(encrypted_texts(sealed, value))
+        texts = [set(encrypted_texts(sealed, value)) for sealed, value in zip(bodies, plain, strict=True)]
+        self.sensitive.update(*texts)
         exposed = frozenset(loose.origin for loose in wanted if loose.kind == "Secret" and _shows_data(loose))
         return [
-            Part(_with_value(document, value), Seal.OPENED, exposed)
-            for document, value in zip(unit, plain, strict=True)
+            Part(_with_value(document, value), Seal.OPENED, exposed, bool(hidden))
+            for document, value, hidden in zip(unit, plain, texts, strict=True)
         ]
 
     def _refuse(self, failure: EncryptionError, unit: Sequence[Document], wanted: Sequence[LooseObject]) -> None:

@@ -164,7 +164,7 @@ class _Tree:
         else:
             if manifest.ref.kind == "Secret" and part.exposes(loose) and not is_ours(loose):
                 self.plain_secrets.append((file, manifest))
-            self.gathering.add(manifest)
+            self.gathering.add(replace(manifest, sealed=part.hides_texts))
 
     def _pass_over(self, loose: LooseObject) -> None:
         problem = misspelt(loose)

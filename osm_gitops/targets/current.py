@@ -12,7 +12,7 @@ from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.targets.files import TEMPORARY_PREFIX, read_file
-from osm_gitops.targets.layout import KUSTOMIZATION, object_folders, owned_path, paths_of
+from osm_gitops.targets.layout import KUSTOMIZATION, SECRET_KINDS, holds_secrets, object_folders, owned_path, paths_of
 from osm_gitops.targets.sealing import DIGEST_KEY, Opened, Sealing
 
 _NAMED_FILES = 5
@@ -70,17 +70,17 @@ class _Wanted:
         self._sealed = False
 
     def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
-        place, kind = self._root / path, wanted.ref.kind
-        self._sealed = self._sealed or self._sealing.rule(place, kind) is not None
+        place, secret = self._root / path, holds_secrets(wanted)
+        self._sealed = self._sealed or self._sealing.rule(place, secret=secret) is not None
         text = read_file(place)
         if text is None:
             return
-        if not self._sealing.is_for(place, text, kind):
+        if not self._sealing.is_for(place, text, secret=secret):
             self._others.append(path)
         if self._sealing.holds(place, text, wanted):
             self.identical.add(wanted.ref)
             return
-        found = self._sealing.open(place, text, kind)
+        found = self._sealing.open(place, text, secret=secret)
         if found.hidden and not self._sealing.can_tell(text):
             self._closed.append(path)
         if found.shows(wanted):  # what a fleet holds does not fit into memory
@@ -149,7 +149,7 @@ class _Strays:
         if text is None or place is None or MANAGED_BY_LABEL.encode() not in text or MANAGED_BY.encode() not in text:
             self._foreign.append(path)
             return
-        found = self._sealing.open(self._root / path, text, place.kind)
+        found = self._sealing.open(self._root / path, text, secret=place.kind in SECRET_KINDS)
         if found.body is None:
             self.unreadable.append(Problem("is no readable manifest", where=str(path), fix="Repair or remove it"))
             self.objects[place] = _current(place, self._side(path), found, path)

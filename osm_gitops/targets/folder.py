@@ -26,7 +26,7 @@ from osm_gitops.targets.files import (
 from osm_gitops.targets.layout import (
     HEADER,
     KUSTOMIZATION,
-    SECRET_KINDS,
+    holds_secrets,
     kustomizations,
     owned_path,
     path_of,
@@ -79,7 +79,7 @@ def file_changes(
     return FileChanges(
         write=texts,
         remove=tuple(path_of(desired.cluster, ref) for ref in removed),
-        private=frozenset(path for ref, path in paths.items() if ref.kind in SECRET_KINDS),
+        private=frozenset(paths[wanted.ref] for wanted in desired.objects if holds_secrets(wanted)),
     )
 
 

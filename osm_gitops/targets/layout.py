@@ -36,9 +36,14 @@ def path_of(cluster: str, ref: ObjectRef) -> PurePosixPath:
     return PurePosixPath(f"{_checked_cluster(cluster)}/{side.value}/{folder}/{_checked(f'{ref.name}.yaml', ref)}")
 
 
-def secret_places(cluster: str) -> tuple[tuple[str, PurePosixPath], ...]:
-    """A kind and an example path for each folder whose files hold secrets."""
-    return tuple((kind, path_of(cluster, ObjectRef(kind, "", "name"))) for kind in sorted(SECRET_KINDS))
+def holds_secrets(wanted: DesiredObject) -> bool:
+    """Whether an object may hold secrets: by its kind, or because its source was encrypted."""
+    return wanted.sealed or wanted.ref.kind in SECRET_KINDS
+
+
+def secret_places(cluster: str) -> tuple[PurePosixPath, ...]:
+    """An example path for each folder whose files hold secrets."""
+    return tuple(path_of(cluster, ObjectRef(kind, "", "name")) for kind in sorted(SECRET_KINDS))
 
 
 def owned_path(cluster: str) -> PurePosixPath:

@@ -29,7 +29,7 @@ def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: Sealing) ->
     folder = Path(os.path.normpath(folder.absolute()))
     root = find_work_tree(folder)
     places = [place for cluster in clusters for place in secret_places(cluster)]
-    if root is None or all(sealing.rule(folder / path, kind) for kind, path in places):
+    if root is None or all(sealing.rule(folder / path) for path in places):
         return
     raise TargetError([Problem(f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)])
 
@@ -41,5 +41,5 @@ def is_kept_by_git(folder: Path, clusters: Iterable[str]) -> bool:
     if root is None:
         return False
     inside = folder.relative_to(root)
-    places = {(inside / path).as_posix() for cluster in clusters for _, path in secret_places(cluster)}
+    places = {(inside / path).as_posix() for cluster in clusters for path in secret_places(cluster)}
     return Repository(root).ignored(places) != places

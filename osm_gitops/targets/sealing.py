@@ -27,7 +27,7 @@ from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sops.selection import Selection
-from osm_gitops.targets.layout import SECRET_KINDS
+from osm_gitops.targets.layout import holds_secrets
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
 
@@ -41,6 +41,7 @@ _RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (.+)$", re.MULTILINE)
 # Where in each kind secrets may stand; all else is clear, for people, kustomize and Flux.
 _SECRET_PARTS = {
     "Secret": (("data",), ("stringData",)),
+    "OperatingSystemProfile": (("spec", "bootstrapConfig"), ("spec", "provisioningConfig")),
     "OperatingSystemConfig": (
         ("spec", "bootstrapConfig"),
         ("spec", "provisioningConfig"),
@@ -124,9 +125,9 @@ class Sealing:
         """Whether a later run with the same keys can tell what changed."""
         return bool(self._digest_keys)
 
-    def rule(self, path: Path, kind: str) -> Rule | None:
+    def rule(self, path: Path, *, secret: bool = True) -> Rule | None:
         """For whom a file is encrypted; ``None``: it is written as it is. InputError for a rule that cannot be kept."""
-        if self._writes_plain or kind not in SECRET_KINDS:
+        if self._writes_plain or not secret:
             return None
         rule = self.rule_of_any(path)
         return _with_names(rule) if rule else None
@@ -137,28 +138,28 @@ class Sealing:
 
     def holds(self, path: Path, text: bytes, wanted: DesiredObject) -> bool:
         """Whether a file is seen to hold an object without being read."""
-        if self.rule(path, wanted.ref.kind) is None:
+        if self.rule(path, secret=holds_secrets(wanted)) is None:
             return _plain_digest(wanted) == hashlib.sha256(text).digest()
         line, rest = split_digest(text)
         return bool(line) and any(
             hmac.compare_digest(line, _digest_line(key, _plain_digest(wanted), rest)) for key in self._digest_keys
         )
 
-    def open(self, path: Path, text: bytes, kind: str) -> Opened:
+    def open(self, path: Path, text: bytes, *, secret: bool) -> Opened:
         """Read a file, decrypted where a key is at hand."""
         try:
             body = _only_document(text, path)
         except InputError as error:
             return Opened(None, trouble=error.problems[0].what)
         if not is_encrypted(body):
-            return Opened(body, rewrite="in plain text so far" if self.rule(path, kind) else "")
+            return Opened(body, rewrite="in plain text so far" if self.rule(path, secret=secret) else "")
         try:
             (plain,) = decrypt([body], self.keyring)
         except ClosedError:
             return Opened(hidden(body), hidden=True)
         except EncryptionError as error:
             return Opened(None, trouble=error.problems[0].what)
-        gaps = _shows_secrets(body) and self.rule(path, kind) is not None
+        gaps = _shows_secrets(body) and self.rule(path, secret=secret) is not None
         return Opened(plain, rewrite=self._why_rewrite(text, plain, gaps=gaps))
 
     def _why_rewrite(self, text: bytes, plain: Mapping[str, Json], *, gaps: bool) -> str:
@@ -178,7 +179,7 @@ class Sealing:
 
         TargetError where a rule would leave a secret in plain text, or hide a name.
         """
-        rule = self.rule(path, wanted.ref.kind)
+        rule = self.rule(path, secret=holds_secrets(wanted))
         if rule is None:
             return dump(wanted.body).encode()
         return self._sealed(path, wanted.body, rule, self._previous(path, there))
@@ -201,9 +202,9 @@ class Sealing:
         keys = () if _shows_secrets(sealed) else self._digest_keys
         return (_digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
 
-    def is_for(self, path: Path, text: bytes, kind: str) -> bool:
+    def is_for(self, path: Path, text: bytes, *, secret: bool = True) -> bool:
         """Whether the recipients of an encrypted file are those that the rules name."""
-        rule = self.rule(path, kind)
+        rule = self.rule(path, secret=secret)
         if rule is None:
             return True
         found = _recipients(text)

@@ -131,12 +131,12 @@ def test_it_is_seen_for_whom_a_file_is_encrypted_keys_of_ssh_too(tmp_path: Path,
     ssh = (tmp_path / "key.pub").read_text().strip()
     _rules(tmp_path, person.recipient, ssh)
     _write(tmp_path, desired({"a": "recipient: somebody\n"}), person.environment)
-    for path, kind in ((_CONFIG, "OperatingSystemConfig"), (_SECRET, "Secret")):
+    for path in (_CONFIG, _SECRET):
         text = (tmp_path / path).read_bytes()
         _rules(tmp_path, ssh, person.recipient)
-        assert Sealing({}).is_for(tmp_path / path, text, kind)
+        assert Sealing({}).is_for(tmp_path / path, text)
         _rules(tmp_path, person.recipient)
-        assert not Sealing({}).is_for(tmp_path / path, text, kind)
+        assert not Sealing({}).is_for(tmp_path / path, text)
 
 
 def test_plain_files_are_encrypted_once_recipients_are_known(tmp_path: Path, person: Person) -> None:

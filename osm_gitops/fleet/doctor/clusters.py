@@ -90,8 +90,8 @@ def _encryption(area: str, folder: Path, clusters: tuple[str, ...], sealing: Sea
     """For whom secrets are encrypted, and whether somebody here can read them again."""
     rules: dict[Rule, None] = {}
     for cluster in clusters:
-        for kind, path in secret_places(cluster):
-            rule = sealing.rule(folder / path, kind)
+        for path in secret_places(cluster):
+            rule = sealing.rule(folder / path)
             if rule is not None:
                 rules[rule] = None
     for rule in rules:
