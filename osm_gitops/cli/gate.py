@@ -75,6 +75,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _named(fault: OSError) -> str:
+    if isinstance(fault, FileNotFoundError) and fault.filename is None:  # all that can be missing without a name
+        return "the current folder: "
     return f"{os.fsdecode(fault.filename)}: " if isinstance(fault.filename, str | bytes) else ""
 
 

@@ -15,7 +15,7 @@ from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, show
 SYMBOLS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
 _NAMED_POOLS = 10
 # Control characters would act on a terminal, and break the lines of any other report.
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _PART = re.compile(r"; |, |: ")
 
 

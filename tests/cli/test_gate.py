@@ -74,6 +74,14 @@ def test_a_stream_that_is_closed_is_as_one_that_nobody_reads(closed: str, argume
     assert "bug" not in done.stderr
 
 
+def test_a_current_folder_that_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert osm_gitops("plan").err == "Error: the current folder: No such file or directory\n"
+
+
 def test_a_group_without_a_command_shows_its_help() -> None:
     ran = osm_gitops("osp")
     assert (ran.code, ran.out) == (1, "")
@@ -92,8 +100,8 @@ def test_without_git_manifests_are_rendered_all_the_same(tmp_path: Path) -> None
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    Console().problems([Problem("a\x1b[31mred\x07 name", where="\u202eevil")])
-    assert capsys.readouterr().err == "Error: \\u202eevil: a\\x1b[31mred\\x07 name\n"
+    Console().problems([Problem("a\x1b[31mred\x07 name", where="\u202eevil\u200f\u061c")])
+    assert capsys.readouterr().err == "Error: \\u202eevil\\u200f\\u061c: a\\x1b[31mred\\x07 name\n"
 
 
 def test_a_problem_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
