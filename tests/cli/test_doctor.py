@@ -327,6 +327,16 @@ def test_what_a_kubeconfig_lacks_is_told_without_what_is_in_it(
     assert "a-very-secret-token" not in ran.out
 
 
+@pytest.mark.parametrize("key", ["client-key", "tokenFile"])
+def test_a_key_where_a_kubeconfig_wants_the_name_of_a_file_is_not_told(tmp_path: Path, key: str) -> None:
+    users = [{"name": "u", "user": {key: "a-very-secret-token" * times}} for times in (1, 500)]
+    for user in users:  # the second is longer than any name of a file
+        ran = osm_gitops("doctor", "--kubeconfig", str(_config(tmp_path / "config", users=[user])))
+        assert ran.code == 1
+        assert _has(_lines(ran, "fix", "kubeconfig, management"), f"the file of {key} is not there")
+        assert "a-very-secret-token" not in ran.out + ran.err
+
+
 def test_a_kubeconfig_that_is_no_yaml_is_not_cited(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("token: 'a-very-secret-token\n", "utf-8")
     ran = osm_gitops("doctor", "--kubeconfig", "config")
