@@ -78,6 +78,9 @@ class Outcome:
 Confirm = Callable[[Plan], bool]
 """Shows a plan and asks whether to apply it."""
 
+ReadClusters = Callable[[], Sequence[ClusterSpec]]
+"""Reads the clusters of a run, again where the fleet file may have come anew with the commits of others."""
+
 
 def desired_states(
     clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]
@@ -130,13 +133,13 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
     return Outcome(Plan(tuple(plans)), tuple(problems))
 
 
-def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm: Confirm) -> Outcome:
+def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) -> Outcome:
     """Plan all clusters and commit, target by target, after ``confirm`` said yes to the whole plan.
 
     A push that meets newer commits plans again from them, and asks again.
     """
     groups: dict[TargetSpec, list[ClusterSpec]] = {}
-    for spec in clusters:
+    for spec in read():
         groups.setdefault(replace(_target(spec), display=""), []).append(spec)
     problems: list[Problem] = []
     with ExitStack() as locks:
@@ -146,7 +149,7 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
         for target, specs in groups.items():
             try:
                 session = locks.enter_context(git_session(_place(target, specs, options), sealing, held))
-                works.append(_Work(session, specs))
+                works.append(_Work(session, specs, read))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
         commits: dict[str, str] = {}
@@ -156,13 +159,16 @@ def apply_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, confirm
         plan = Plan(tuple(plan for work in works for _, plan in work.planned))
         if not confirm(plan):
             return Outcome(plan, tuple(problems))
-        for work in works:
+        for number, work in enumerate(works, start=1):
             commits |= work.deliver(options, confirm, problems)
+            for later in works[number:]:
+                later.stale = later.stale or work.moved
         # A push that met newer commits has planned again.
         plan = Plan(tuple(plan for work in works for _, plan in work.planned))
     pushed = dict.fromkeys(work.session.published_to for work in works if work.pushed)
     remarks = dict.fromkeys(work.session.remark for work in works if work.session.remark)
-    return Outcome(plan, tuple(problems), commits, tuple(pushed), tuple(remarks))
+    # What could not be read is told once, however often it was planned.
+    return Outcome(plan, tuple(dict.fromkeys(problems)), commits, tuple(pushed), tuple(remarks))
 
 
 def _target(spec: ClusterSpec) -> TargetSpec:
@@ -201,8 +207,11 @@ class _Work:
 
     session: GitSession
     specs: list[ClusterSpec]
+    read: ReadClusters
     planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
     pushed: bool = False
+    moved: bool = False
+    stale: bool = False
 
     @property
     def pools(self) -> list[ObjectRef]:
@@ -213,7 +222,8 @@ class _Work:
         try:
             if self.session.is_published:
                 self.session.catch_up()
-        except TargetError as failure:
+                self._read_again()
+        except OsmGitopsError as failure:
             problems.extend(failure.problems)
             self.planned = []
             return
@@ -231,6 +241,8 @@ class _Work:
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
         """Commit, and push where asked; the commits by cluster."""
+        if self.stale and not self._plan_again(options, confirm, problems):
+            return {}
         for _ in range(_PUSH_ATTEMPTS):
             commits = self._commit(options, problems)
             try:
@@ -241,11 +253,9 @@ class _Work:
             if outcome is not PushOutcome.MOVED:
                 self.pushed = outcome is PushOutcome.PUSHED
                 return commits
+            self.moved = True
             options.note("The remote has newer commits: planning again from them.")
-            before = [plan for _, plan in self.planned]
-            self.plan(options, problems)
-            after = [plan for _, plan in self.planned]
-            if before != after and not confirm(Plan(tuple(after))):
+            if not self._plan_again(options, confirm, problems):
                 return {}
         problems.append(
             Problem(
@@ -255,6 +265,28 @@ class _Work:
             )
         )
         return {}
+
+    def _plan_again(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> bool:
+        """Whether to go on, with a plan from newer commits."""
+        before = [plan for _, plan in self.planned]
+        try:
+            self._read_again()
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+            return False
+        self.plan(options, problems)
+        after = [plan for _, plan in self.planned]
+        return before == after or confirm(Plan(tuple(after)))
+
+    def _read_again(self) -> None:
+        """Take what the fleet file says now; it may have come with the commits of others."""
+        now = {spec.name: spec for spec in self.read()}
+        for spec in self.specs:
+            if spec.name not in now or now[spec.name].target != spec.target:
+                what = "the fleet file that others pushed has it no more, or with another target"
+                fix = "Nothing was changed for it. Run again"
+                raise TargetError([Problem(what, about=f"cluster {spec.name}", fix=fix)])
+        self.specs = [now[spec.name] for spec in self.specs]
 
     def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, str]:
         commits = {}

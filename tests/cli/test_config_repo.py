@@ -143,25 +143,63 @@ def test_what_would_be_lost_or_means_nothing_is_refused(remote: Path) -> None:
     assert "hunter22" not in ran.err
 
 
+def _race(remote: Path, human: Path, command: str) -> None:
+    """The first push of ours meets a commit of theirs, which holds what ``command`` does in their clone."""
+    raced = human.parent / "raced"
+    hook = remote / "hooks" / "pre-receive"
+    hook.write_text(
+        f"#!/bin/sh\n[ -e {raced} ] && exit 0\ntouch {raced}\n"
+        "unset GIT_DIR GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES\n"
+        f"cd {human} && {command} && git add . && git commit --quiet -m theirs && git push --quiet origin main\n"
+    )
+    hook.chmod(0o755)
+
+
 def test_a_human_who_pushes_in_between_is_planned_upon_and_nothing_of_theirs_is_lost(
     remote: Path, tmp_path: Path
 ) -> None:
     git(tmp_path, "clone", "--quiet", str(remote), "human")
     human = tmp_path / "human"
     write_tree(human / "pools", pool("b"))
-    hook = remote / "hooks" / "pre-receive"
-    # The first push of ours meets a commit of theirs that came while ours was under way.
-    hook.write_text(
-        f"#!/bin/sh\n[ -e {tmp_path}/raced ] && exit 0\ntouch {tmp_path}/raced\n"
-        "unset GIT_DIR GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES\n"
-        f"cd {human} && git add . && git commit --quiet -m theirs && git push --quiet origin main\n"
-    )
-    hook.chmod(0o755)
+    _race(remote, human, ":")
     ran = _run("apply", remote, _PLAINTEXT, "-v")
     assert ran.code == 0, ran.err
     assert "The remote has newer commits: planning again from them." in ran.err
     subjects = git(remote, "log", "--format=%s", "main").splitlines()
     assert subjects == ["osm-gitops: prod: 7 created, 0 updated, 0 deleted", "theirs", "pools", "start"]
+
+
+def test_a_fleet_file_that_comes_with_the_commits_of_others_counts(remote: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(remote), "human")
+    _race(remote, tmp_path / "human", "git mv pools nodes && sed -i s/pools/nodes/ osm-gitops.yaml")
+    ran = _run("apply", remote, _PLAINTEXT)
+    assert ran.code == 0, ran.err
+    assert "osm-gitops-source: nodes" in git(remote, "log", "-1", "--format=%B", "main").lower()
+
+
+def test_a_cluster_that_others_took_out_of_the_fleet_is_not_written(remote: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(remote), "human")
+    _race(remote, tmp_path / "human", "sed -i s/prod/gone/ osm-gitops.yaml")
+    ran = _run("apply", remote, _PLAINTEXT)
+    assert ran.code == 1
+    assert "cluster prod: the fleet file that others pushed has it no more" in ran.err
+    assert _files(remote) == []
+
+
+def test_targets_after_one_whose_push_met_others_are_planned_again_too(remote: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(remote), "human")
+    human = tmp_path / "human"
+    fleet = ", ".join(f"{{name: {name}, from: pools, to: {{git: {{path: clusters/{name}}}}}}}" for name in ("eu", "us"))
+    write_fleet(human, f"clusters: [{fleet}]")
+    git(human, "commit", "--quiet", "--all", "-m", "two")
+    git(human, "push", "--quiet")
+    _race(remote, human, "sed -i s/cx22/cx32/ pools/* && sed -i s/1.34.2/1.34.9/ pools/*")
+    assert _run("apply", remote, _PLAINTEXT).code == 0
+    for name in ("eu", "us"):
+        path = f"clusters/{name}/{name}/management/operatingsystemconfigs"
+        shown = git(remote, "grep", "-c", "1.34.9", "main", "--", path)
+        assert shown, name
+    assert _run("plan", remote, "--detailed-exitcode").code == 0
 
 
 def test_a_protected_branch_is_told_with_the_way_around(remote: Path) -> None:

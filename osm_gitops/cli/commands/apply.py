@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -95,7 +96,7 @@ def apply(
         declined = not typer.confirm("Apply this plan?", err=True)
         return not declined
 
-    outcome = apply_clusters(clusters_of(request, needs_target=True), options, confirm)
+    outcome = apply_clusters(partial(clusters_of, request, needs_target=True), options, confirm)
     for cluster, commit in outcome.commits.items():
         console.say(f"{cluster}: committed {commit[:12]}")
     for remote in outcome.pushed:
