@@ -16,13 +16,12 @@ from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.address import Address
 from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.gitdoor.failures import failure
-from osm_gitops.gitdoor.process import NO_EXTRAS, Extras, Git, Said
-from osm_gitops.gitdoor.remote import Remote
+from osm_gitops.gitdoor.process import NO_EXTRAS, Extras, Git, Said, refuse_astray
+from osm_gitops.gitdoor.remote import Remote, is_ref_name
 from osm_gitops.gitdoor.repository import Repository
 
 CLONE_REMOTE = "origin"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
 _NO_SUCH_REF = "not found in upstream"
 
 
@@ -40,8 +39,9 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
 
     The folder is removed at the end, whatever the end. :class:`TargetError` says why there is no clone.
     """
-    if ref and (not _REF.fullmatch(ref) or ".." in ref or "@{" in ref):
+    if ref and not is_ref_name(ref):
         raise TargetError([Problem(f'"{ref}" is no name of a branch, a tag or a commit', where="--ref")])
+    refuse_astray(Path())
     with tempfile.TemporaryDirectory(prefix="osm-gitops-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve() / "repo"
         extras = token.extras(address) if token else NO_EXTRAS

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 OLDEST_GIT = (2, 25)
 _INSTALL = f"Install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer, or mend PATH"
 _SAFETY = ("-c", "protocol.ext.allow=never", "-c", "core.quotePath=false", "-c", "advice.detachedHead=false")
+# With these the branch could come to point to what its repository lacks.
+_ASTRAY = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_SHALLOW_FILE")
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": ":",
@@ -113,6 +115,15 @@ class Git:
         """A failed command as a sentence."""
         verb = next((word for word in command if not word.startswith("-")), "")
         return TargetError([failure(verb, said, str(self.folder), extras.hidden)])
+
+
+def refuse_astray(folder: Path) -> None:
+    """Refuse to write where the environment, as git sets it for some hooks, has objects written elsewhere."""
+    astray = [name for name in _ASTRAY if name in os.environ]
+    if astray:
+        what = f"the environment leads what git writes elsewhere ({', '.join(astray)})"
+        fix = f"Run it without: env {' '.join(f'-u {name}' for name in astray)} osm-gitops …"
+        raise TargetError([Problem(what, where=str(folder), fix=fix)])
 
 
 def _end(process: Any) -> None:

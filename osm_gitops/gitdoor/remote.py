@@ -13,7 +13,8 @@ from osm_gitops.gitdoor.failures import mask, refusal_of
 from osm_gitops.gitdoor.process import NO_EXTRAS, Extras, Git, Said
 from osm_gitops.gitdoor.repository import Repository
 
-_NO_OPTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
+# What git takes in no name of a ref, or only where it would mean something else here.
+_IN_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-+./]|[./]$|^@?$")
 # Someone else's push came first, or is under way.
 _MOVED = re.compile(
     r"\[(?:remote )?rejected\].*\((?:fetch first|non-fast-forward|stale info|cannot lock ref.*|failed to update ref"
@@ -22,6 +23,11 @@ _MOVED = re.compile(
 _REFUSED = re.compile(r"\[remote rejected\] \((.*)\)")
 _NO_SUCH_BRANCH = re.compile(r"couldn't find remote ref", re.IGNORECASE)
 _DEEPEN_BY = (50, 500)
+
+
+def is_ref_name(text: str) -> bool:
+    """Whether git takes a text for the name of a branch, a tag or a remote, and for nothing else."""
+    return not _IN_NO_NAME.search(text)
 
 
 class PushOutcome(Enum):
@@ -126,7 +132,7 @@ class Remote:
     def refuse_options(self, branch: str = "") -> None:
         """Refuse what git would take for an option, a program or a second ref."""
         for kind, text in (("remote", self.name), ("branch", branch or "main")):
-            if not _NO_OPTION.fullmatch(text) or ".." in text or "@{" in text or text.endswith((".lock", "/", ".")):
+            if not is_ref_name(text):
                 where = str(self._repository.root)
                 raise TargetError([Problem(f'"{text}" is no name of a git {kind}', where=where)])
 
@@ -135,7 +141,8 @@ class Remote:
     def _fetch(self, *options: str, branches: Iterable[str]) -> Said:
         refspecs = [f"+refs/heads/{branch}:{self.ref(branch)}" for branch in branches]
         return self._git.execute(
-            ["fetch", "--quiet", "--no-tags", *options, "--", self.name, *refspecs], extras=self._extras()
+            ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", *options, "--", self.name, *refspecs],
+            extras=self._extras(),
         )
 
     def _extras(self, *, push: bool = False) -> Extras:

@@ -69,8 +69,14 @@ class Repository:
 
     def changed_paths(self, path: str) -> tuple[str, ...]:
         """Paths under ``path`` that differ from HEAD, staged or not, and untracked ones."""
-        out = self.git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", path)
+        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", path)
+        out = self.git.run("--literal-pathspecs", *command)
         return tuple(sorted(entry[3:] for entry in out.split("\0") if entry))
+
+    def unseen_paths(self, path: str) -> tuple[str, ...]:
+        """Paths under ``path`` that git does not look at: a sparse checkout leaves them out, or the user froze them."""
+        out = self.git.run("--literal-pathspecs", "ls-files", "-v", "-z", "--", path)
+        return tuple(entry[2:] for entry in out.split("\0") if entry and (entry[0] == "S" or entry[0].islower()))
 
     def blob_ids(self, paths: Iterable[str], *, index: Path | None = None) -> dict[str, str]:
         """The blob ids of the index's entries (or of HEAD's, through an index made from it)."""
@@ -108,8 +114,10 @@ class Repository:
 
     def commit_paths(
         self, expected: Mapping[str, str | None], message: str, base: str | None, *, sign: bool | None = None
-    ) -> str:
+    ) -> str | None:
         """Commit exactly these paths as they are in the work tree; nothing else that is staged.
+
+        The commit's id, or ``None`` where git has these files already: a checkout may write other line ends.
 
         A temporary index made from ``base``, which HEAD must be, is used, and ``git commit``
         itself, so that hooks and signing run. ``expected`` maps each path to the blob that must
@@ -122,13 +130,21 @@ class Repository:
             self._start_index(index, base)
             self._update_index(list(expected), index=index)
             self._check_blobs(expected, index)
+            tree = self.git.run("write-tree", index=index).strip()
+            if base is not None and tree == self.tree_of(base):
+                return None
             text = Path(folder) / "message"
-            text.write_text(message, encoding="utf-8", newline="\n")
+            text.write_bytes(os.fsencode(message))
             options = [] if sign is None else ["--gpg-sign" if sign else "--no-gpg-sign"]
             self.git.run(
                 "commit", "--quiet", "--no-edit", "--cleanup=whitespace", *options, f"--file={text}", index=index
             )
-        return self._checked_commit(base)
+            commit = self._checked_commit(base)
+            altered = set(expected).intersection(self.history.paths_between(tree, commit))
+            if altered:
+                edited = self.git.run("diff-files", "--name-only", "-z", index=index).split("\0")
+                self._withdraw_altered(commit, base, sorted(altered), frozenset(edited))
+        return commit
 
     def _check_blobs(self, expected: Mapping[str, str | None], index: Path) -> None:
         found = self.blob_ids(expected, index=index)
@@ -154,6 +170,20 @@ class Repository:
             raise TargetError([Problem("the branch moved while committing", where=str(self.root), fix="Run again")])
         return commit
 
+    def _withdraw_altered(self, commit: str, base: str | None, altered: list[str], edited: frozenset[str]) -> None:
+        """A hook has put other bytes into our files, so each run would commit them anew."""
+        self.git.run("update-ref", "-m", "osm-gitops: withdraw", *(["HEAD", base] if base else ["-d", "HEAD"]), commit)
+        self.restore([path for path in altered if path not in edited])
+        raise TargetError(
+            [
+                Problem(
+                    f"a hook of this repository changed {altered[0]} while it was committed",
+                    where=str(self.root),
+                    fix="The commit was taken back. Have that hook leave out the folder, then run again",
+                )
+            ]
+        )
+
     def stage(self, paths: Sequence[str]) -> None:
         """Bring the index's entries of these paths in line with the work tree."""
         self._update_index(paths, index=None)
@@ -176,7 +206,7 @@ class Repository:
                 "--worktree",
                 "--pathspec-from-file=-",
                 "--pathspec-file-nul",
-                stdin="\0".join(sorted(tracked)).encode(),
+                stdin=os.fsencode("\0".join(sorted(tracked))),
             )
 
     def fast_forward(self, ref: str) -> None:
@@ -213,7 +243,8 @@ class Repository:
         self.git.run("read-tree", "--reset", base, index=index)
 
     def _update_index(self, paths: Sequence[str], *, index: Path | None) -> None:
-        self.git.run("update-index", "--add", "--remove", "-z", "--stdin", index=index, stdin="\0".join(paths).encode())
+        given = os.fsencode("\0".join(paths))
+        self.git.run("update-index", "--add", "--remove", "-z", "--stdin", index=index, stdin=given)
 
     def _tracked_at_head(self, paths: Sequence[str]) -> set[str]:
         if self.head() is None:

@@ -69,10 +69,15 @@ def stage_files(
             mode = _PRIVATE if private and path in changes.private else None
             ready[path] = stage_file(root / path, content, mode)
     except BaseException:
-        for temporary in ready.values():
-            temporary.unlink(missing_ok=True)
+        drop_staged(StagedFiles(ready, ()))
         raise
     return StagedFiles(ready, changes.remove)
+
+
+def drop_staged(staged: StagedFiles) -> None:
+    """Take away files that stand ready, for they are not to be placed."""
+    for temporary in staged.ready.values():
+        temporary.unlink(missing_ok=True)
 
 
 def place_files(root: Path, staged: StagedFiles, step: Callable[[str], None] = no_step) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from osm_gitops.errors import Problem, TargetError
+from osm_gitops.gitdoor.process import refuse_astray
 from osm_gitops.gitdoor.remote import Remote
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.gitdoor.worktree import second_work_tree
@@ -38,6 +39,7 @@ def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None
     """
     place = replace(place, folder=Path(os.path.normpath(place.folder.absolute())))
     root = work_tree_of(place.folder)
+    refuse_astray(root)
     repository = Repository(root)
     held = set() if held is None else held
     if place.own_branch and root in held:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import PurePosixPath
 
 from osm_gitops.errors import Problem, TargetError
@@ -14,7 +15,15 @@ from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
-from osm_gitops.targets.files import FileChanges, no_step, place_files, remove_temporary, stage_files
+from osm_gitops.targets.files import (
+    FileChanges,
+    StagedFiles,
+    drop_staged,
+    no_step,
+    place_files,
+    remove_temporary,
+    stage_files,
+)
 from osm_gitops.targets.folder import file_changes
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.layout import owned_path
@@ -39,6 +48,8 @@ class GitSession:
         self._repository = repository
         self._files = files
         self._upstream = upstream
+        inside = place.folder.absolute().relative_to(repository.root).as_posix()
+        self._prefix = "" if inside == "." else f"{inside}/"
         self._made_commits = False
         self._sensitive: frozenset[str] = frozenset()
 
@@ -79,8 +90,8 @@ class GitSession:
         if not self._place.plaintext_secrets:
             refuse_plaintext(self.root, (desired.cluster,), self.sealing)
         refuse_links(self.root, desired.cluster)
-        refuse_dirty(self._repository, f"{self._prefix()}{owned_path(desired.cluster)}")
         remove_temporary(self.root, desired.cluster)
+        refuse_dirty(self._repository, f"{self._prefix}{owned_path(desired.cluster)}")
         changes = file_changes(self.root, desired, plan, self.sealing)
         message = commit_message(plan, version, self._place.own_branch)
         return self._write(changes, message, advance, step) if changes.paths else None
@@ -97,15 +108,19 @@ class GitSession:
 
     # -- inside --
 
-    def _write(self, changes: FileChanges, message: str, advance: Advance, step: Callable[[str], None]) -> str:
-        base, prefix = self._repository.head(), self._prefix()
-        after: dict[str, str | None] = {f"{prefix}{path}": None for path in changes.remove}
+    def _write(self, changes: FileChanges, message: str, advance: Advance, step: Callable[[str], None]) -> str | None:
+        base = self._repository.head()
+        before = {path: self._files.content_id(path) for path in map(self._inside, changes.paths)}
+        after: dict[str, str | None] = dict.fromkeys(before)
+        made = count(1)
 
         def note_id(path: PurePosixPath, content: bytes) -> None:
-            after[f"{prefix}{path}"] = self._files.id_of(content)
-            advance(len(after) - len(changes.remove), len(changes.write))
+            after[self._inside(path)] = self._files.id_of(content)
+            advance(next(made), len(changes.write))
 
         staged = stage_files(self.root, changes, note_id, private=False)
+        step("prepared")
+        self._refuse_edited(before, staged)
         self._files.note(after)
         step("journal")
         try:
@@ -115,12 +130,23 @@ class GitSession:
         except BaseException:
             self._files.mend()
             raise
-        self._made_commits = True
+        self._made_commits = self._made_commits or commit is not None
         step("committed")
         self._repository.stage(list(after))
         step("staged")
         self._files.done()
         return commit
+
+    def _refuse_edited(self, before: Mapping[str, str | None], staged: StagedFiles) -> None:
+        # To encrypt a fleet takes a while, in which somebody may edit.
+        edited = [path for path, content in before.items() if self._files.content_id(path) != content]
+        if edited:
+            drop_staged(staged)
+            what = f"files that osm-gitops owns were edited during the run: {_named(edited)}"
+            raise TargetError([Problem(what, where=str(self._repository.root), fix="Nothing was changed. Run again")])
+
+    def _inside(self, path: PurePosixPath) -> str:
+        return f"{self._prefix}{path}"
 
     @contextmanager
     def _masked_errors(self) -> Iterator[None]:
@@ -131,24 +157,19 @@ class GitSession:
             masker = Masker(self._sensitive)
             raise type(error)(masker.problem(problem) for problem in error.problems) from None
 
-    def _prefix(self) -> str:
-        inside = self.root.absolute().relative_to(self._repository.root).as_posix()
-        return "" if inside == "." else f"{inside}/"
-
 
 def refuse_dirty(repository: Repository, path: str) -> None:
-    """Refuse to work where a cluster's folder has changes that nobody committed. Raises TargetError."""
-    dirty = repository.changed_paths(path)
-    if not dirty:
-        return
-    more = len(dirty) - _NAMED_FILES
-    names = ", ".join(dirty[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
-    raise TargetError(
-        [
-            Problem(
-                f"files that osm-gitops owns have changes that are not committed: {names}",
-                where=str(repository.root),
-                fix="Commit them, or drop them with git restore or git clean",
-            )
-        ]
-    )
+    """Refuse to work where a cluster's folder is not as it was committed. Raises TargetError."""
+    if unseen := repository.unseen_paths(path):
+        what = f"git leaves out files that osm-gitops owns from this work tree: {_named(unseen)}"
+        fix = "Run git sparse-checkout add FOLDER, or git update-index --no-skip-worktree --no-assume-unchanged FILE"
+        raise TargetError([Problem(what, where=str(repository.root), fix=fix)])
+    if dirty := repository.changed_paths(path):
+        what = f"files that osm-gitops owns have changes that are not committed: {_named(dirty)}"
+        fix = "Commit them, or drop them with git restore or git clean"
+        raise TargetError([Problem(what, where=str(repository.root), fix=fix)])
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED_FILES
+    return ", ".join(paths[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")

@@ -81,6 +81,12 @@ def test_a_ref_that_is_none_is_refused(bare: Path, ref: str, says: str) -> None:
         pass
 
 
+def test_objects_of_a_clone_go_nowhere_else(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "objects"))
+    with pytest.raises(TargetError, match="GIT_OBJECT_DIRECTORY"), temporary_clone(parse_address(str(bare))):
+        pass
+
+
 def test_an_address_without_a_repository_is_told(tmp_path: Path) -> None:
     with (
         pytest.raises(TargetError, match="there is no repository at the remote's address"),

@@ -123,6 +123,46 @@ def test_uncommitted_changes_in_the_owned_path_are_refused(repository: Path, how
     assert file.exists() is (how != "removed")
 
 
+def test_an_edit_while_the_run_makes_its_files_is_kept_and_the_run_refused(repository: Path) -> None:
+    _apply(repository, desired({"a": "x\n"}))
+
+    def edit(step: str) -> None:
+        if step == "prepared":
+            (repository / _SECRET).write_text("mine: 1\n")
+
+    with (
+        git_session(_place(repository), NO_SEALING) as session,
+        pytest.raises(TargetError, match=f"edited during the run: {_SECRET}"),
+    ):
+        _commit(session, desired({"b": "y\n"}), edit)
+    assert (repository / _SECRET).read_text() == "mine: 1\n"
+    assert git(repository, "status", "--porcelain") == f" M {_SECRET}"
+
+
+@pytest.mark.parametrize("how", ["sparse-checkout", "assume-unchanged"])
+def test_files_that_git_does_not_look_at_are_refused_by_name(repository: Path, how: str) -> None:
+    _apply(repository, desired({"a": "x\n"}))
+    if how == "sparse-checkout":
+        git(repository, "sparse-checkout", "set", "docs")
+    else:
+        git(repository, "update-index", "--assume-unchanged", _SECRET)
+        (repository / _SECRET).write_text("mine: 1\n")
+    before = git(repository, "rev-parse", "HEAD")
+    with pytest.raises(TargetError, match=f"leaves out .*{_SECRET}.* git sparse-checkout add"):
+        _apply(repository, desired({"a": "y\n"}))
+    assert git(repository, "rev-parse", "HEAD") == before
+    assert how == "sparse-checkout" or (repository / _SECRET).read_text() == "mine: 1\n"
+
+
+@pytest.mark.parametrize("name", [":x", "[x]*", "new\nline", os.fsdecode(b"\xff")])
+def test_a_folder_may_have_any_name(repository: Path, name: str) -> None:
+    place = GitPlace(folder=repository / name, plaintext_secrets=True)
+    for text in ("x\n", "y\n"):
+        with git_session(place, NO_SEALING) as session:
+            assert _commit(session, desired({"a": text}, sources=(name,)))
+    assert git(repository, "status", "--porcelain") == ""
+
+
 def test_attributes_that_change_bytes_are_refused_and_nothing_is_left(repository: Path) -> None:
     (repository / ".gitattributes").write_text("*.yaml filter=upper\n")
     git(repository, "add", ".gitattributes")
@@ -141,6 +181,8 @@ def test_line_endings_of_a_work_tree_are_no_change(repository: Path) -> None:
     git(repository, "reset", "--quiet", "--hard")
     assert b"\r\n" in (repository / _SECRET).read_bytes()
     assert not plan_folder(repository / "clusters", desired({"a": "x\n"}), _OPTIONS, NO_SEALING).effective
+    assert _apply(repository, desired({"a": "x\n"})) is None
+    assert git(repository, "status", "--porcelain") == ""
 
 
 def test_a_hook_that_refuses_leaves_everything_as_before(repository: Path) -> None:
@@ -151,6 +193,17 @@ def test_a_hook_that_refuses_leaves_everything_as_before(repository: Path) -> No
         _apply(repository, desired({"a": "y\n", "b": "z\n"}))
     assert (git(repository, "rev-parse", "HEAD"), (repository / _SECRET).read_bytes()) == before
     assert git(repository, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_hook_that_changes_our_files_is_refused_and_all_is_as_before(tmp_path: Path, first: bool) -> None:
+    repository = new_repository(tmp_path / "its", with_commit=not first)
+    write_hook(repository, "pre-commit", f"echo '# formatted' >> {_SECRET}; git add {_SECRET}")
+    with pytest.raises(TargetError, match=f"a hook of this repository changed {_SECRET}"):
+        _apply(repository, desired({"a": "x\n"}))
+    assert git(repository, "status", "--porcelain") == ""
+    assert not (repository / _SECRET).exists()
+    assert git(repository, "rev-list", "--all", "--count") == ("0" if first else "1")
 
 
 def test_what_a_hook_prints_is_masked(repository: Path) -> None:
@@ -231,6 +284,15 @@ def test_an_environment_of_a_hook_does_not_lead_astray(repository: Path, monkeyp
     assert git(repository, "rev-parse", "HEAD") == commit
 
 
+def test_an_environment_that_leads_objects_elsewhere_is_refused(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "objects"))
+    with pytest.raises(TargetError, match="env -u GIT_OBJECT_DIRECTORY osm-gitops"):
+        _apply(repository, desired({"a": "x\n"}))
+    assert not (repository / "clusters").exists()
+
+
 def test_a_folder_that_is_a_link_is_refused(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (repository / "clusters").symlink_to(tmp_path / "elsewhere")
@@ -270,7 +332,7 @@ def _killed_at(repository: Path, wanted: Desired, number: int) -> None:
         _commit(session, wanted, step)
 
 
-@pytest.mark.parametrize("number", range(1, 14))
+@pytest.mark.parametrize("number", range(1, 15))
 def test_a_run_that_is_killed_leaves_before_or_after_and_the_next_one_finishes(repository: Path, number: int) -> None:
     _apply(repository, desired({"a": "x\n", "b": "x\n"}))
     before, wanted = git(repository, "rev-parse", "HEAD"), desired({"a": "y\n", "c": "z\n"})

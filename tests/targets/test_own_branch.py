@@ -280,10 +280,17 @@ def test_a_local_branch_of_somebody_is_never_touched(repository: Path) -> None:
         _run(repository, desired({"a": "x\n"}), push=False)
 
 
-@pytest.mark.parametrize("name", ["--force", "a..b", "a b", "x.lock", "@{-1}", "a:b", "refs/heads/"])
+@pytest.mark.parametrize("name", ["--force", "a..b", "a b", "x.lock", "@{-1}", "a:b", "refs/heads/", "/a", "a//b"])
 def test_a_name_that_is_none_is_refused(repository: Path, name: str) -> None:
     with pytest.raises(TargetError, match="is no name of a git branch"):
         _apply(_place(repository, branch=name), desired({"a": "x\n"}))
+
+
+@pytest.mark.parametrize("name", ["fix/#12", "größe", "a=b,c"])
+def test_a_name_that_git_takes_is_taken(repository: Path, remote: Path, name: str) -> None:
+    for text in ("x\n", "y\n"):
+        assert _apply(_place(repository, branch=name), desired({"a": text}))[0] is PushOutcome.PUSHED
+    assert git(remote, "rev-list", "--count", f"main..{name}") == "2"
 
 
 def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:

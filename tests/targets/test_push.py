@@ -289,6 +289,23 @@ def test_a_remote_that_is_not_there_is_told_with_the_command_that_adds_it(reposi
 # -- in a clone for one run --
 
 
+def test_a_submodule_that_cannot_be_fetched_is_no_obstacle(
+    repository: Path, human: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")
+    git(tmp_path, "clone", "--quiet", "--bare", "first", "library.git")
+    git(repository, "submodule", "add", "--quiet", str(tmp_path / "library.git"), "library")
+    git(repository, "commit", "--quiet", "-m", "use a library")
+    git(repository, "push", "--quiet", "origin", "main")
+    git(human, "pull", "--quiet", "--recurse-submodules")
+    git(human, "submodule", "update", "--init", "--quiet")
+    git(human / "library", "commit", "--quiet", "--allow-empty", "-m", "newer")
+    git(human / "library", "push", "--quiet", "origin", "HEAD:main")
+    _push_by_hand(human)
+    (tmp_path / "library.git").rename(tmp_path / "gone")
+    assert _run(_place(repository)) is PushOutcome.PUSHED
+
+
 def test_a_shallow_clone_pushes_onto_what_others_pushed_since(remote: Path, human: Path, tmp_path: Path) -> None:
     for number in range(3):
         _push_by_hand(human, f"{number}.txt")

@@ -146,6 +146,19 @@ def test_a_format_that_git_does_not_know_is_told_as_such(repository: Path) -> No
 # -- GPG --
 
 
+def test_logs_that_verify_signatures_do_not_hide_whose_commits_are(repository: Path, tmp_path: Path) -> None:
+    _sign_with_ssh(repository, _key(tmp_path))
+    git(repository, "config", "log.showSignature", "true")
+    place = replace(_place(repository, sign=True), own_branch="osm-gitops/update")
+    for text in ("x\n", "y\n"):
+        with git_session(place, NO_SEALING) as session:
+            session.catch_up()
+            wanted = desired({"a": text})
+            assert session.commit(wanted, plan_folder(session.root, wanted, PlanOptions(), session.sealing), "1.2.3")
+            session.publish()
+    assert git(repository, "rev-list", "--count", "main..osm-gitops/update") == "2"
+
+
 @pytest.fixture
 def gpg_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A keyring of its own. Its path is short, for the agent's socket lies in it."""
