@@ -33,6 +33,15 @@ def encrypted_texts(sealed: Mapping[str, Json], plain: Mapping[str, Json]) -> It
             yield from _texts(before, value)
 
 
+def holds_ciphertext(value: Json) -> bool:
+    """Whether a value in here is encrypted."""
+    if isinstance(value, dict):
+        return any(map(holds_ciphertext, value.values()))
+    if isinstance(value, list):
+        return any(map(holds_ciphertext, value))
+    return bool(sealed_type(value))
+
+
 def _texts(sealed: Json, plain: Json) -> Iterator[str]:
     if isinstance(plain, dict) and isinstance(sealed, dict):
         for key, value in plain.items():

@@ -15,10 +15,11 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
+from osm_gitops.sources.encrypted_texts import holds_ciphertext
 from osm_gitops.sources.facts import credential_environment
 from osm_gitops.sources.files import MAX_BYTES, Kind, SourceFiles
 from osm_gitops.sources.gathering import Gathering
-from osm_gitops.sources.manifests import PROFILE, LooseObject, identify, loose_objects, misspelt
+from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects, misspelt
 from osm_gitops.sources.walk import walk
 from osm_gitops.yamldoor.kubernetes import load_documents
 
@@ -161,10 +162,25 @@ class _Tree:
             self.gathering.notes.append(f"{loose.origin}: a Helm template; render the chart to have it read")
         elif isinstance(manifest, Problem):
             self.gathering.unreadable.append(manifest)
+        elif part.seal is Seal.NONE and holds_ciphertext(loose.body):
+            self._refuse_ciphertext(manifest)
         else:
             if manifest.ref.kind == "Secret" and part.exposes(loose) and not is_ours(loose):
                 self.plain_secrets.append((file, manifest))
             self.gathering.add(replace(manifest, sealed=part.hides_texts))
+
+    def _refuse_ciphertext(self, manifest: Manifest) -> None:
+        """What sops encrypted, in a document without its map ``sops``: to take it for the value would boot with it."""
+        problem = Problem(
+            "holds values that sops encrypted, but no map sops, without which nothing can open them",
+            where=str(manifest.origin),
+            about=str(manifest.ref),
+            fix="Take the file as sops wrote it",
+        )
+        if manifest.ref.kind in {MACHINE, PROFILE}:
+            self.gathering.broken.setdefault(manifest.ref, []).append(problem)
+        else:
+            self.gathering.unreadable.append(problem)
 
     def _pass_over(self, loose: LooseObject) -> None:
         problem = misspelt(loose)

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.sops.document import hidden
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
 from tests.gitdoor.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY_FILE, MADE_BY_SOPS, RECIPIENT, WITH_KEY, sealed
@@ -309,3 +311,15 @@ def test_whatever_is_changed_in_an_encrypted_file_it_is_read_or_named(
         told = [*problems(inputs), *map(str, inputs.warnings), *inputs.notes]
         assert "getter-token-1" not in str(told)
         assert all("t/a.yaml" in line or line.startswith(("t: ", "1 ", "2 ")) for line in told)
+
+
+def test_ciphertext_without_its_map_is_no_value(tmp_path: Path) -> None:
+    def stripped(text: str, encrypted_regex: str) -> str:
+        return dump(hidden(load_documents(sealed(text, encrypted_regex), "t")[0].value))
+
+    files = {"a.yaml": stripped(SECRET, "^(data|stringData)$"), "b.yaml": stripped(MACHINE, "^value$")}
+    inputs = read(tmp_path, files, environment=WITH_KEY)
+    said = [problem for found in (inputs.unreadable, *inputs.broken.values()) for problem in found]
+    assert [problem.where for problem in said] == ["t/a.yaml:1", "t/b.yaml:1"]
+    assert all("but no map sops" in problem.what for problem in said)
+    assert (inputs.machines, inputs.facts.secrets) == ((), {})
