@@ -68,6 +68,8 @@ class _Wanted:
         self._closed: list[PurePosixPath] = []
         self._others: list[PurePosixPath] = []
         self._sealed = False
+        # Encrypted files that no key opens, and whether any file's digest fits.
+        self._hidden, self._known = False, False
 
     def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
         place, secret = self._root / path, holds_secrets(wanted)
@@ -79,8 +81,10 @@ class _Wanted:
             self._others.append(path)
         if self._sealing.holds(place, text, wanted):
             self.identical.add(wanted.ref)
+            self._known = self._known or secret
             return
         found = self._sealing.open(place, text, secret=secret)
+        self._hidden = self._hidden or found.hidden
         if found.hidden and not self._sealing.can_tell(text):
             self._closed.append(path)
         if found.shows(wanted):  # what a fleet holds does not fit into memory
@@ -104,6 +108,11 @@ class _Wanted:
 
     def warnings(self) -> list[Problem]:
         found = []
+        if self._hidden and not self._known:
+            what = (
+                f"no file has a digest that was made with this {DIGEST_KEY}: all of them changed, or it is another key"
+            )
+            found.append(Problem(what, where=str(self._root), fix="Give the key that the last run had"))
         if self._others:
             what = f"{_files(self._others)} are encrypted for others than the rules name"
             found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey"))

@@ -252,3 +252,13 @@ def test_a_file_that_is_encrypted_in_part_only_is_written_anew(tmp_path: Path, p
     assert [change.reason for change in plan.effective] == ["a part of its secrets in plain text so far"]
     assert "a token" not in (tmp_path / _CONFIG).read_text()
     assert not _plan(tmp_path, wanted, person.environment).has_changes
+
+
+def test_a_digest_key_that_fits_no_file_is_told_from_changes(tmp_path: Path, person: Person) -> None:
+    _rules(tmp_path, person.recipient)
+    wanted = desired({"a": "x\n", "b": "x\n"})
+    _write(tmp_path, wanted, _DIGEST_KEY)
+    other = {"OSM_GITOPS_DIGEST_KEY": "another key of enough bytes"}
+    (warning,) = _plan(tmp_path, wanted, other).warnings
+    assert warning.what.startswith("no file has a digest that was made with this OSM_GITOPS_DIGEST_KEY")
+    assert _plan(tmp_path, desired({"a": "z\n", "b": "x\n"}), _DIGEST_KEY).warnings == ()
