@@ -22,6 +22,8 @@ _SHAPES = (
     # Authorization: Bearer X, also within quotes and escapes.
     re.compile(r"(?i)\b(?:bearer|basic)(?:\s+|%20|\\t)(?P<value>[^\s'\"\\,;]+)"),
     re.compile(r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?(?!bearer\b|basic\b)(?P<value>[^\s'\",;]{3,})"),
+    # a private age key, such as one that stands where the name of its file belongs
+    re.compile(r"AGE-SECRET-KEY-(?P<value>(?:PQ-)?1[0-9A-Z]+)"),
     # https://user:password@host
     re.compile(r"://(?P<value>[^\s/\"'<>@][^\s/\"'<>]*)@"),
     # key: value, key = "value", "key":"value"

@@ -182,3 +182,8 @@ def test_ten_thousand_secrets_are_looked_for_in_linear_time() -> None:
 def test_a_long_line_without_secrets_takes_no_quadratic_time() -> None:
     line = "a" * 300_000
     assert Masker(["s3cr3t-token"]).line(line) == line
+
+
+def test_a_private_age_key_is_known_wherever_it_stands() -> None:
+    key = "AGE-SECRET-KEY-1QQPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQ"
+    assert Masker().line(f"the key file {key} is not there") == "the key file AGE-SECRET-KEY-*** is not there"
