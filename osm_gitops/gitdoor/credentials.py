@@ -7,6 +7,7 @@ to the remote's own scheme, host and port, and stands alone there, so no other h
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,14 +49,20 @@ class TokenFile:
         )
 
     def _read(self) -> str:
-        where = f"--git-token-file {self.path}"
+        where = f"--git-token-file {self._shown()}".rstrip()
         try:
             with self.path.open(encoding="utf-8") as file:
                 token = file.readline(_LARGEST_TOKEN).strip()
         except OSError as fault:
-            raise TargetError([Problem(f"the token cannot be read: {fault.strerror}", where=where)]) from fault
+            fix = "Give the name of a file whose first line is the token"
+            raise TargetError([Problem(f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]) from fault
         except UnicodeDecodeError:
             raise TargetError([Problem("is no text", where=where, fix="Put the token into its first line")]) from None
         if not token:
             raise TargetError([Problem("its first line is empty", where=where, fix="Put the token there")])
         return token
+
+    def _shown(self) -> str:
+        # What is no path at all may be the token itself, given in place of the file's name.
+        is_path = os.path.exists(self.path) or len(self.path.parts) > 1  # noqa: PTH110 - a name too long is no fault here
+        return str(self.path) if is_path else ""

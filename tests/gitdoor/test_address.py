@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import InputError, TargetError
 from osm_gitops.gitdoor.address import parse_address
+from osm_gitops.gitdoor.credentials import TokenFile
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,13 @@ def test_what_git_would_run_or_not_understand_is_refused(text: str) -> None:
 )
 def test_only_this_machine_is_the_loopback(text: str, loopback: bool) -> None:
     assert parse_address(text).is_loopback is loopback
+
+
+@pytest.mark.parametrize("token", ["ghp_0123456789abcdefghijklmn", "x" * 5000])
+def test_a_token_in_place_of_its_file_is_not_repeated_and_a_path_is(token: str, tmp_path: Path) -> None:
+    address = parse_address("https://git.example.com/nodes.git")
+    with pytest.raises(TargetError, match="Give the name of a file") as caught:
+        TokenFile(Path(token)).extras(address)
+    assert token not in str(caught.value)
+    with pytest.raises(TargetError, match=r"--git-token-file .*/missing: the token cannot be read"):
+        TokenFile(tmp_path / "missing").extras(address)
