@@ -48,9 +48,24 @@ def plan_folder(
     """What would change below ``root`` for one cluster; nothing is written. ``advance`` counts the files."""
     plan = make_cluster_plan(desired, read_folder(root, desired, sealing, advance), options)
     if plan.effective:
+        _try_rules(root, desired, plan, sealing)
         return plan
     stale = file_changes(root, desired, plan, sealing).write
     return replace(plan, layout=tuple(str(path) for path in sorted(stale)))
+
+
+def _try_rules(root: Path, desired: Desired, plan: ClusterPlan, sealing: Sealing) -> None:
+    """Refuse in a plan already what a write would refuse: a creation rule that leaves secrets in plain text."""
+    effective = {change.ref for change in plan.effective}
+    tried = set()
+    for wanted in desired.objects:
+        if wanted.ref not in effective:
+            continue
+        path = root / path_of(desired.cluster, wanted.ref)
+        rule = sealing.rule(path, secret=holds_secrets(wanted))
+        if rule is not None and (rule, wanted.ref.kind) not in tried:
+            tried.add((rule, wanted.ref.kind))
+            sealing.content(path, wanted, None)
 
 
 def file_changes(

@@ -225,8 +225,9 @@ def test_rules_that_would_leave_a_secret_or_hide_a_name_are_refused(
     tmp_path: Path, person: Person, regex: str, what: str
 ) -> None:
     _rules(tmp_path, person.recipient, more=f"  encrypted_regex: {regex}\n")
-    with pytest.raises(TargetError, match=what):
-        _write(tmp_path, desired({"a": "x\n"}), person.environment)
+    for attempt in (_plan, _write):  # a plan must not promise what apply refuses
+        with pytest.raises(TargetError, match=what):
+            attempt(tmp_path, desired({"a": "x\n"}), person.environment)
     assert _texts(tmp_path) == {}
 
 
