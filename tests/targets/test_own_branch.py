@@ -28,19 +28,6 @@ def _pinned_git(monkeypatch: pytest.MonkeyPatch) -> None:
     pin_git(monkeypatch)
 
 
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    new_repository(tmp_path / "first")
-    git(tmp_path, "clone", "--quiet", "--bare", "first", "remote.git")
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def repository(tmp_path: Path, remote: Path) -> Path:
-    git(tmp_path, "clone", "--quiet", remote.name, "repo")
-    return tmp_path / "repo"
-
-
 def _place(repository: Path, *, push: bool = True, cloned: bool = False, branch: str = _BRANCH) -> GitPlace:
     return GitPlace(folder=repository / "clusters", own_branch=branch, push=push, cloned=cloned, plaintext_secrets=True)
 

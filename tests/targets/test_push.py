@@ -19,7 +19,7 @@ from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.sealing import NO_SEALING
 from osm_gitops.targets.session import GitSession
-from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.gitdoor.repos import git, pin_git, write_hook
 from tests.gitdoor.server import serving
 from tests.plan.objects import desired
 
@@ -30,19 +30,6 @@ _SECRET = "clusters/prod/worker/secrets/a-kube-system-bootstrap-config.yaml"
 @pytest.fixture(autouse=True)
 def _pinned_git(monkeypatch: pytest.MonkeyPatch) -> None:
     pin_git(monkeypatch)
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    new_repository(tmp_path / "first")
-    git(tmp_path, "clone", "--quiet", "--bare", "first", "remote.git")
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def repository(tmp_path: Path, remote: Path) -> Path:
-    git(tmp_path, "clone", "--quiet", str(remote), "repo")
-    return tmp_path / "repo"
 
 
 @pytest.fixture
