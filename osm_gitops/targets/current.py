@@ -11,11 +11,10 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.targets.files import TEMPORARY_PREFIX, read_file
+from osm_gitops.targets.files import TEMPORARY_PREFIX, named_files, read_file
 from osm_gitops.targets.layout import KUSTOMIZATION, SECRET_KINDS, holds_secrets, object_folders, owned_path, paths_of
 from osm_gitops.targets.sealing import DIGEST_KEY, Opened, Sealing
 
-_NAMED_FILES = 5
 # Kinds by the folder that holds them.
 _KINDS = {
     "operatingsystemprofiles": "OperatingSystemProfile",
@@ -98,7 +97,7 @@ class _Wanted:
         raise TargetError(
             [
                 Problem(
-                    f"{_files(self._closed)} cannot be compared: there is no private key at hand that opens them, "
+                    f"{named_files(self._closed)} cannot be compared: there is no private key at hand that opens them, "
                     f"and no {DIGEST_KEY} that they were written with",
                     where=str(self._root),
                     fix=f"Set SOPS_AGE_KEY_FILE or SOPS_AGE_KEY, or for runs without a private key {DIGEST_KEY}",
@@ -114,7 +113,7 @@ class _Wanted:
             )
             found.append(Problem(what, where=str(self._root), fix="Give the key that the last run had"))
         if self._others:
-            what = f"{_files(self._others)} are encrypted for others than the rules name"
+            what = f"{named_files(self._others)} are encrypted for others than the rules name"
             found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey"))
         if self._sealed and not self._sealing.can_compare:
             found.append(
@@ -149,7 +148,7 @@ class _Strays:
     def warnings(self) -> list[Problem]:
         if not self._foreign:
             return []
-        what = f"files that osm-gitops did not write are left alone: {_files(self._foreign)}"
+        what = f"files that osm-gitops did not write are left alone: {named_files(self._foreign)}"
         return [Problem(what, where=str(self._root))]
 
     def _stray(self, path: PurePosixPath) -> None:
@@ -190,8 +189,3 @@ def _current(ref: ObjectRef, side: Side, found: Opened, path: PurePosixPath) -> 
     return CurrentObject(
         ref, side, found.body, str(path), hidden=found.hidden, rewrite=found.rewrite, trouble=found.trouble
     )
-
-
-def _files(paths: list[PurePosixPath]) -> str:
-    more = len(paths) - _NAMED_FILES
-    return ", ".join(map(str, paths[:_NAMED_FILES])) + (f" and {more} more" if more > 0 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -15,6 +15,7 @@ from osm_gitops.targets.layout import KUSTOMIZATION, owned_path
 
 TEMPORARY_PREFIX = ".osm-gitops-"
 _PRIVATE = 0o600
+_NAMED_FILES = 5
 # Windows has no such flag, and lets few people make links.
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
@@ -36,6 +37,12 @@ class FileChanges:
     @property
     def paths(self) -> tuple[PurePosixPath, ...]:
         return (*self.write, *self.remove)
+
+
+def named_files(paths: Sequence[object]) -> str:
+    """Some of the files by name, and how many more there are."""
+    more = len(paths) - _NAMED_FILES
+    return ", ".join(map(str, paths[:_NAMED_FILES])) + (f" and {more} more" if more > 0 else "")
 
 
 def no_step(_name: str) -> None:
@@ -69,14 +76,14 @@ def stage_files(
             mode = _PRIVATE if private and path in changes.private else None
             ready[path] = stage_file(root / path, content, mode)
     except BaseException:
-        drop_staged(StagedFiles(ready, ()))
+        drop_staged(ready.values())
         raise
     return StagedFiles(ready, changes.remove)
 
 
-def drop_staged(staged: StagedFiles) -> None:
+def drop_staged(ready: Iterable[Path]) -> None:
     """Take away files that stand ready, for they are not to be placed."""
-    for temporary in staged.ready.values():
+    for temporary in ready:
         temporary.unlink(missing_ok=True)
 
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Problem
+from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Problem, TargetError
 from osm_gitops.model.objects import Json
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.sops.document import decrypt, is_encrypted, recipients_of, rekey, rotate
 from osm_gitops.sops.rules import FILE_NAME, Rule
-from osm_gitops.targets.files import place_file, read_file, stage_file
+from osm_gitops.targets.files import drop_staged, place_file, read_file, stage_file
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
@@ -67,10 +67,24 @@ def rekeyed_files(
 
 
 def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
-    """Put all files in place, each in one move, with the mode that it had."""
-    staged = [(stage_file(file.path, file.content, file.path.stat().st_mode & 0o777), file.path) for file in files]
-    for temporary, path in staged:
+    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written."""
+    staged: dict[Path, Path] = {}
+    try:
+        for file in files:
+            staged[file.path] = stage_file(file.path, file.content, _mode(file.path))
+    except BaseException:
+        drop_staged(staged.values())
+        raise
+    for path, temporary in staged.items():
         place_file(temporary, path)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError as fault:
+        what = f"cannot be read any more: {fault.strerror}"
+        raise TargetError([Problem(what, where=str(path), fix="Nothing was written. Run again")]) from fault
 
 
 def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import PurePosixPath
@@ -19,6 +19,7 @@ from osm_gitops.targets.files import (
     FileChanges,
     StagedFiles,
     drop_staged,
+    named_files,
     no_step,
     place_files,
     remove_temporary,
@@ -32,8 +33,6 @@ from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.upstream import Upstream
-
-_NAMED_FILES = 5
 
 
 class GitSession:
@@ -141,8 +140,8 @@ class GitSession:
         # To encrypt a fleet takes a while, in which somebody may edit.
         edited = [path for path, content in before.items() if self._files.content_id(path) != content]
         if edited:
-            drop_staged(staged)
-            what = f"files that osm-gitops owns were edited during the run: {_named(edited)}"
+            drop_staged(staged.ready.values())
+            what = f"files that osm-gitops owns were edited during the run: {named_files(edited)}"
             raise TargetError([Problem(what, where=str(self._repository.root), fix="Nothing was changed. Run again")])
 
     def _inside(self, path: PurePosixPath) -> str:
@@ -161,15 +160,10 @@ class GitSession:
 def refuse_dirty(repository: Repository, path: str) -> None:
     """Refuse to work where a cluster's folder is not as it was committed. Raises TargetError."""
     if unseen := repository.unseen_paths(path):
-        what = f"git leaves out files that osm-gitops owns from this work tree: {_named(unseen)}"
+        what = f"git leaves out files that osm-gitops owns from this work tree: {named_files(unseen)}"
         fix = "Run git sparse-checkout add FOLDER, or git update-index --no-skip-worktree --no-assume-unchanged FILE"
         raise TargetError([Problem(what, where=str(repository.root), fix=fix)])
     if dirty := repository.changed_paths(path):
-        what = f"files that osm-gitops owns have changes that are not committed: {_named(dirty)}"
+        what = f"files that osm-gitops owns have changes that are not committed: {named_files(dirty)}"
         fix = "Commit them, or drop them with git restore or git clean"
         raise TargetError([Problem(what, where=str(repository.root), fix=fix)])
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED_FILES
-    return ", ".join(paths[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")

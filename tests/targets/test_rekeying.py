@@ -145,3 +145,16 @@ def test_without_a_rule_nothing_says_for_whom(tmp_path: Path, before: Person) ->
     _by_hand(tmp_path / "pull.yaml", before.recipient)
     with pytest.raises(OsmGitopsError, match="neither --age-recipient nor"):
         _rekey(tmp_path, before)
+
+
+def test_where_a_file_went_meanwhile_none_is_written_and_nothing_is_left(tmp_path: Path, before: Person) -> None:
+    _rules(tmp_path, before.recipient, Person(*new_identity()).recipient)
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    old = _by_hand(first, before.recipient)
+    _by_hand(second, before.recipient)
+    files = rekeyed_files([tmp_path], Sealing(before.environment), rotated=False)
+    second.unlink()
+    with pytest.raises(OsmGitopsError, match=r"b\.yaml: cannot be read any more"):
+        write_rekeyed(files)
+    assert first.read_text() == old
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".sops.yaml", "a.yaml"]
