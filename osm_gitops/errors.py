@@ -69,6 +69,26 @@ class ClosedError(EncryptionError):
     """An encrypted document that no key at hand opens."""
 
 
+class ClusterError(OsmGitopsError):
+    """An API server that cannot be reached, or refuses; ``status`` is its HTTP status, 0 where it gave no answer."""
+
+    def __init__(self, problems: Iterable[Problem], status: int = 0) -> None:
+        super().__init__(problems)
+        self.status = status
+
+
+class ConflictError(ClusterError):
+    """Another writer was there: fields of other ``managers`` in an apply, or an object that moved since it was read."""
+
+    def __init__(self, problems: Iterable[Problem], managers: tuple[str, ...] = ()) -> None:
+        super().__init__(problems, 409)
+        self.managers = managers
+
+
+class LostLockError(ClusterError):
+    """The Lease is somebody else's: whoever held it must not write any more."""
+
+
 class UnsafePlanError(OsmGitopsError):
     """A plan that a guard refuses until it is asked for explicitly (design §6)."""
 

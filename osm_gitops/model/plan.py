@@ -61,7 +61,8 @@ class CurrentState:
 @dataclass(frozen=True, slots=True)
 class Change:
     """What happens to one object, and why. ``group`` is its pool's name for people and for counting.
-    ``same_content``: only the form changes in which a file holds it (encrypted, for whom)."""
+    ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
+    finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with."""
 
     ref: ObjectRef
     side: Side
@@ -72,6 +73,7 @@ class Change:
     before: Mapping[str, Json] | None = field(default=None, repr=False)
     after: Mapping[str, Json] | None = field(default=None, repr=False)
     same_content: bool = False
+    upkeep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,10 @@ class ClusterPlan:
     ``changes`` hold unchanged objects too. ``not_deleted`` are deletions that
     ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools.
     ``refusals`` forbid ``apply``, never ``plan``. ``layout`` names files beside the
-    objects (``kustomization.yaml``) that a folder target has to write.
+    objects (``kustomization.yaml``) that a folder target has to write. ``hosts`` are the
+    API servers that were read or would be written, a line each. ``left`` are pools of a
+    live cluster that ``apply`` passes over for now, each with the reason as a clause;
+    ``machines`` says how many Machines a pool has, where that is known.
     """
 
     cluster: str
@@ -105,6 +110,9 @@ class ClusterPlan:
     warnings: tuple[Problem, ...] = ()
     layout: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    left: Mapping[ObjectRef, str] = field(default_factory=dict)
+    machines: Mapping[ObjectRef, int] = field(default_factory=dict)
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
 
     def count(self) -> Mapping[Action, int]:

@@ -1,0 +1,75 @@
+"""The kinds of objects that osm-gitops reads or writes, and where the API has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of the API. ``group`` is empty for the core group; ``plural`` is its name in paths."""
+
+    group: str
+    version: str
+    name: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def collection(self, namespace: str = "") -> str:
+        """Path of all objects of the kind, or of those in a namespace."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        inside = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{root}{inside}/{self.plural}"
+
+    def path(self, namespace: str, name: str) -> str:
+        """Path of one object."""
+        return f"{self.collection(namespace)}/{name}"
+
+
+_OSM: Final = "operatingsystemmanager.k8c.io"
+_MACHINES: Final = "cluster.k8s.io"
+
+SECRET: Final = Kind("", "v1", "Secret", "secrets")
+CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps")
+SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
+NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
+EVENT: Final = Kind("events.k8s.io", "v1", "Event", "events")
+ENDPOINT_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
+DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments")
+MACHINE_DEPLOYMENT: Final = Kind(_MACHINES, "v1alpha1", "MachineDeployment", "machinedeployments")
+MACHINE_SET: Final = Kind(_MACHINES, "v1alpha1", "MachineSet", "machinesets")
+MACHINE: Final = Kind(_MACHINES, "v1alpha1", "Machine", "machines")
+PROFILE: Final = Kind(_OSM, "v1alpha1", "OperatingSystemProfile", "operatingsystemprofiles")
+CUSTOM_PROFILE: Final = Kind(_OSM, "v1alpha1", "CustomOperatingSystemProfile", "customoperatingsystemprofiles")
+CONFIG: Final = Kind(_OSM, "v1alpha1", "OperatingSystemConfig", "operatingsystemconfigs")
+MUTATING_WEBHOOKS: Final = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    namespaced=False,
+)
+VALIDATING_WEBHOOKS: Final = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        *(SECRET, CONFIG_MAP, SERVICE_ACCOUNT, NAMESPACE, EVENT, ENDPOINT_SLICE, LEASE, DEPLOYMENT),
+        *(MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE, PROFILE, CUSTOM_PROFILE, CONFIG),
+        *(MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS),
+    )
+}
+"""By the name that manifests have under ``kind``."""

@@ -1,0 +1,55 @@
+"""A live cluster: what it tells of pools besides their manifests, and what became of a plan in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.objects import ObjectRef
+
+CLEANUP_FINALIZER = "kubermatic.io/cleanup-operating-system-configs"
+"""OSM's finalizer of MachineDeployments (contract §4.5), which is ours too."""
+
+
+class Gate(Enum):
+    """Whether a pool may be written (design §6, machine-controller 22 to 27)."""
+
+    READY = "ready"
+    WAITING = "waiting"  # machine-controller has not got there yet: another look helps
+    PAUSED = "paused"
+    DELETING = "deleting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePool:
+    """A MachineDeployment as the worker cluster has it, as far as delivery depends on it.
+
+    ``revision`` is ``None`` where machine-controller has not numbered it. ``gate`` says whether its objects may be
+    written, and ``why`` why not, as a clause. ``machines`` is how many Machines it has.
+    """
+
+    ref: ObjectRef
+    uid: str
+    resource_version: str
+    revision: str | None
+    finalizers: tuple[str, ...]
+    gate: Gate
+    why: str = ""
+    machines: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What became of a plan in a cluster.
+
+    ``written`` are pools whose objects were written (``None`` for what belongs to no pool); ``failed`` has the
+    problems of those that were not; ``left`` are pools that were passed over, each with the reason as a clause.
+    ``notes`` are for ``-v``.
+    """
+
+    written: tuple[ObjectRef | None, ...] = ()
+    failed: Mapping[ObjectRef | None, tuple[Problem, ...]] = field(default_factory=dict)
+    left: Mapping[ObjectRef, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
