@@ -62,7 +62,8 @@ class CurrentState:
 class Change:
     """What happens to one object, and why. ``group`` is its pool's name for people and for counting.
     ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
-    finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with."""
+    finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
+    ``digest`` is that of the desired object. For a live cluster ``after`` is the whole body that is to be applied."""
 
     ref: ObjectRef
     side: Side
@@ -74,6 +75,7 @@ class Change:
     after: Mapping[str, Json] | None = field(default=None, repr=False)
     same_content: bool = False
     upkeep: bool = False
+    digest: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class ClusterPlan:
 
     @property
     def has_changes(self) -> bool:
-        return bool(self.layout) or any(change.action is not Action.UNCHANGED for change in self.changes)
+        return bool(self.layout) or any(not change.upkeep for change in self.effective)
 
 
 @dataclass(frozen=True, slots=True)

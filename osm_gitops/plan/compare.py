@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, LazyBody
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
 from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.guards import Limits, refusals
 from osm_gitops.plan.reasons import why_changed
+from osm_gitops.render.manifests import ANNOTATIONS_HASH
 
 # What API servers add to any object.
 _SERVER_METADATA = frozenset(
@@ -48,9 +49,10 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     wanted_refs = {wanted.ref for wanted in desired.objects}
     pool_groups = {group_name(pool): pool for pool in (*desired.pools, *desired.failed)}
     failed_groups = {group_name(pool) for pool in desired.failed}
+    leaving = frozenset(group_name(pool) for pool in options.leaving)
     deletions, kept = [], []
     for ref, found in sorted(current.objects.items()):
-        if ref in wanted_refs or not (found.body is None or is_ours(found.body)):
+        if ref in wanted_refs or not _may_go(found, leaving):
             continue
         # A failed pool may need any profile: which one, its manifest may not even tell.
         needed = ref.kind == "OperatingSystemProfile" and bool(desired.failed)
@@ -72,7 +74,6 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
     known = len(present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group})
-    leaving = frozenset(group_name(pool) for pool in options.leaving)
     return replace(plan, refusals=refusals(plan, desired, options.limits, known=known, leaving=leaving))
 
 
@@ -98,6 +99,14 @@ def is_ours(body: Mapping[str, Json] | None) -> bool:
     return isinstance(labels, Mapping) and labels.get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
+def _may_go(found: CurrentObject, leaving: frozenset[str]) -> bool:
+    """Ours alone may be deleted, and what OSM left for a pool whose MachineDeployment is being deleted."""
+    if found.body is None or is_ours(found.body):
+        return True
+    annotations = found.body.get("metadata", {}).get("annotations") or {}
+    return group_of(found.ref) in leaving and ANNOTATIONS_HASH in annotations
+
+
 def _order(change: Change) -> tuple[str, ObjectRef]:
     return change.group, change.ref
 
@@ -117,7 +126,15 @@ def _groups_present(desired: Desired, current: CurrentState) -> set[str]:
 
 def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, present: set[str]) -> Change:
     group = group_name(wanted.pool) if wanted.pool else ""
-    change = Change(wanted.ref, wanted.side, Action.UNCHANGED, group=group, pool=wanted.pool, after=wanted.body)
+    change = Change(
+        wanted.ref,
+        wanted.side,
+        Action.UNCHANGED,
+        group=group,
+        pool=wanted.pool,
+        after=wanted.body,
+        digest=wanted.digest,
+    )
     if wanted.ref in current.identical:
         return change
     found = current.objects.get(wanted.ref)
@@ -135,7 +152,24 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
     reason = why_changed(before, after)
     if not is_ours(found.body):
         reason += "; not made by osm-gitops so far"
+    if current.live:
+        # What is applied is all of it; to lose ``immutable`` in an update would be refused.
+        after = _immutable(wanted) if action is Action.UPDATE and _is_immutable(found) else wanted.body
     return replace(change, action=action, reason=reason, before=before, after=after)
+
+
+def _is_immutable(found: CurrentObject) -> bool:
+    return (found.body or {}).get("immutable") is True
+
+
+def _immutable(wanted: DesiredObject) -> Mapping[str, Json]:
+    return LazyBody(lambda: {**wanted.body, "immutable": True})
+
+
+def same_content(found: Mapping[str, Json], wanted: DesiredObject) -> bool:
+    """Whether a live object holds what is desired, so that nothing of it needs to be kept."""
+    before, after = comparable(found, wanted.body, live=True)
+    return _canonical(before) == _canonical(after)
 
 
 def _rewritten(change: Change, why: str) -> Change:

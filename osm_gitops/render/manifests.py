@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,7 +13,7 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.resolve.pools import ResolvedPool
-from osm_gitops.yamldoor.emit import Kept
+from osm_gitops.yamldoor.emit import Kept, dump
 
 REVISION = "k8c.io/machine-deployment-revision"
 ANNOTATIONS_HASH = "k8c.io/mdannotations-hash"
@@ -39,7 +40,8 @@ def profile_object(profile: OperatingSystemProfile) -> DesiredObject:
     metadata["annotations"] |= _NO_SUBSTITUTION | {_SYNC_WAVE: "0"}
     metadata["labels"] = (metadata.get("labels") or {}) | _labels()
     ref = ObjectRef("OperatingSystemProfile", profile.namespace, profile.name)
-    return DesiredObject(ref, Side.MANAGEMENT, body, sealed=profile.manifest.sealed)
+    digest = hashlib.sha256(dump(body).encode()).digest()
+    return DesiredObject(ref, Side.MANAGEMENT, body, digest=digest, sealed=profile.manifest.sealed)
 
 
 def whole_profile(profile: OperatingSystemProfile) -> dict[str, Json]:

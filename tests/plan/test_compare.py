@@ -10,7 +10,7 @@ import pytest
 from osm_gitops.errors import InputError, Problem, UnsafePlanError
 from osm_gitops.model.desired import Desired, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, ClusterPlan, CurrentObject, CurrentState
+from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.guards import Limits, MaxDelete, parse_max_delete, refuse_unsafe
@@ -108,6 +108,40 @@ def test_an_immutable_secret_with_other_data_is_replaced(live: bool) -> None:
 def test_other_metadata_of_an_immutable_secret_is_an_update() -> None:
     have = current(_one_secret(immutable=True, version="v0.9.0"), live=True)
     assert _actions(_plan(_one_secret(), have)) == {"update": 1}
+
+
+def test_what_is_applied_to_a_cluster_is_all_of_it() -> None:
+    wanted = _one_secret(version="v1.1.0")
+    (change,) = _plan(wanted, current(_one_secret(), live=True)).effective
+    assert change.after == wanted.objects[0].body
+    assert change.digest == wanted.objects[0].digest
+
+
+def test_an_update_of_an_immutable_secret_leaves_it_immutable() -> None:
+    have = current(_one_secret(immutable=True, version="v0.9.0"), live=True)
+    (change,) = _plan(_one_secret(), have).effective
+    assert dict(change.after or {}) == {**_one_secret().objects[0].body, "immutable": True}
+
+
+def _left_by_osm(name: str, *annotations: str) -> CurrentState:
+    ref = ObjectRef("Secret", "cloud-init-settings", f"{name}-kube-system-bootstrap-config")
+    metadata = {"name": ref.name, "namespace": ref.namespace, "annotations": dict.fromkeys(annotations, "x")}
+    return CurrentState(objects={ref: CurrentObject(ref, Side.WORKER, {"metadata": metadata})}, live=True)
+
+
+def test_what_osm_left_goes_only_with_a_machine_deployment_that_is_being_deleted() -> None:
+    have, leaving = _left_by_osm("a", "k8c.io/mdannotations-hash"), replace(_ANY, leaving=frozenset({pool("a")}))
+    assert _actions(_plan(Desired("prod", ()), have)) == {}
+    assert _actions(_plan(Desired("prod", ()), have, leaving)) == {"delete": 1}
+    assert _actions(_plan(Desired("prod", ()), _left_by_osm("a"), leaving)) == {}
+
+
+def test_upkeep_is_no_change() -> None:
+    ref = ObjectRef("Secret", "kube-system", "bootstrap-token-abcdef")
+    due = Change(ref, Side.WORKER, Action.UPDATE, "4 h of 24 h left", upkeep=True)
+    plan = ClusterPlan("prod", (due,))
+    assert plan.effective == (due,)
+    assert not plan.has_changes
 
 
 def test_a_live_secret_that_differs_only_in_immutable_is_unchanged() -> None:
