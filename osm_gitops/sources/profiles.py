@@ -34,7 +34,7 @@ RUNTIMES: Final = ("docker", "containerd")
 UTILITIES: Final = ("cloud-init", "ignition")
 
 # The pattern of the CRD, contract §1.2: unanchored at the start.
-_VERSION: Final = (
+VERSION_PATTERN: Final = (
     r"v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
     r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$"
@@ -83,7 +83,7 @@ def read_profile(manifest: Manifest) -> Checked[OperatingSystemProfile]:
 def _version(reading: Reading, spec: Mapping[str, Json]) -> str:
     before = len(reading.problems)
     version = reading.string(spec, "spec", "version")
-    if len(reading.problems) == before and not compile_pattern(_VERSION).matches(version):
+    if len(reading.problems) == before and not compile_pattern(VERSION_PATTERN).matches(version):
         reading.fault("spec.version", "is no version of the form v1.2.3", "Write v, three numbers, and a suffix if any")
     return version
 

@@ -1,25 +1,13 @@
-"""CustomResourceDefinitions, as small as the tests can do with: names, defaults, and the status where there is one."""
+"""CustomResourceDefinitions: ours as they are installed, others' as small as the tests can do with."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from osm_gitops.fleet.install.schemas import definitions
 from tests.apiserver.client import Object
 
 _ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_FILES: Object = {
-    "type": "array",
-    "items": _ANYTHING | {"properties": {"permissions": {"type": "integer", "format": "int32", "default": 644}}},
-}
-_HALF: Object = _ANYTHING | {"properties": {"files": _FILES}}
-# The defaults of contract §1.2 and §1.3: a reader meets objects that have them.
-_OPERATING_SYSTEM: Object = _ANYTHING | {
-    "properties": {
-        "bootstrapConfig": _HALF,
-        "provisioningConfig": _HALF,
-        "provisioningUtility": {"type": "string", "default": "cloud-init"},
-    }
-}
 
 
 def definition(group: str, kind: str, spec: Object = _ANYTHING, **version: Any) -> Object:
@@ -41,10 +29,7 @@ def definition(group: str, kind: str, spec: Object = _ANYTHING, **version: Any) 
 
 
 DEFINITIONS = (
-    *(
-        definition("operatingsystemmanager.k8c.io", kind, _OPERATING_SYSTEM)
-        for kind in ("OperatingSystemProfile", "OperatingSystemConfig")
-    ),
+    *definitions(),
     *(
         definition("cluster.k8s.io", kind, subresources={"status": {}})
         for kind in ("MachineDeployment", "MachineSet", "Machine")
