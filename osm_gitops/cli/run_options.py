@@ -10,7 +10,7 @@ import typer
 
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import Request
-from osm_gitops.fleet.run import GitOptions, RunOptions
+from osm_gitops.fleet.options import GitOptions, RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 from osm_gitops.sops.search import KeySearch

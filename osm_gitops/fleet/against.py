@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 
 from osm_gitops.errors import Problem, input_error
 from osm_gitops.fleet.fleet_file import parse_fleet
-from osm_gitops.fleet.run import Outcome, RunOptions, check_only, desired_states
+from osm_gitops.fleet.options import Outcome, RunOptions
 from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.gitdoor.repository import find_repository
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef

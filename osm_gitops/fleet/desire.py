@@ -27,7 +27,7 @@ _NARROWED = Problem("--only was given, so this run deletes nothing")
 def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", advance: Advance = unwatched) -> Desired:
     """Render all pools of a cluster, or those whose name matches the glob ``only``."""
     machines = [machine for machine in inputs.machines if not machine.deleting]
-    chosen = [machine for machine in machines if _is_chosen(machine.name, only)]
+    chosen = [machine for machine in machines if is_chosen(machine.name, only)]
     work = _Work(inputs)
     shared = work.shared(settings, chosen)
     if shared is not None:
@@ -36,9 +36,9 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
             work.pool(machine, shared, renderer)
             advance(done, len(chosen))
     for ref, problems in inputs.broken.items():
-        if ref.kind == "MachineDeployment" and _is_chosen(ref.name, only):
+        if ref.kind == "MachineDeployment" and is_chosen(ref.name, only):
             work.failed[ref] = problems
-    left_out = [machine for machine in machines if not _is_chosen(machine.name, only)]
+    left_out = [machine for machine in machines if not is_chosen(machine.name, only)]
     failed = [machine for machine in chosen if machine.ref in work.failed]
     return Desired(
         cluster=cluster,
@@ -88,7 +88,8 @@ class _Work:
         self.warnings += (*pool.warnings, *warnings)
 
 
-def _is_chosen(name: str, only: str) -> bool:
+def is_chosen(name: str, only: str) -> bool:
+    """Whether a run that ``only`` narrows, if it is not empty, works on a pool of this name."""
     return not only or fnmatchcase(name, only)
 
 

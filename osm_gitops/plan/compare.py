@@ -152,10 +152,11 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
     reason = why_changed(before, after)
     if not is_ours(found.body):
         reason += "; not made by osm-gitops so far"
-    if current.live:
-        # What is applied is all of it; to lose ``immutable`` in an update would be refused.
-        after = _immutable(wanted) if action is Action.UPDATE and _is_immutable(found) else wanted.body
-    return replace(change, action=action, reason=reason, before=before, after=after)
+    if not current.live:
+        return replace(change, action=action, reason=reason, before=before, after=after)
+    # What is applied is all of it; to lose ``immutable`` in an update would be refused.
+    whole = _immutable(wanted) if action is Action.UPDATE and _is_immutable(found) else wanted.body
+    return replace(change, action=action, reason=reason, before=before, after=whole)
 
 
 def _is_immutable(found: CurrentObject) -> bool:

@@ -23,7 +23,8 @@ from osm_gitops.cli.run_options import (
     run_options,
 )
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.run import GitOptions, Outcome, apply_clusters
+from osm_gitops.fleet.options import GitOptions, Outcome
+from osm_gitops.fleet.run import apply_clusters
 from osm_gitops.model.plan import Plan
 
 

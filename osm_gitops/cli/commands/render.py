@@ -9,7 +9,8 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
 from osm_gitops.errors import OsmGitopsError, Problem, input_error
-from osm_gitops.fleet.run import check_only, desired_states, sealing_of
+from osm_gitops.fleet.options import sealing_of
+from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits

@@ -1,0 +1,48 @@
+"""The desired state of each cluster of a run; a cluster that cannot be read stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.fleet.desire import desire
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.options import RunOptions
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import ObjectRef
+
+
+def desired_states(
+    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]
+) -> Iterator[tuple[ClusterSpec, Desired]]:
+    """The desired state of each cluster; one that cannot be read at all adds its problems."""
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+        except InputError as failure:  # a flag or a place in the fleet file is named already
+            problems.extend(failure.problems)
+            continue
+        try:
+            inputs = load_inputs(spec, settings, options.environment, options.keys)
+            for note in inputs.notes:
+                options.note(note)
+            problems.extend(unusable(inputs))
+            yield spec, desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
+        except OsmGitopsError as failure:
+            problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+
+
+def check_only(only: str, pools: Sequence[ObjectRef], problems: list[Problem]) -> None:
+    """A run that was narrowed to nothing is a slip; ``pools`` are those of all clusters."""
+    if only and not pools and not problems:
+        problems.append(Problem(f'no pool has a name that matches "{only}"', where="--only"))
+
+
+def unusable(inputs: Inputs) -> Iterator[Problem]:
+    """Problems that belong to no pool: documents that nobody can read, and broken profiles."""
+    yield from inputs.unreadable
+    for ref, broken in inputs.broken.items():
+        if ref.kind == "OperatingSystemProfile":
+            yield from broken
