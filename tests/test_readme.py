@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -315,6 +316,8 @@ def test_the_defaults_of_settings_are_the_programs() -> None:
         "max-output-bytes": str(own.max_output_bytes),
         "max-loop-steps": str(own.max_loop_steps),
         "max-template-depth": str(own.max_template_depth),
+        "token-life": f"{own.token_life // timedelta(hours=1)}h",
+        "interval": f"{own.interval // timedelta(minutes=1)}m",
     }
     booleans = {setting.flag: "false" for setting in SETTINGS if setting.kind is Kind.BOOLEAN}
     expected = {setting.flag: (texts | booleans).get(setting.flag) for setting in SETTINGS}

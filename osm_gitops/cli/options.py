@@ -29,6 +29,7 @@ _METAVARS: Mapping[Kind, str] = {
     Kind.MIRRORS: "REGISTRY=URL",
     Kind.FILE: "FILE",
     Kind.COUNT: "N",
+    Kind.DURATION: "DURATION",
 }
 WORK_PANEL = "What to work on"
 _CONNECTION_PANEL = "Taken so that arguments of Operating System Manager can be pasted, and passed over"

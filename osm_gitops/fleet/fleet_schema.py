@@ -30,6 +30,7 @@ _VALUES: Final[Mapping[Kind, Mapping[str, Json]]] = {
     },
     Kind.FILE: {"type": "string"},
     Kind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[+]?0*[1-9][0-9]*$"}]},
+    Kind.DURATION: {"type": "string", "pattern": "^[+]?([0-9]*[.]?[0-9]*(ns|us|µs|μs|ms|s|m|h))+$"},
 }
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 DEFAULT_NO_PROXY = ".svc,.cluster.local,localhost,127.0.0.1"
+
+BOOT_TIME = timedelta(minutes=15)
+"""How long a machine may take from the moment it is ordered until its kubelet asks for a certificate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +20,9 @@ class Settings:
     its endpoints in order, with both mirror flags already merged; CA bundles hold the
     text of the file, not its name; ``registry_credentials_secret`` and
     ``bootstrap_token_service_account`` are ``(namespace, name)``. From
-    ``immutable_secrets`` on, settings are our own: how Secrets are written (design §6)
-    and how much a template may use (design §5).
+    ``immutable_secrets`` on, settings are our own: how Secrets are written (design §6),
+    how much a template may use (design §5), how long tokens live and the time between
+    two runs that renew them (contract §9.4, design §6).
     """
 
     namespace: str = "kube-system"
@@ -42,3 +47,10 @@ class Settings:
     max_output_bytes: int = 1 << 20
     max_loop_steps: int = 1_000_000
     max_template_depth: int = 1_000
+    token_life: timedelta = timedelta(hours=24)
+    interval: timedelta = timedelta(minutes=30)
+
+
+def shortest_token_life(interval: timedelta) -> timedelta:
+    """A token that is renewed with less than half of its life left still serves until the next run, and a boot then."""
+    return 2 * (interval + BOOT_TIME)

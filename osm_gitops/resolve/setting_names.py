@@ -20,6 +20,7 @@ class Kind(Enum):
     MIRRORS = "a list of registry=url, or a map from a registry to its urls"
     FILE = "the name of a file"
     COUNT = "a whole number from 1 on"
+    DURATION = "a duration such as 24h or 90m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,10 @@ SETTINGS: Final = (
         "Most loop steps that one template may take."),
     SettingName("max-template-depth", "maxTemplateDepth", Kind.COUNT,
         "Deepest nesting of templates that call templates."),
+    SettingName("token-life", "tokenLife", Kind.DURATION,
+        "How long bootstrap tokens in a cluster live; they are renewed when less than half of it is left."),
+    SettingName("interval", "interval", Kind.DURATION,
+        "Longest time between two runs against a cluster, for which tokens must last."),
 )  # fmt: skip
 
 SETTINGS_BY_FLAG: Final[Mapping[str, SettingName]] = {setting.flag: setting for setting in SETTINGS}
@@ -99,6 +104,8 @@ DEFAULT_TEXTS: Final[Mapping[str, str]] = {
     "max-output-bytes": str(_OSM.max_output_bytes),
     "max-loop-steps": str(_OSM.max_loop_steps),
     "max-template-depth": str(_OSM.max_template_depth),
+    "token-life": "24h",
+    "interval": "30m",
 }
 """Defaults that are neither empty nor false, as a flag would give them, by flag."""
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from posixpath import join
 from typing import Any, Final
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.golang.duration import parse_duration
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.ip import parse_ip
 from osm_gitops.golang.numbers import parse_bool, parse_int
 from osm_gitops.golang.text import trim_space
 from osm_gitops.golang.url import parse_url
 from osm_gitops.model.objects import Json
-from osm_gitops.model.settings import Settings
+from osm_gitops.model.settings import Settings, shortest_token_life
+from osm_gitops.model.span import spoken
 from osm_gitops.resolve.ca_bundle import has_certificate
 from osm_gitops.resolve.json_fields import type_name
 from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG, Kind
@@ -25,6 +28,8 @@ _REGISTRY_OF_MIRROR: Final = re.compile(r"([a-zA-Z0-9.-]+)=(.*)")
 _DEFAULT_REGISTRY: Final = "docker.io"
 _MIRRORS: Final = "node-registry-mirrors"
 _CONTAINERD_MIRRORS: Final = "node-containerd-registry-mirrors"
+_LIFE: Final = "token-life"
+_INTERVAL: Final = "interval"
 
 ReadFile = Callable[[str], str]
 """Reads a file as it is: line ends unchanged, bytes that are no UTF-8 as surrogate escapes. Raises OSError."""
@@ -73,9 +78,11 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
         except _WrongError as wrong:
             problems.append(Problem(wrong.what, where=setting.where, fix=wrong.fix))
     mirrors = _all_mirrors(given, problems)
+    settings = Settings(**values, registry_mirrors=mirrors)
+    problems += [] if problems else _too_short(settings, given)
     if problems:
         raise InputError(problems)
-    return Settings(**values, registry_mirrors=mirrors)
+    return settings
 
 
 # --- from what a file or flag holds to what OSM's flag would hold ---
@@ -216,6 +223,30 @@ def _count(text: str) -> int:
     return number
 
 
+def _duration(text: str) -> timedelta:
+    try:
+        length = timedelta(microseconds=parse_duration(text) // 1_000)
+    except GoError:
+        length = timedelta()
+    if length < timedelta(seconds=1):
+        raise _WrongError(f'"{text}" is not {Kind.DURATION.value}', "Write hours and minutes, such as 1h30m")
+    return length
+
+
+def _too_short(settings: Settings, given: Mapping[str, RawSetting]) -> Iterator[Problem]:
+    """Tokens that a machine could find expired between two runs."""
+    least = shortest_token_life(settings.interval)
+    if settings.token_life < least:
+        where = next(given[name].where for name in (_LIFE, _INTERVAL) if name in given)
+        yield Problem(
+            f"tokens that live {spoken(settings.token_life)} end before they are renewed by runs that are "
+            f"{spoken(settings.interval)} apart",
+            where=where,
+            fix=f"Let them live at least {spoken(least)} with --{_LIFE}, or run more often and say so "
+            f"with --{_INTERVAL}",
+        )
+
+
 def _ca_bundle(name: str, base: str, read_file: ReadFile) -> str:
     if not name:
         return ""
@@ -296,5 +327,7 @@ _PARSERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "max-output-bytes": ("max_output_bytes", _count),
     "max-loop-steps": ("max_loop_steps", _count),
     "max-template-depth": ("max_template_depth", _count),
+    _LIFE: ("token_life", _duration),
+    _INTERVAL: ("interval", _duration),
 }
 _BUNDLES: Final = {"kubernetes-ca-bundle": "kubernetes_ca_bundle", "host-ca-bundle": "host_ca_bundle"}

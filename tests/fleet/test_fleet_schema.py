@@ -85,6 +85,7 @@ _RIGHT: Mapping[Kind, tuple[Any, ...]] = {
     Kind.MIRRORS: ("r=https://m", ["r=https://m"], [], {"r": "https://m"}, {"r": ["https://m", "https://n"]}),
     Kind.COUNT: (1, 20, "7"),
     Kind.FILE: ("ca.pem", ""),
+    Kind.DURATION: ("2h", "1h45m", "100.5m"),
 }
 _RIGHT_TEXTS: Mapping[str, str] = {
     "clusterDNS": "10.0.0.1",

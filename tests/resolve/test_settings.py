@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -229,6 +230,24 @@ def test_bounds_of_templates_are_whole_numbers_from_one_on() -> None:
     assert "must be a whole number from 1 on, not a boolean" in problem(max_loop_steps=True)
 
 
+def test_lengths_of_time_are_written_as_in_go() -> None:
+    settings = parse(token_life="36h", interval="1h30m")
+    assert (settings.token_life, settings.interval) == (timedelta(hours=36), timedelta(minutes=90))
+    for value in ("", "1d", "24", "-1h", "0s", "1ms", "soon"):
+        assert "is not a duration such as 24h or 90m. Write hours and minutes" in problem(token_life=value)
+    assert "must be a duration such as 24h or 90m, not a number" in problem(interval=30)
+
+
+def test_tokens_outlive_the_time_between_two_runs_and_a_boot() -> None:
+    assert parse(token_life="90m").token_life == timedelta(minutes=90)
+    assert parse(interval="11h45m").interval == timedelta(minutes=705)
+    assert problem(token_life="1h") == (
+        "flag --token-life: tokens that live 1 h end before they are renewed by runs that are 30 min apart. "
+        "Let them live at least 1 h 30 min with --token-life, or run more often and say so with --interval"
+    )
+    assert problem(interval="12h").startswith("flag --interval: tokens that live 24 h end before")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
@@ -264,6 +283,7 @@ def test_every_setting_can_be_parsed_and_has_names_of_its_own() -> None:
         Kind.MIRRORS: ["a=b"],
         Kind.FILE: "/ca.pem",
         Kind.COUNT: 7,
+        Kind.DURATION: "7h",
     }
     for setting in SETTINGS:
         value = "containerd" if setting.flag == "container-runtime" else samples[setting.kind]
