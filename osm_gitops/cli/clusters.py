@@ -5,51 +5,62 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import input_error
 from osm_gitops.fleet.against import fleet_at, spec_at
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
-from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TargetSpec, tree_ref
+from osm_gitops.fleet.spec import (
+    DEFAULT_CLUSTER,
+    LIVE,
+    ClusterSpec,
+    LiveTarget,
+    SourceSpec,
+    TargetSpec,
+    TreeRef,
+    check_live_targets,
+    source_ref,
+)
+from osm_gitops.kubedoor.access import Access
 from osm_gitops.targets.layout import owned_path
-
-_LATER = "clusters as source or target come with a later release; this one reads trees and writes to git"
 
 
 def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
     """The clusters that a command works on. Raises InputError where flags and fleet file do not tell."""
-    _refuse_clusters(request)
     if request.source is not None:
-        return (_from_flags(request, request.source, needs_target=needs_target),)
-    return _from_fleet(request, needs_target=needs_target)
+        specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)
+    else:
+        specs = _from_fleet(request, needs_target=needs_target)
+        check_live_targets(specs)
+    for flag in () if any(spec.is_live for spec in specs) else request.connection_flags:
+        console.say(f"{flag} is passed over: a run from trees to git does not use it")
+    return specs
 
 
 def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     """The clusters that a command works on as the repository had them at a revision; a fleet may have had others."""
     if request.source is not None:
         spec = _from_flags(request, request.source, needs_target=False)
-        return (spec_at(spec, revision, spec.source.machines.path),)
+        home = next((part.path for part in spec.source.parts if isinstance(part, TreeRef)), None)
+        if home is None:
+            raise input_error("a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git")
+        return (spec_at(spec, revision, home),)
     path = _fleet_file(request)
     found = fleet_at(path, _shown(path, request), revision)
     chosen = [spec for spec in found if request.cluster in (None, spec.name)]
     return tuple(spec_at(_with_flags(spec, request), revision, path) for spec in chosen)
 
 
-def _refuse_clusters(request: Request) -> None:
-    named = {"--from": request.source, "--profiles-from": request.profiles_from, "--to": request.target}
-    problems = [Problem(_LATER, where=flag) for flag, value in named.items() if value == "cluster"]
-    if problems:
-        raise InputError(problems)
-
-
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
     if needs_target and request.target is None:
-        raise input_error("--from also needs --to", fix=f"Name the folder of the desired state, or use a {FLEET_FILE}")
+        fix = f"Name the folder of the desired state, or {LIVE}; or use a {FLEET_FILE}"
+        raise input_error("--from also needs --to", fix=fix)
     name = request.cluster or DEFAULT_CLUSTER
     owned_path(name)  # refuses what cannot be a folder
-    tree = tree_ref(request.base, source)
-    profiles = tree_ref(request.base, request.profiles_from) if request.profiles_from is not None else tree
-    target = _given_target(request)
-    return ClusterSpec(name, SourceSpec(tree, profiles, tree), tuple(request.settings.values()), target)
+    whole = source_ref(request.base, source)
+    profiles = source_ref(request.base, request.profiles_from) if request.profiles_from is not None else whole
+    settings, target = tuple(request.settings.values()), _given_target(request)
+    return ClusterSpec(name, SourceSpec(whole, profiles, whole), settings, target, request.management, request.worker)
 
 
 def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
@@ -66,7 +77,7 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
         raise input_error(
             f"no target is named for cluster {', '.join(lacking)}",
             where=shown,
-            fix="Add to: {git: {path: …}}, or give --to",
+            fix="Add to: {git: {path: …}} or to: cluster, or give --to",
         )
     return specs
 
@@ -76,13 +87,26 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
     settings = {setting.name: setting for setting in spec.settings} | dict(request.settings)
     source = spec.source
     if request.profiles_from is not None:
-        source = replace(source, profiles=tree_ref(request.base, request.profiles_from))
+        source = replace(source, profiles=source_ref(request.base, request.profiles_from))
     target = _given_target(request) or spec.target
-    return replace(spec, settings=tuple(settings.values()), source=source, target=target)
+    return replace(
+        spec,
+        settings=tuple(settings.values()),
+        source=source,
+        target=target,
+        management=_access(request.management, spec.management),
+        worker_access=_access(request.worker, spec.worker_access),
+    )
 
 
-def _given_target(request: Request) -> TargetSpec | None:
-    return TargetSpec(request.base / request.target, request.target) if request.target is not None else None
+def _access(given: Access, named: Access) -> Access:
+    return Access(given.kubeconfig or named.kubeconfig, given.context or named.context)
+
+
+def _given_target(request: Request) -> TargetSpec | LiveTarget | None:
+    if request.target is None:
+        return None
+    return LiveTarget() if request.target == LIVE else TargetSpec(request.base / request.target, request.target)
 
 
 def _fleet_file(request: Request) -> Path:
@@ -95,7 +119,7 @@ def _fleet_file(request: Request) -> Path:
         raise input_error(
             f"there is neither --from nor a fleet file {FLEET_FILE} in this folder{'' if here else ' or above it'}",
             where=request.clone.shown if request.clone else "",
-            fix="Name a tree of manifests with --from and a folder with --to",
+            fix="Name a tree of manifests or cluster with --from, and a folder or cluster with --to",
         )
     return path
 

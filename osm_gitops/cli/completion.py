@@ -14,7 +14,7 @@ import typer
 from osm_gitops.errors import OsmGitopsError
 
 if TYPE_CHECKING:
-    from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+    from osm_gitops.fleet.spec import ClusterSpec, SourceRef, SourceSpec
 
 
 def complete_cluster(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -39,14 +39,14 @@ def complete_profile(ctx: typer.Context, incomplete: str) -> list[str]:
     return _chosen((name for tree in trees for name in profile_names(tree)), incomplete)
 
 
-def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], TreeRef]) -> list[Path]:
-    from osm_gitops.fleet.spec import tree_ref  # noqa: PLC0415 - only once somebody asks
+def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], SourceRef]) -> list[Path]:
+    from osm_gitops.fleet.spec import TreeRef, source_ref  # noqa: PLC0415 - only once somebody asks
 
-    if given:
-        return [tree_ref(Path(), given).path]
     cluster = ctx.params.get("cluster")
-    trees = (part(spec.source).path for spec in _clusters(ctx) if cluster in {None, spec.name})
-    return list(dict.fromkeys(trees))
+    parts = (part(spec.source) for spec in _clusters(ctx) if cluster in {None, spec.name})
+    # Nobody who presses the tab key means to ask a cluster.
+    chosen = [source_ref(Path(), given)] if given else parts
+    return list(dict.fromkeys(each.path for each in chosen if isinstance(each, TreeRef)))
 
 
 def _clusters(ctx: typer.Context) -> tuple[ClusterSpec, ...]:

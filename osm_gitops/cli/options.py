@@ -9,16 +9,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from osm_gitops.cli.completion import complete_cluster, complete_pool
-from osm_gitops.cli.console import console
 from osm_gitops.gitdoor.clone import Clone
 from osm_gitops.gitdoor.credentials import TokenFile
+from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.resolve.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
 from osm_gitops.resolve.settings import RawSetting
 
@@ -32,7 +32,7 @@ _METAVARS: Mapping[Kind, str] = {
     Kind.DURATION: "DURATION",
 }
 WORK_PANEL = "What to work on"
-_CONNECTION_PANEL = "Taken so that arguments of Operating System Manager can be pasted, and passed over"
+_CLUSTERS_PANEL = "Which clusters, where a source or the target is cluster"
 _SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
 
 
@@ -41,6 +41,7 @@ class Request:
     """What the shared options say; ``settings`` come from flags and the environment, by flag name.
 
     Relative paths start at ``base``. ``clone`` is the config repo of a run with ``--repo``, and there ``base`` is.
+    ``management`` and ``worker`` are what was named of the two clusters.
     """
 
     source: str | None
@@ -51,9 +52,17 @@ class Request:
     only: str
     verbose: bool
     settings: Mapping[str, RawSetting]
+    management: Access = UNNAMED
+    worker: Access = UNNAMED
     base: Path = Path()
     clone: Clone | None = None
     token: TokenFile | None = None
+
+    @property
+    def connection_flags(self) -> tuple[str, ...]:
+        """Those that were given a value."""
+        texts = (*astuple(self.management), *astuple(self.worker))
+        return tuple(f"--{flag}" for flag, text in zip(_CONNECTION, texts, strict=True) if text)
 
 
 def _environment(flag: str) -> str:
@@ -74,17 +83,22 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         _work(
             str | None,
             "--from",
-            "Tree of manifests to read: a folder or a file, as it is or at a git revision.",
-            metavar="PATH[@REV]",
+            "Cluster, or tree of manifests to read: a folder or a file, as it is or at a git revision.",
+            metavar="cluster|PATH[@REV]",
         ),
         None,
     ),
     "profiles_from": (
-        _work(str | None, "--profiles-from", "Read OperatingSystemProfiles from this tree.", metavar="PATH[@REV]"),
+        _work(str | None, "--profiles-from", "Read OperatingSystemProfiles from there.", metavar="cluster|PATH[@REV]"),
         None,
     ),
     "target": (
-        _work(str | None, "--to", "Folder of the desired state (render: or - for stdout).", metavar="PATH"),
+        _work(
+            str | None,
+            "--to",
+            "Cluster, or folder of the desired state (render: folder, or - for stdout).",
+            metavar="cluster|PATH",
+        ),
         None,
     ),
     "cluster": (
@@ -115,38 +129,36 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
 }
 
 
-# Flags of OSM too, so that its args can be pasted; clusters come with a later release.
+# Named as OSM names them, or in their style.
 _CONNECTION: Mapping[str, tuple[str, str]] = {
-    "kubeconfig": ("FILE", "Kubeconfig of the management cluster."),
+    "kubeconfig": ("FILE", "Kubeconfig of the management cluster; else as kubectl finds it."),
     "context": ("NAME", "Context in it."),
-    "worker-cluster-kubeconfig": ("FILE", "Kubeconfig of the worker cluster."),
-    "worker-context": ("NAME", "Context in it."),
+    "worker-cluster-kubeconfig": ("FILE", "Kubeconfig of the worker cluster, if that is another one."),
+    "worker-context": ("NAME", "Context in it, or in that of the management cluster."),
 }
-_UNUSED = "a run from trees to git does not use it"
 
 
 def with_request(command: Callable[..., int]) -> Callable[..., int]:
     """Give ``command`` the shared options; its first parameter receives them as a :class:`Request`."""
-    return _with_options(command, tuple(_SHARED), _CONNECTION, SETTINGS)
+    return _with_options(command, tuple(_SHARED), SETTINGS)
 
 
 def with_sources(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what only reads sources: no target, no pools, and one setting, the namespace."""
     settings = tuple(setting for setting in SETTINGS if setting.flag == "namespace")
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), {}, settings)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), settings)
 
 
 def _with_options(
     command: Callable[..., int],
     shared: Sequence[str],
-    connection: Mapping[str, tuple[str, str]],
     settings: Sequence[SettingName],
 ) -> Callable[..., int]:
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     parameters = [
         *own,
         *(_parameter(name, *_SHARED[name]) for name in shared),
-        *_connection_parameters(connection),
+        *_connection_parameters(),
         *_setting_parameters(settings),
     ]
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -155,16 +167,16 @@ def _with_options(
     @functools.wraps(command)
     def called(ctx: typer.Context, **given: Any) -> int:
         taken = {name: given.pop(name, default) for name, (_, default) in _SHARED.items()}
-        for flag in connection:
-            if given.pop(_python_name(flag)) is not None:
-                console.say(f"--{flag} is passed over: {_UNUSED}")
+        named = [given.pop(_python_name(flag)) or "" for flag in _CONNECTION]
         raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in settings}
         found = {
             flag: RawSetting(flag, value, _where(ctx, flag))
             for flag, value in raw.items()
             if value is not None and value != []
         }
-        return command(Request(**taken, settings=found), **given)
+        return command(
+            Request(**taken, settings=found, management=Access(*named[:2]), worker=Access(*named[2:])), **given
+        )
 
     signature = inspect.Signature([context, *(parameter.replace(kind=keyword) for parameter in parameters)])
     called.__signature__ = signature  # type: ignore[attr-defined] # how inspect is told of a made signature
@@ -172,10 +184,10 @@ def _with_options(
     return called
 
 
-def _connection_parameters(connection: Mapping[str, tuple[str, str]]) -> list[inspect.Parameter]:
+def _connection_parameters() -> list[inspect.Parameter]:
     parameters = []
-    for flag, (metavar, text) in connection.items():
-        option = _option(str | None, f"--{flag}", text, metavar=metavar, rich_help_panel=_CONNECTION_PANEL)
+    for flag, (metavar, text) in _CONNECTION.items():
+        option = _option(str | None, f"--{flag}", text, metavar=metavar, rich_help_panel=_CLUSTERS_PANEL)
         parameters.append(_parameter(_python_name(flag), option, None))
     return parameters
 

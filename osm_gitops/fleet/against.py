@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from osm_gitops.errors import Problem, input_error
 from osm_gitops.fleet.fleet_file import parse_fleet
 from osm_gitops.fleet.options import Outcome, RunOptions
-from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceRef, SourceSpec
 from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.gitdoor.repository import find_repository
 from osm_gitops.model.desired import Desired
@@ -46,11 +46,10 @@ def fleet_at(path: Path, display: str, revision: str) -> tuple[ClusterSpec, ...]
 def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
     """A cluster whose trees are read at a revision, if they lie in the repository that ``home`` is in.
 
-    Trees elsewhere, and those that name a revision of their own, stay as they are.
+    Clusters, trees elsewhere, and those that name a revision of their own, stay as they are.
     """
-    source = spec.source
-    trees = (source.machines, source.profiles, source.facts)
-    return replace(spec, source=SourceSpec(*(_tree_at(tree, revision, _repository(home)) for tree in trees)))
+    parts = spec.source.parts
+    return replace(spec, source=SourceSpec(*(_part_at(part, revision, _repository(home)) for part in parts)))
 
 
 def plan_against(
@@ -103,9 +102,11 @@ def _gone(spec: ClusterSpec, revision: str) -> ClusterPlan:
     return ClusterPlan(spec.name, (), warnings=(left,))
 
 
-def _tree_at(tree: TreeRef, revision: str, repository: Path | None) -> TreeRef:
+def _part_at(part: SourceRef, revision: str, repository: Path | None) -> SourceRef:
     # Where there is no repository at all, reading the revision says so.
-    return tree if tree.revision or _repository(tree.path) != repository else replace(tree, revision=revision)
+    if isinstance(part, LiveRef) or part.revision or _repository(part.path) != repository:
+        return part
+    return replace(part, revision=revision)
 
 
 def _repository(path: Path) -> Path | None:

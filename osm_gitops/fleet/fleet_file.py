@@ -19,7 +19,8 @@ from osm_gitops.fleet.fleet_keys import (
     TOP,
     WORKER,
 )
-from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TargetSpec, tree_ref
+from osm_gitops.fleet.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, TargetSpec, source_ref
+from osm_gitops.kubedoor.access import Access
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
 from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
@@ -31,8 +32,8 @@ FLEET_FILE = "osm-gitops.yaml"
 NAME_RULE = "it must be a name of lower-case letters, digits, dashes and dots"
 
 _NAME = re.compile(NAME_PATTERN)
-_NO_CLUSTERS = "clusters as source or target come with a later release"
-_LATER = "This release reads trees and writes to git; leave it out for now"
+_LATER = "Leave it out for now"
+_NO_HOME = "~ is not read as the home folder here"
 
 
 def is_cluster_name(text: str) -> bool:
@@ -121,13 +122,13 @@ class _Reader:
         settings = self._settings(defaults.get("settings"), "defaults.settings")
         settings |= self._settings(entry.get("settings"), f"{at}.settings")
         settings |= self._namespace(merged)
-        worker, place = merged.get("worker", ({}, "worker"))
-        self._check_keys(self._mapping(worker, place), place, WORKER)
+        management = self._access(*merged.get("management", ({}, "management")), keys=MANAGEMENT)
+        worker = self._access(*merged.get("worker", ({}, "worker")), keys=WORKER)
         source = self._source(*merged.get("from", (None, f"{at}.from")))
         target = self._target(*merged["to"]) if "to" in merged else None
         if len(self.problems) > before or not isinstance(name, str) or source is None:
             return None
-        return ClusterSpec(name, source, tuple(settings.values()), target)
+        return ClusterSpec(name, source, tuple(settings.values()), target, management, worker)
 
     def _settings(self, value: Json, at: str) -> dict[str, RawSetting]:
         raw: dict[str, RawSetting] = {}
@@ -141,10 +142,8 @@ class _Reader:
         return raw
 
     def _namespace(self, merged: Mapping[str, tuple[Json, str]]) -> dict[str, RawSetting]:
-        value, at = merged.get("management", ({}, "management"))
-        management = self._mapping(value, at)
-        self._check_keys(management, at, MANAGEMENT)
-        if "namespace" not in management:
+        management, at = merged.get("management", ({}, "management"))
+        if not isinstance(management, dict) or "namespace" not in management:
             return {}
         where = f"{self._where(f'{at}.namespace')} {at}.namespace"
         return {"namespace": RawSetting("namespace", management["namespace"], where)}
@@ -155,24 +154,27 @@ class _Reader:
             value, at = merged.get(key, (None, ""))
             if value is not None and value != []:
                 self._problem(at, f"{what} come with a later release", _LATER)
-        for side in ("management", "worker"):
-            value, at = merged.get(side, ({}, side))
-            for key in ("kubeconfig", "context"):
-                if isinstance(value, dict) and key in value:
-                    self._problem(f"{at}.{key}", _NO_CLUSTERS, _LATER)
-        for key in ("from", "to"):
-            value, at = merged.get(key, (None, ""))
-            parts = value if key == "from" and isinstance(value, dict) else {"": value}
-            for part, named in parts.items():
-                if named == "cluster":
-                    self._problem(f"{at}.{part}".rstrip("."), _NO_CLUSTERS, _LATER)
+
+    def _access(self, value: Json, at: str, keys: Iterable[str]) -> Access:
+        named = self._mapping(value, at)
+        self._check_keys(named, at, keys)
+        texts = {key: named[key] for key in ("kubeconfig", "context") if key in named}
+        for key, text in texts.items():
+            if not _is_path(text):
+                self._problem(f"{at}.{key}", "it must be a text that is not empty")
+                return Access()
+        path = texts.get("kubeconfig", "")
+        if path.startswith("~"):
+            fix = "Write the whole path, or leave it out to have it found as kubectl does"
+            self._problem(f"{at}.kubeconfig", _NO_HOME, fix)
+        return Access(str(self.base / path) if path else "", texts.get("context", ""))
 
     def _source(self, value: Json, at: str) -> SourceSpec | None:
         if _is_path(value):
-            tree = tree_ref(self.base, value)
-            return SourceSpec(tree, tree, tree)
+            whole = source_ref(self.base, value)
+            return SourceSpec(whole, whole, whole)
         if value is None:
-            self._problem(at, "it must name the folder with the manifests")
+            self._problem(at, "it must name the folder with the manifests, or cluster")
             return None
         if not isinstance(value, dict):
             wrong = "such a text" if isinstance(value, str) else type_name(value)
@@ -190,12 +192,15 @@ class _Reader:
         chosen = [parts.get(key, machines) for key in SOURCE]
         if not all(isinstance(part, str) for part in chosen):
             return None
-        return SourceSpec(*(tree_ref(self.base, part) for part in chosen))
+        return SourceSpec(*(source_ref(self.base, part) for part in chosen))
 
-    def _target(self, value: Json, at: str) -> TargetSpec | None:
-        if value == "cluster":  # refused by name
+    def _target(self, value: Json, at: str) -> TargetSpec | LiveTarget | None:
+        if value == LIVE:
+            return LiveTarget()
+        if not isinstance(value, dict):
+            self._problem(at, f"it must be {LIVE}, or name a folder as {{git: {{path: …}}}}, not {type_name(value)}")
             return None
-        target = self._mapping(value, at)
+        target: Mapping[str, Json] = value
         self._check_keys(target, at, TARGET)
         git = self._mapping(target.get("git"), f"{at}.git")
         self._check_keys(git, f"{at}.git", GIT)

@@ -18,20 +18,11 @@ NAME_PATTERN: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 _LATER: Final[dict[str, Json]] = {"enum": [None, []]}
-_TREE: Final = _TEXT | {"not": {"const": "cluster"}}
+_NO_TILDE: Final = {"pattern": "^[^~]"}
 
 
 def _text(description: str, **more: Json) -> dict[str, Json]:
     return {"description": description, **_TEXT, **more}
-
-
-def _tree(description: str) -> dict[str, Json]:
-    return {"description": f"{description} Clusters as sources come with a later release.", **_TREE}
-
-
-def _later(description: str) -> dict[str, Json]:
-    """A key that the design fixes and this release refuses by name."""
-    return {"description": f"{description} Comes with a later release; leave it out for now.", "not": {}}
 
 
 GIT: Final[Keys] = {
@@ -53,16 +44,16 @@ TARGET: Final[Keys] = {
     }
 }
 SOURCE: Final[Keys] = {
-    "machineDeployments": _tree("The tree with the MachineDeployments: a folder or a file."),
-    "profiles": _tree("The tree with the OperatingSystemProfiles; that of the MachineDeployments if left out."),
-    "facts": _tree(
-        "The tree with the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices that rendering looks up; "
-        "that of the MachineDeployments if left out."
+    "machineDeployments": _text("Where the MachineDeployments are: cluster, or a tree (a folder or a file)."),
+    "profiles": _text("Where the OperatingSystemProfiles are; with the MachineDeployments if left out."),
+    "facts": _text(
+        "Where the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices are that rendering looks up; "
+        "with the MachineDeployments if left out."
     ),
 }
 WORKER: Final[Keys] = {
-    "kubeconfig": _later("Kubeconfig of the cluster."),
-    "context": _later("Context in the kubeconfig."),
+    "kubeconfig": _text("Kubeconfig, relative to the fleet file; else as kubectl finds it.", **_NO_TILDE),
+    "context": _text("Context in the kubeconfig; else its current one."),
 }
 MANAGEMENT: Final[Keys] = WORKER | {
     "namespace": {"description": "The same as the setting namespace.", "type": "string", "minLength": 1}
@@ -71,12 +62,15 @@ CLUSTER: Final[Keys] = {
     "name": _text(
         "Name of the cluster: the folder of its desired state, and what --cluster takes.", pattern=f"^{NAME_PATTERN}$"
     ),
-    "from": {"description": "Where the cluster's objects are read: one tree, or one for each part."},
+    "from": {"description": "Where the cluster's objects are read: cluster, a tree, or one of them for each part."},
     "settings": {"description": "What Operating System Manager takes as flags.", "type": ["object", "null"]},
     "overlays": _LATER | {"description": "Overlays come with a later release; leave it out for now."},
-    "to": {"description": "Where the desired state is written.", "type": "object", "required": ["git"]},
+    "to": {"description": "Where the desired state goes: cluster, or a folder in git."},
     "management": {"description": "The cluster of profiles and configurations.", "type": ["object", "null"]},
-    "worker": {"description": "The cluster of MachineDeployments and Secrets.", "type": ["object", "null"]},
+    "worker": {
+        "description": "The cluster of MachineDeployments and Secrets; that of management if left out.",
+        "type": ["object", "null"],
+    },
     "profilesVersion": _LATER | {"description": "Pinned built-in profiles come with a later release."},
 }
 TOP: Final[Keys] = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from osm_gitops.fleet.fleet_keys import API_VERSION, CLUSTER, GIT, MANAGEMENT, SOURCE, TARGET, TOP, WORKER, Keys
+from osm_gitops.fleet.spec import LIVE
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.setting_names import SETTINGS, Kind
 
@@ -50,11 +51,15 @@ def fleet_schema() -> dict[str, Json]:
         "$defs": {
             "settings": _object({setting.key: _setting(setting.help, setting.kind) for setting in SETTINGS}),
             "source": {"anyOf": [SOURCE["machineDeployments"], _object(SOURCE, required=["machineDeployments"])]},
-            "target": _object(TARGET | {"git": TARGET["git"] | _object(GIT)}),
+            "target": {"anyOf": [{"const": LIVE}, _object(_target(), required=["git"])]},
             "management": _object(MANAGEMENT),
             "worker": _object(WORKER),
         },
     }
+
+
+def _target() -> Keys:
+    return TARGET | {"git": TARGET["git"] | _object(GIT)}
 
 
 def _cluster(keys: Keys) -> Keys:

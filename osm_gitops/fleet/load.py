@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TypeVar
 
-from osm_gitops.errors import Problem, TargetError
-from osm_gitops.fleet.spec import ClusterSpec, TreeRef
+from osm_gitops.errors import Problem, TargetError, input_error
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceRef, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
@@ -38,13 +38,15 @@ def load_inputs(
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
     """
     source = spec.source
-    trees: dict[TreeRef, Inputs] = {}
+    known: dict[SourceRef, Inputs] = {}
     keys = keys or KeySearch(environment)
 
-    def read(tree: TreeRef) -> Inputs:
-        if tree not in trees:
-            trees[tree] = _read(tree, settings.namespace, environment, keys)
-        return trees[tree]
+    def read(part: SourceRef) -> Inputs:
+        if isinstance(part, LiveRef):
+            raise input_error("clusters are not read yet", fix="Name a tree of manifests")
+        if part not in known:
+            known[part] = _read(part, settings.namespace, environment, keys)
+        return known[part]
 
     inputs = read(source.machines)
     if source.facts != source.machines:

@@ -10,7 +10,7 @@ from pathlib import Path
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError
 from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
 from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, sealing_of
-from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
+from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Plan
@@ -76,4 +76,7 @@ def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) ->
 def _target(spec: ClusterSpec) -> TargetSpec:
     if spec.target is None:
         raise TargetError([Problem("no target is named", about=f"cluster {spec.name}", fix="Give one with --to")])
+    if isinstance(spec.target, LiveTarget):
+        what = "nothing is written to clusters yet"
+        raise TargetError([Problem(what, about=f"cluster {spec.name}", fix="Name a folder")])
     return spec.target

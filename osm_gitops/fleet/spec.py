@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.resolve.settings import RawSetting
 
 DEFAULT_CLUSTER = "default"
+LIVE = "cluster"
+"""What stands in the place of a path for the clusters themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +38,31 @@ def tree_ref(base: Path, text: str) -> TreeRef:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """Where a cluster's objects are read; the three may be the same tree."""
+class LiveRef:
+    """The clusters as they are now: profiles are read in the management cluster, all else in the worker cluster."""
 
-    machines: TreeRef
-    profiles: TreeRef
-    facts: TreeRef
+    display: str = LIVE
+
+
+SourceRef = TreeRef | LiveRef
+
+
+def source_ref(base: Path, text: str) -> SourceRef:
+    """What ``cluster``, ``PATH`` or ``PATH@REVISION`` names; a folder of that name is ``./cluster``."""
+    return LiveRef() if text == LIVE else tree_ref(base, text)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where a cluster's objects are read; the three may be the same."""
+
+    machines: SourceRef
+    profiles: SourceRef
+    facts: SourceRef
+
+    @property
+    def parts(self) -> tuple[SourceRef, SourceRef, SourceRef]:
+        return self.machines, self.profiles, self.facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +81,56 @@ class TargetSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveTarget:
+    """The clusters themselves: OSPs and OSCs go to the management cluster, Secrets to the worker cluster."""
+
+    display: str = LIVE
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """One cluster of a run. ``settings`` have one entry a name, precedence already decided."""
+    """One cluster of a run. ``settings`` have one entry a name, precedence already decided.
+
+    ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
+    """
 
     name: str
     source: SourceSpec
     settings: tuple[RawSetting, ...]
-    target: TargetSpec | None
+    target: TargetSpec | LiveTarget | None
+    management: Access = UNNAMED
+    worker_access: Access = UNNAMED
+
+    @property
+    def worker(self) -> Access:
+        """The management cluster where no other is named; a context alone is one of the same kubeconfig."""
+        named = self.worker_access
+        if named == UNNAMED:
+            return self.management
+        return replace(named, kubeconfig=named.kubeconfig or self.management.kubeconfig)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a cluster is read or written at all."""
+        return isinstance(self.target, LiveTarget) or any(isinstance(part, LiveRef) for part in self.source.parts)
+
+
+def check_live_targets(specs: Iterable[ClusterSpec]) -> None:
+    """Two desired states in one cluster would prune each other; raises InputError with all that would."""
+    problems = list(_shared_targets(specs))
+    if problems:
+        raise InputError(problems)
+
+
+def _shared_targets(specs: Iterable[ClusterSpec]) -> Iterator[Problem]:
+    seen: dict[Access, str] = {}
+    for spec in specs:
+        if not isinstance(spec.target, LiveTarget):
+            continue
+        if spec.worker in seen:
+            yield Problem(
+                f"it would be applied to the same worker cluster as cluster {seen[spec.worker]}",
+                about=f"cluster {spec.name}",
+                fix="Give each cluster its own context, or choose one of them with --cluster",
+            )
+        seen.setdefault(spec.worker, spec.name)

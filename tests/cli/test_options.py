@@ -149,14 +149,11 @@ def test_a_slip_on_the_command_line_is_a_sentence_and_exit_code_1(arguments: tup
     assert said in ran.err
 
 
-@pytest.mark.parametrize("flag", ["--from", "--to", "--profiles-from"])
-def test_clusters_as_source_or_target_are_refused_by_name(flag: str) -> None:
-    given = {"--from": "tree", "--to": "out"} | {flag: "cluster"}
-    ran = osm_gitops("plan", *(part for pair in given.items() for part in pair))
-    assert ran.code == 1
+def test_render_writes_to_no_cluster() -> None:
+    ran = osm_gitops("render", "--from", "tree", "--to", "cluster")
+    assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        f"Error: {flag}: clusters as source or target come with a later release; "
-        "this one reads trees and writes to git\n"
+        "Error: --to cluster: render writes files. apply writes to clusters; a folder of this name is ./cluster\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,7 +11,16 @@ import pytest
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.fleet_file import find_fleet_file, read_fleet
 from osm_gitops.fleet.load import load_settings
-from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.fleet.spec import (
+    ClusterSpec,
+    LiveRef,
+    LiveTarget,
+    SourceRef,
+    TargetSpec,
+    TreeRef,
+    check_live_targets,
+)
+from osm_gitops.kubedoor.access import Access
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
 
@@ -19,6 +29,16 @@ def _read(tmp_path: Path, text: str) -> tuple[ClusterSpec, ...]:
     file = tmp_path / "osm-gitops.yaml"
     file.write_text(_HEAD + dedent(text))
     return read_fleet(file, "osm-gitops.yaml")
+
+
+def _path(part: SourceRef) -> Path:
+    assert isinstance(part, TreeRef)
+    return part.path
+
+
+def _folder(cluster: ClusterSpec) -> TargetSpec:
+    assert isinstance(cluster.target, TargetSpec)
+    return cluster.target
 
 
 def _problems(tmp_path: Path, text: str) -> list[str]:
@@ -41,14 +61,13 @@ def test_all_keys_of_a_cluster_are_read(tmp_path: Path) -> None:
     )
     assert cluster.name == "prod-eu.1"
     source = cluster.source
-    assert [tree.path for tree in (source.machines, source.profiles, source.facts)] == [
+    assert [_path(part) for part in source.parts] == [
         tmp_path / "pools",
         tmp_path / "osps",
         tmp_path / "facts.yaml",
     ]
     assert source.profiles.display == "osps/"
-    target = cluster.target
-    assert target is not None
+    target = _folder(cluster)
     assert (target.path, target.branch, target.remote) == (tmp_path / "clusters", "main", "upstream")
     assert (target.push, target.sign) == (True, True)
     settings = load_settings(cluster)
@@ -63,7 +82,7 @@ def test_profiles_and_facts_are_where_the_pools_are_unless_said(tmp_path: Path) 
     )
     assert {short.source.machines, short.source.profiles, short.source.facts} == {short.source.machines}
     assert long.source.facts == long.source.machines
-    assert long.source.profiles.path == tmp_path / "osps"
+    assert _path(long.source.profiles) == tmp_path / "osps"
     assert short.target is None
 
 
@@ -84,14 +103,13 @@ def test_defaults_fill_what_a_cluster_leaves_out_and_settings_are_merged(tmp_pat
           to: {git: {path: elsewhere}}
         """,
     )
-    assert first.source.machines.path == tmp_path / "tree"
+    assert _path(first.source.machines) == tmp_path / "tree"
     assert load_settings(first).pause_image == "pause:1"
     assert load_settings(first).namespace == "shared"
-    assert second.source.machines.path == tmp_path / "other"
+    assert _path(second.source.machines) == tmp_path / "other"
     assert load_settings(second).pause_image == "pause:1"
     assert list(load_settings(second).cluster_dns) == ["10.0.0.2"]
-    assert second.target is not None
-    assert (second.target.path, second.target.branch) == (tmp_path / "elsewhere", "")
+    assert (_folder(second).path, _folder(second).branch) == (tmp_path / "elsewhere", "")
 
 
 def test_relative_files_in_settings_start_at_the_fleet_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +162,7 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
         "osm-gitops.yaml:13: clusters[1].to.git.push: it must be true or false",
         "osm-gitops.yaml:14: clusters[2].name: it must be a name of lower-case letters, digits, dashes and dots",
         "osm-gitops.yaml:15: clusters[2].settings: it must be a mapping, not a number",
-        "osm-gitops.yaml:16: clusters[3].from: it must name the folder with the manifests",
+        "osm-gitops.yaml:16: clusters[3].from: it must name the folder with the manifests, or cluster",
         "osm-gitops.yaml:17: clusters[4]: it must be a mapping, not a number",
     ]
 
@@ -154,20 +172,83 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
     [
         ("from: tree, overlays: [overlays/air-gapped]", "clusters[0].overlays: overlays come"),
         ("from: tree, profilesVersion: v1.11.2", "clusters[0].profilesVersion: pinned built-in profiles come"),
-        ("from: cluster", "clusters[0].from: clusters as source or target come"),
-        ("from: {machineDeployments: cluster}", "clusters[0].from.machineDeployments: clusters as source"),
-        ("from: {machineDeployments: tree, facts: cluster}", "clusters[0].from.facts: clusters as source"),
-        ("from: tree, to: cluster", "clusters[0].to: clusters as source or target come"),
-        ("from: tree, management: {kubeconfig: x}", "clusters[0].management.kubeconfig: clusters as source"),
-        ("from: tree, management: {context: x}", "clusters[0].management.context: clusters as source"),
-        ("from: tree, worker: {kubeconfig: x}", "clusters[0].worker.kubeconfig: clusters as source"),
-        ("from: tree, worker: {context: x}", "clusters[0].worker.context: clusters as source"),
     ],
 )
 def test_what_comes_later_is_refused_by_name(tmp_path: Path, cluster: str, field: str) -> None:
     (problem,) = _problems(tmp_path, f"clusters:\n- {{name: a, {cluster}}}\n")
     assert problem.startswith(f"osm-gitops.yaml:4: {field}")
-    assert problem.endswith("with a later release. This release reads trees and writes to git; leave it out for now")
+    assert problem.endswith("with a later release. Leave it out for now")
+
+
+def test_each_part_may_be_a_tree_or_the_clusters(tmp_path: Path) -> None:
+    whole, mixed, folder = _read(
+        tmp_path,
+        """\
+        clusters:
+        - {name: a, from: cluster, to: cluster}
+        - {name: b, from: {machineDeployments: cluster, profiles: osps/, facts: cluster}}
+        - {name: c, from: ./cluster}
+        """,
+    )
+    assert set(whole.source.parts) == {LiveRef()}
+    assert whole.target == LiveTarget()
+    assert [part.display for part in mixed.source.parts] == ["cluster", "osps/", "cluster"]
+    assert set(map(type, folder.source.parts)) == {TreeRef}
+    assert [cluster.is_live for cluster in (whole, mixed, folder)] == [True, True, False]
+
+
+def test_the_worker_cluster_is_the_management_cluster_unless_another_is_named(tmp_path: Path) -> None:
+    one, context, both, neither = _read(
+        tmp_path,
+        """\
+        defaults: {from: cluster}
+        clusters:
+        - {name: a, management: {kubeconfig: admin.conf, context: m}}
+        - {name: b, management: {kubeconfig: admin.conf, context: m}, worker: {context: w}}
+        - {name: c, management: {context: m}, worker: {kubeconfig: /etc/worker.conf}}
+        - {name: d}
+        """,
+    )
+    admin = str(tmp_path / "admin.conf")
+    assert one.worker == one.management == Access(admin, "m")
+    assert (context.management, context.worker) == (Access(admin, "m"), Access(admin, "w"))
+    assert (both.management, both.worker) == (Access("", "m"), Access("/etc/worker.conf", ""))
+    assert neither.worker == neither.management == Access()
+
+
+def test_what_cannot_name_a_cluster_is_refused(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path,
+        """
+        clusters:
+        - {name: a, from: cluster, management: {kubeconfig: ~/.kube/config}, worker: {context: 7}}
+        - {name: b, from: cluster, management: {kubeconfig: ""}, to: clusters}
+        """,
+    ) == [
+        (
+            "osm-gitops.yaml:5: clusters[0].management.kubeconfig: ~ is not read as the home folder here. "
+            "Write the whole path, or leave it out to have it found as kubectl does"
+        ),
+        "osm-gitops.yaml:5: clusters[0].worker.context: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].management.kubeconfig: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].to: it must be cluster, or name a folder as {git: {path: …}}, not a string",
+    ]
+
+
+def test_two_desired_states_in_one_worker_cluster_are_refused(tmp_path: Path) -> None:
+    specs = _read(
+        tmp_path,
+        """\
+        defaults: {from: tree, to: cluster}
+        clusters:
+        - {name: a, management: {context: m}, worker: {context: w}}
+        - {name: b, management: {context: o}, worker: {context: w}}
+        - {name: c, management: {context: m}, worker: {context: x}}
+        """,
+    )
+    with pytest.raises(InputError, match="cluster b: it would be applied to the same worker cluster as cluster a"):
+        check_live_targets(specs)
+    check_live_targets((specs[0], specs[2], replace(specs[1], target=None)))
 
 
 def test_unknown_keys_of_management_and_worker_are_told(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from osm_gitops.fleet.doctor.finding import Finding, State, fix, found, note, ok
 from osm_gitops.fleet.doctor.git import look_at_line_ends, look_at_signing
 from osm_gitops.fleet.doctor.keys import Keys
 from osm_gitops.fleet.load import load_inputs, load_settings
-from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
+from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.gitdoor.repository import find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.sops.recipients import shown
@@ -60,7 +60,7 @@ def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys) -> Iterator[Findin
     for spec in specs:
         if spec.target is None:
             yield fix(f"cluster {spec.name}", "it has no target", "Add to: {git: {path: …}} to the fleet file")
-        else:
+        elif not isinstance(spec.target, LiveTarget):
             clusters.setdefault(spec.target, []).append(spec.name)
     for target, names in clusters.items():
         yield from _target(target, tuple(names), keys)
