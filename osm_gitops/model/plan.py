@@ -63,7 +63,8 @@ class Change:
     """What happens to one object, and why. ``group`` is its pool's name for people and for counting.
     ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
     finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
-    ``digest`` is that of the desired object. For a live cluster ``after`` is the whole body that is to be applied."""
+    ``metadata_only``: what machines boot with stays as it is. ``digest`` is that of the desired object. For a live
+    cluster ``after`` is the whole body that is to be applied."""
 
     ref: ObjectRef
     side: Side
@@ -75,6 +76,7 @@ class Change:
     after: Mapping[str, Json] | None = field(default=None, repr=False)
     same_content: bool = False
     upkeep: bool = False
+    metadata_only: bool = False
     digest: bytes = b""
 
 

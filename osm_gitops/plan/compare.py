@@ -152,11 +152,18 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
     reason = why_changed(before, after)
     if not is_ours(found.body):
         reason += "; not made by osm-gitops so far"
+    change = replace(
+        change, action=action, reason=reason, metadata_only=_without_metadata(before) == _without_metadata(after)
+    )
     if not current.live:
-        return replace(change, action=action, reason=reason, before=before, after=after)
+        return replace(change, before=before, after=after)
     # What is applied is all of it; to lose ``immutable`` in an update would be refused.
     whole = _immutable(wanted) if action is Action.UPDATE and _is_immutable(found) else wanted.body
-    return replace(change, action=action, reason=reason, before=before, after=whole)
+    return replace(change, before=before, after=whole)
+
+
+def _without_metadata(body: Mapping[str, Json]) -> str:
+    return _canonical({key: value for key, value in body.items() if key != "metadata"})
 
 
 def _is_immutable(found: CurrentObject) -> bool:

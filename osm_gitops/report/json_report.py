@@ -41,6 +41,7 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
         },
         "changes": [_change(change) for pools in cluster.pools for change in pools.changes],
         "layout": list(plan.layout),
+        "left": [{"pool": _ref(pool), "reason": why} for pool, why in sorted(plan.left.items())],
         "kept": [_ref(ref) for ref in plan.kept],
         "notDeleted": [_ref(change.ref) for change in plan.not_deleted],
         "noDeletion": [_problem(problem) for problem in plan.no_deletion],
@@ -61,6 +62,7 @@ def _change(shown_change: ShownChange) -> dict[str, Json]:
         "action": change.action.value,
         "reason": shown_change.reason,
         "pool": _ref(change.pool) if change.pool else None,
+        "upkeep": change.upkeep,
         "diffs": [
             {
                 "name": diff.name,

@@ -83,6 +83,10 @@ def _change() -> dict[str, Json]:
         "action": {"enum": [action.value for action in Action], "description": "What happens to it."},
         "reason": _text("Why, as a sentence."),
         "pool": pool,
+        "upkeep": {
+            "type": "boolean",
+            "description": "Tokens and finalizers: apply keeps them, machines see no change.",
+        },
         "diffs": _list("diff", "What changes inside; for new and deleted objects only with --verbose."),
     }
 
@@ -92,6 +96,11 @@ def _cluster() -> dict[str, Json]:
         "A pool that could not be rendered; its objects stay as they are.",
         pool={"$ref": "#/$defs/object"},
         problems=_list("problem", "All reasons."),
+    )
+    left = _object(
+        "A pool of a live cluster that apply passes over for now.",
+        pool={"$ref": "#/$defs/object"},
+        reason=_text("Why."),
     )
     pools = _object(
         "Pools, counted.",
@@ -112,6 +121,7 @@ def _cluster() -> dict[str, Json]:
             "items": {"type": "string"},
             "description": "Files beside the objects that are written, such as kustomization.yaml.",
         },
+        "left": {"type": "array", "items": left, "description": "Pools that have to wait, such as paused ones."},
         "kept": _list("object", "Objects of pools that failed or were left out; they stay as they are."),
         "notDeleted": _list("object", "Objects that would go if noDeletion did not forbid it."),
         "noDeletion": _list("problem", "Why this run deletes nothing."),

@@ -205,20 +205,21 @@ def _cluster(cluster: ShownCluster, detail: Detail) -> ClusterEntry:
 
 
 def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
-    pools = sorted(
-        {
-            change.pool
-            for cluster in plan.clusters
-            for change in cluster.effective
-            if change.pool and _boots_differently(change)
-        }
-    )
+    changed = [
+        {change.pool for change in cluster.effective if change.pool and _boots_differently(change)}
+        for cluster in plan.clusters
+    ]
+    pools = sorted(set().union(*changed))
     if not pools:
         return (), ""
     one = pools[0]
+    known = all(pools <= cluster.machines.keys() for cluster, pools in zip(plan.clusters, changed, strict=True))
+    number = sum(
+        cluster.machines.get(pool, 0) for cluster, pools in zip(plan.clusters, changed, strict=True) for pool in pools
+    )
     kept = (
-        f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist keep the one they "
-        "booted with, only new machines get the new one."
+        f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist"
+        f"{f' ({number})' if known else ''} keep the one they booted with, only new machines get the new one."
     )
     roll = (
         f"kubectl -n {one.namespace} patch machinedeployment {one.name} --type merge -p "
@@ -227,9 +228,23 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
     return (kept, "To replace the machines of a pool, rolling, change its template, for example:"), visible(roll)
 
 
+def _by_reason(left: Mapping[ObjectRef, str]) -> Mapping[str, list[ObjectRef]]:
+    found: dict[str, list[ObjectRef]] = {}
+    for pool, why in sorted(left.items()):
+        found.setdefault(why, []).append(pool)
+    return found
+
+
+def _some(pools: list[ObjectRef]) -> str:
+    named = ", ".join(f"{pool.namespace}/{pool.name}" for pool in pools[:_NAMED_POOLS])
+    more = len(pools) - _NAMED_POOLS
+    return f"{named} and {more} more" if more > 0 else named
+
+
 def _boots_differently(change: Change) -> bool:
     """Whether machines that exist got another configuration than new ones will."""
-    return change.action in {Action.UPDATE, Action.REPLACE} and not change.same_content
+    boots_alike = change.same_content or change.upkeep or change.metadata_only
+    return change.action in {Action.UPDATE, Action.REPLACE} and not boots_alike
 
 
 def _reading_order(change: ShownChange) -> tuple[int, str]:
@@ -252,6 +267,8 @@ def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
     for pool, problems in sorted(plan.failed.items()):
         for problem in problems:
             yield "Failed", str(problem.at(about=str(pool)))
+    for why, left in _by_reason(plan.left).items():
+        yield "Left for now", f"{_some(left)}: {why}"
     if plan.kept:
         yield "Kept", f"{many(len(plan.kept), 'object')} of pools that failed or were left out."
     for change in plan.not_deleted:

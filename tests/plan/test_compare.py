@@ -117,6 +117,14 @@ def test_what_is_applied_to_a_cluster_is_all_of_it() -> None:
     assert change.digest == wanted.objects[0].digest
 
 
+def test_a_change_of_metadata_alone_is_known_as_such() -> None:
+    (change,) = _plan(_one_secret(version="v1.1.0"), current(_one_secret())).effective
+    assert change.metadata_only
+    other = Desired("prod", (secret("a", "bootstrap", "y\n"),), (pool("a"),))
+    (change,) = _plan(other, current(_one_secret())).effective
+    assert not change.metadata_only
+
+
 def test_an_update_of_an_immutable_secret_leaves_it_immutable() -> None:
     have = current(_one_secret(immutable=True, version="v0.9.0"), live=True)
     (change,) = _plan(_one_secret(), have).effective
