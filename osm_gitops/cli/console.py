@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from time import monotonic
 
+from osm_gitops.cli.log_lines import Level, LogFormat, log_line
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
@@ -21,10 +22,11 @@ _BAR_WIDTH = 30
 
 
 class Console:
-    """Where a run talks to people."""
+    """Where a run talks to people, and to what collects logs."""
 
     def __init__(self) -> None:
         self.verbose = False
+        self.form = LogFormat.TEXT
         self._names: dict[str, str] = {}
 
     def shows(self, folder: Path, name: str) -> None:
@@ -36,23 +38,28 @@ class Console:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    def say(self, text: str) -> None:
-        """Anything but the result."""
-        for folder, name in self._names.items():
-            text = text.replace(folder, name)
-        sys.stderr.write(f"{text}\n")
+    def say(self, text: str, level: Level = "info", **fields: object) -> None:
+        """Anything but the result. ``fields`` are told in JSON only: the cluster, the pool, counts."""
+        line = log_line(text, level, fields, self._shown) if self.form is LogFormat.JSON else self._shown(text)
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+
+    def fail(self, text: str) -> None:
+        """What went wrong where no :class:`Problem` tells it."""
+        self._tell(text, "Error")
 
     def note(self, text: str) -> None:
         """What only ``-v`` shows."""
         if self.verbose:
-            self.say(text)
+            self.say(text, "debug")
 
-    def problems(self, problems: Iterable[Problem], *, label: str = "Error", masker: Masker | None = None) -> None:
+    def problems(
+        self, problems: Iterable[Problem], *, label: str = "Error", masker: Masker | None = None, cluster: str = ""
+    ) -> None:
         """Each problem once, a line each. Shapes of secrets are masked even where no value is known."""
         mask = masker or Masker()
         for problem in dict.fromkeys(problems):
-            self.say(f"{label}: {visible(str(mask.problem(problem)))}")
+            self._problem(mask.problem(problem), label, cluster=cluster)
 
     def failures(self, cluster: str, failed: Mapping[ObjectRef, tuple[Problem, ...]], masker: Masker) -> None:
         """Problems of a cluster's pools; one that many pools share is told once."""
@@ -61,11 +68,25 @@ class Console:
             for problem in problems:
                 pools.setdefault(problem, []).append(ref)
         for problem, refs in pools.items():
-            self.problems([problem], masker=masker)
-            if len(refs) > 1 or problem.about != str(refs[0]):
-                names = ", ".join(f"{ref.namespace}/{ref.name}" for ref in refs[:_NAMED_POOLS])
+            names = [visible(f"{ref.namespace}/{ref.name}") for ref in refs]
+            which = {"pool": names[0]} if len(refs) == 1 else {"pools": names}
+            self._problem(masker.problem(problem), "Error", cluster=cluster, **which)
+            if self.form is LogFormat.TEXT and (len(refs) > 1 or problem.about != str(refs[0])):
                 more = f" and {len(refs) - _NAMED_POOLS} more" if len(refs) > _NAMED_POOLS else ""
-                self.say(f"  Not rendered because of it in cluster {cluster}: {visible(names)}{more}.")
+                self.say(f"  Not rendered because of it in cluster {cluster}: {', '.join(names[:_NAMED_POOLS])}{more}.")
+
+    def _problem(self, masked: Problem, label: str, **fields: object) -> None:
+        parts = {"where": masked.where, "object": masked.about, "field": masked.field, "fix": masked.fix}
+        self._tell(visible(str(masked)), label, **fields, **{name: visible(part) for name, part in parts.items()})
+
+    def _tell(self, text: str, label: str, **fields: object) -> None:
+        level: Level = "error" if label == "Error" else "warning"
+        self.say(text if self.form is LogFormat.JSON else f"{label}: {text}", level, **fields)
+
+    def _shown(self, text: str) -> str:
+        for folder, name in self._names.items():
+            text = text.replace(folder, name)
+        return text
 
     def colours(self) -> bool:
         """Whether stdout takes colours: ``NO_COLOR`` wins over those that ask for them, these over what is there."""
@@ -90,7 +111,7 @@ class Progress:
         self._cluster, self._what = cluster, what
         self._started = monotonic()
         self._shown = self._started
-        self._bar = sys.stderr.isatty()
+        self._bar = sys.stderr.isatty() and console.form is LogFormat.TEXT
         self._drawn = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -98,7 +119,8 @@ class Progress:
         if not self._bar:
             if now - self._shown >= _LINE_EVERY:
                 self._shown = now
-                console.say(f"{self._cluster}: {done} of {total} {self._what}")
+                said = f"{self._cluster}: {done} of {total} {self._what}"
+                console.say(said, cluster=self._cluster, what=self._what, done=done, total=total)
             return
         if done == total and self._drawn:
             sys.stderr.write("\r\x1b[K")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
+from osm_gitops.cli.log_lines import wanted_format
 from osm_gitops.errors import OsmGitopsError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def run(arguments: Sequence[str]) -> int:
     if list(arguments) == ["--version"]:  # what scripts ask first: no need to load the command line for it
         console.out(f"osm-gitops {__version__}\n")
         return DONE
+    console.form = wanted_format(arguments, os.environ)
     try:
         return _run(arguments)
     except OsmGitopsError as failure:
@@ -42,10 +44,10 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as fault:  # a full disk, a folder that is gone: the machine's trouble, not a bug
-        console.say(f"Error: {_named(fault)}{fault.strerror or type(fault).__name__}")
+        console.fail(f"{_named(fault)}{fault.strerror or type(fault).__name__}")
         return FAILED
     except Exception as bug:  # noqa: BLE001 - the last line of defence: no traceback, which may hold secrets
-        console.say(_bug(bug))
+        console.fail(_bug(bug))
         return FAILED
 
 
@@ -62,7 +64,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         code = typer.main.get_command(app).main(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
     except TyperException as wrong:
-        console.say(_usage(wrong))
+        _tell_usage(wrong)
         return FAILED
     except typer.Abort:
         console.say("Not confirmed: nothing was changed.")
@@ -80,13 +82,14 @@ def _named(fault: OSError) -> str:
     return f"{os.fsdecode(fault.filename)}: " if isinstance(fault.filename, str | bytes) else ""
 
 
-def _usage(wrong: TyperException) -> str:
+def _tell_usage(wrong: TyperException) -> None:
     message = wrong.format_message().replace(": Value error, ", ": ")
     if message.startswith("Usage: "):  # a group without arguments: its help
-        return message
+        console.say(message)
+        return
     context = getattr(wrong, "ctx", None)
     command = context.command_path if context is not None else "osm-gitops"
-    return f"Error: {message}\nSee {command} --help."
+    console.fail(f"{message}\nSee {command} --help.")
 
 
 def _bug(bug: Exception) -> str:
@@ -96,6 +99,6 @@ def _bug(bug: Exception) -> str:
         trace = trace.tb_next
     place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
     return (
-        f"Error: this is a bug in osm-gitops {__version__}: {type(bug).__name__} at {place}. "
+        f"this is a bug in osm-gitops {__version__}: {type(bug).__name__} at {place}. "
         "Nothing half-done is left behind. Please report it with the command line and this place."
     )

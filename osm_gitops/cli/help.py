@@ -6,18 +6,29 @@ lines, each with an optional ``# remark``. A test runs the examples through the 
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from osm_gitops.cli.log_lines import VARIABLE, LogFormat
 
 _EXAMPLES = "Examples:"
 _VARIABLES = (
     "Every option can also be given as a variable: OSM_GITOPS_ and its name in capitals, {variable} for {flag}. "
     "A flag wins over a variable, that over the fleet file, that over the default."
 )
+
+
+_LogFormat = Annotated[
+    LogFormat,
+    typer.Option(
+        "--log-format", help="How stderr is written; json: one object a line.", envvar=VARIABLE, case_sensitive=False
+    ),
+]
 
 
 class HelpfulCommand(TyperCommand):
@@ -68,14 +79,32 @@ class HelpfulGroup(TyperGroup):
 
 
 class CommandLine(typer.Typer):
-    """A typer whose commands and groups have such pages."""
+    """A typer whose commands and groups have such pages, and whose commands all have the option ``--log-format``."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(cls=HelpfulGroup, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
         """As typer's own; the page is made by :class:`HelpfulCommand`."""
-        return super().command(name, cls=HelpfulCommand, **more)
+        register = super().command(name, cls=HelpfulCommand, **more)
+        return lambda command: register(_with_log_format(command))
+
+
+def _with_log_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give ``command`` the option, for its page and its parser: what it says was read before (``log_lines.py``)."""
+
+    @functools.wraps(command)
+    def called(**given: Any) -> Any:
+        del given["log_format"]
+        return command(**given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.Parameter("log_format", keyword, annotation=_LogFormat, default=LogFormat.TEXT)
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [*(each.replace(kind=keyword) for each in signature.parameters.values()), own]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # see options.py
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called
 
 
 def _split(page: str | None) -> tuple[str, list[str]]:

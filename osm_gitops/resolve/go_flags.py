@@ -12,13 +12,21 @@ from typing import Final
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.numbers import parse_bool
-from osm_gitops.resolve.setting_names import CONNECTION_FLAGS, PASSED_OVER, PASSED_OVER_BOOLEANS, SETTINGS_BY_FLAG, Kind
+from osm_gitops.resolve.setting_names import (
+    CONNECTION_FLAGS,
+    LOG_FORMAT_FLAG,
+    PASSED_OVER,
+    PASSED_OVER_BOOLEANS,
+    SETTINGS_BY_FLAG,
+    Kind,
+)
 
 _FLAG: Final = re.compile(r"(--?)([a-z][a-z0-9-]*)(?:=(.*))?", re.DOTALL)
 _SHORTEST_MISSPELT: Final = 4  # what is shorter may be a group of our own one-letter options
 _SETTINGS: Final = frozenset(SETTINGS_BY_FLAG)
 _BOOLEANS: Final = PASSED_OVER_BOOLEANS | {name for name in _SETTINGS if SETTINGS_BY_FLAG[name].kind is Kind.BOOLEAN}
-_KNOWN: Final = _SETTINGS | frozenset(PASSED_OVER) | frozenset(CONNECTION_FLAGS)
+_KNOWN: Final = _SETTINGS | frozenset(PASSED_OVER) | frozenset((*CONNECTION_FLAGS, LOG_FORMAT_FLAG))
+_LOG_FORMATS: Final = {"console": "text"}  # OSM's word for it, and ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,8 @@ class _Run:
             given = [f"--{name}" if self._boolean(name, value) else f"--no-{name}"]
         else:
             given = [f"--{name}", *([value] if value is not None else islice(self.rest, 1))]
+        if name == LOG_FORMAT_FLAG:
+            given[1:] = [_LOG_FORMATS.get(each.lower(), each) for each in given[1:]]
         if name in PASSED_OVER:
             self.notes.append(f"-{name} is passed over: {PASSED_OVER[name]}")
         else:

@@ -117,7 +117,6 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     "health-probe-address": _SERVERLESS,
     "leader-elect": "a batch elects no leader",
     "log-debug": _LOGLESS,
-    "log-format": _LOGLESS,
     "metrics-address": _SERVERLESS,
     "worker-count": "a batch has no workers",
     "worker-health-probe-address": _SERVERLESS,
@@ -128,3 +127,5 @@ PASSED_OVER: Final[Mapping[str, str]] = {
 PASSED_OVER_BOOLEANS: Final = frozenset({"leader-elect", "log-debug"})
 CONNECTION_FLAGS: Final = ("kubeconfig", "worker-cluster-kubeconfig")
 """Flags of OSM that ours share, but that are no settings."""
+LOG_FORMAT_FLAG: Final = "log-format"
+"""The same, with words of OSM's own for its values, in any case: ``JSON`` and ``Console``."""

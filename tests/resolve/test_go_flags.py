@@ -44,13 +44,17 @@ def test_nothing_is_touched_behind_two_dashes() -> None:
 
 
 def test_flags_that_mean_nothing_to_a_batch_become_notes() -> None:
-    result = normalise_arguments(
-        ["-leader-elect=false", "-worker-count", "5", "-log-debug", "-ca-bundle=/c", "-log-format=json", "plan"]
-    )
+    result = normalise_arguments(["-leader-elect=false", "-worker-count", "5", "-log-debug", "-ca-bundle=/c", "plan"])
     assert result.args == ("plan",)
     assert [note.split()[0] for note in result.notes] == [
-        "-leader-elect", "-worker-count", "-log-debug", "-ca-bundle", "-log-format",
+        "-leader-elect", "-worker-count", "-log-debug", "-ca-bundle",
     ]  # fmt: skip
+
+
+def test_the_log_format_is_ours_too_whatever_word_and_case_was_pasted() -> None:
+    assert turned("plan", "-log-format=JSON") == ["plan", "--log-format", "JSON"]
+    assert turned("plan", "-log-format", "Console") == ["plan", "--log-format", "text"]
+    assert turned("plan", "--log-format", "json") == ["plan", "--log-format", "json"]
 
 
 @pytest.mark.parametrize(
