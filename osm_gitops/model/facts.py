@@ -51,7 +51,8 @@ class Facts:
     ``endpoint_slices`` are the bodies of namespace ``default`` with the label
     ``kubernetes.io/service-name=kubernetes``, in name order. ``environment`` holds the
     credential variables of contract §7.1 that were set when the source was read.
-    ``incomplete``: a part of the source could not be read, so nothing is known to be absent.
+    ``certificate_authority`` is the CA (PEM) by which a live worker cluster is trusted, ``None`` where the source is
+    none. ``incomplete``: a part of the source could not be read, so nothing is known to be absent.
     """
 
     secrets: Mapping[tuple[str, str], SecretFact] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Facts:
     service_accounts: Mapping[tuple[str, str], ServiceAccountFact] = field(default_factory=dict)
     endpoint_slices: tuple[Mapping[str, Json], ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    certificate_authority: str | None = None
     incomplete: bool = False
 
     def secret(self, key: tuple[str, str]) -> SecretFact | None:

@@ -19,7 +19,7 @@ from osm_gitops.model.settings import Settings
 
 NAMESPACE: Final = "kube-system"
 NAME_LABEL: Final = "machinedeployment.k8s.io/name"
-_GETTER_SECRET: Final = (CLOUD_INIT_NAMESPACE, "cloud-init-getter-token")
+GETTER_SECRET: Final = (CLOUD_INIT_NAMESPACE, "cloud-init-getter-token")
 _SERVICE_ACCOUNT_FLAG: Final = "--bootstrap-token-service-account-name"
 _LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 _RFC3339: Final = "2006-01-02T15:04:05Z07:00"
@@ -72,10 +72,10 @@ def token_index(settings: Settings, facts: Facts) -> TokenIndex:
 
 def getter_token(facts: Facts) -> str:
     """The token with which machines fetch their provisioning Secret; raises InputError without one."""
-    secret = facts.secret(_GETTER_SECRET)
+    secret = facts.secret(GETTER_SECRET)
     token = _text(secret, "token") if secret else ""
     if not token:
-        wanted = "/".join(_GETTER_SECRET)
+        wanted = "/".join(GETTER_SECRET)
         raise input_error(
             f'Secret {wanted} has no key "token"' if secret else f"Secret {wanted} was not found",
             where=str(secret.origin) if secret else "",

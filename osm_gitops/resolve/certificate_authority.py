@@ -12,13 +12,15 @@ _FIX = "Give it with --kubernetes-ca-bundle"
 
 
 def certificate_authority(settings: Settings, facts: Facts) -> str:
-    """The CA bundle of the settings, else the CA data of the only cluster in ``cluster-info``.
+    """The CA bundle of the settings, else that of a live source, else the CA data of the only cluster in ``cluster-info``.
 
     A CA that is given there as a file is the empty string. Raises InputError where
-    neither is at hand.
+    none is at hand.
     """
     if settings.kubernetes_ca_bundle:
         return settings.kubernetes_ca_bundle
+    if facts.certificate_authority is not None:
+        return facts.certificate_authority
     try:
         kubeconfig = cluster_info(facts)
     except UnreadableClusterInfo as fault:

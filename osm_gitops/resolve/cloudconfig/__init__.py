@@ -7,9 +7,9 @@ rules on when there is a cloud-config at all. May not come in: I/O, the environm
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.golang.semver import parse_version
@@ -18,6 +18,7 @@ from osm_gitops.model.provider import ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.cloudconfig import aws, azure, gce, kubevirt, openstack, vsphere
 from osm_gitops.resolve.cloudconfig.cloud_spec import CloudSpec
+from osm_gitops.resolve.cloudconfig.variables import Variable
 from osm_gitops.resolve.json_fields import Reader, did_you_mean, read_struct
 from osm_gitops.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.resolve.versions import KUBELET_FIELD, needs_no_cloud_config
@@ -69,15 +70,36 @@ def cloud_config(config: ProviderConfig, kubelet: str, settings: Settings, facts
 
     Raises InputError with everything in the cloud provider spec that cannot be used.
     """
-    if config.overwrite_cloud_config is not None:
-        return CloudConfig(config.overwrite_cloud_config)
-    if settings.external_cloud_provider or needs_no_cloud_config(kubelet):
-        return CloudConfig("")
-    if config.provider in _WITHOUT_CLOUD_CONFIG:
-        return CloudConfig("")
+    if not _is_made(config, kubelet, settings):
+        return CloudConfig(config.overwrite_cloud_config or "")
     if config.provider not in _PROVIDERS:
         raise InputError([_unknown_provider(config.provider)])
     return _render(_PROVIDERS[config.provider], config, kubelet, facts)
+
+
+def variables(config: ProviderConfig, kubelet: str, settings: Settings) -> Iterator[Variable]:
+    """The config variables that the cloud-config of a MachineDeployment is made of; none where it is not made.
+
+    Raises InputError where the kubelet's version is none.
+    """
+    provider = _PROVIDERS.get(config.provider)
+    if provider is not None and config.provider_spec is not None and _is_made(config, kubelet, settings):
+        yield from _variables(read_struct(config.provider_spec, CLOUD_SPEC_FIELD, provider.FIELDS, []))
+
+
+def _variables(values: Mapping[str, Any]) -> Iterator[Variable]:
+    for value in values.values():
+        if isinstance(value, Variable):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _variables(value)
+
+
+def _is_made(config: ProviderConfig, kubelet: str, settings: Settings) -> bool:
+    """Whether there is a cloud-config that OSM makes itself (contract §5.3)."""
+    if config.overwrite_cloud_config is not None or settings.external_cloud_provider:
+        return False
+    return not needs_no_cloud_config(kubelet) and config.provider not in _WITHOUT_CLOUD_CONFIG
 
 
 def _render(provider: Provider, config: ProviderConfig, kubelet: str, facts: Facts) -> CloudConfig:
