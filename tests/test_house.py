@@ -26,6 +26,8 @@ DOORS = {
     "git": "gitdoor",
     "cryptography": "sops",
     "pyrage": "sops",
+    "kubernetes": "kubedoor",
+    "urllib3": "kubedoor",
     "filelock": "targets",
     "typer": "cli",
     "click": "cli",

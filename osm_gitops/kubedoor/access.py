@@ -13,5 +13,9 @@ class Access:
     kubeconfig: str = ""
     context: str = ""
 
+    @property
+    def is_named(self) -> bool:
+        return bool(self.kubeconfig or self.context)
+
 
 UNNAMED: Final = Access()

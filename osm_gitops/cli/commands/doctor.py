@@ -87,10 +87,11 @@ def doctor(
     # Imported here, as what it looks at is: no other command needs it.
     from osm_gitops.fleet.doctor.checkup import Checkup, examine  # noqa: PLC0415
     from osm_gitops.fleet.doctor.kubeconfigs import Connection  # noqa: PLC0415
+    from osm_gitops.kubedoor.access import Access  # noqa: PLC0415
 
     connections = (
-        Connection("management", kubeconfig, context),
-        Connection("worker", worker_kubeconfig, worker_context),
+        Connection("management", Access(kubeconfig, context)),
+        Connection("worker", Access(worker_kubeconfig, worker_context)),
     )
     checkup = Checkup(
         folder=Path.cwd(),

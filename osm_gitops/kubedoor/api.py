@@ -1,0 +1,233 @@
+"""The verbs of the Kubernetes API. Every one of them is retried, and says what that means for who calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.kubedoor.failures import Wanted, is_missing_object, refusal, status_of
+from osm_gitops.kubedoor.kinds import KINDS, SERVICE_ACCOUNT, Kind
+from osm_gitops.kubedoor.transport import Answer, Call, Transport
+
+MANAGER: Final = "osm-gitops"
+"""Our field manager."""
+
+PAGE: Final = 500
+"""Objects that a list brings at a time."""
+
+_RESTARTS = 5
+_PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
+_APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+
+T = TypeVar("T")
+Object = dict[str, Any]
+
+
+class Api:
+    """One API server as one user. Thread-safe; requests share their connections.
+
+    Whatever a server refuses, or cannot be asked, is a ClusterError with a sentence. Busy servers, failures of theirs
+    and lost connections are asked again, so a request may have been carried out more than once.
+    """
+
+    def __init__(self, transport: Transport, display: str) -> None:
+        self.display = display
+        self._transport = transport
+
+    @property
+    def host(self) -> str:
+        """The server's address, without userinfo."""
+        return self._transport.server.url
+
+    @property
+    def certificate_authority(self) -> bytes:
+        """PEM; empty where the system's authorities are trusted."""
+        return self._transport.server.authority
+
+    @property
+    def requests(self) -> int:
+        """How many have been made, retries included."""
+        return self._transport.requests
+
+    def list(
+        self,
+        kind: Kind,
+        keep: Callable[[Object], T | None],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> list[T]:
+        """What ``keep`` makes of each object, but for ``None``; no more than a page of objects is held.
+
+        A list whose pages expire on the way starts again, so ``keep`` may see an object twice; what it made before is
+        dropped. Without a namespace all of them are read.
+        """
+        wanted = Wanted("list", kind, namespace)
+        query = {name: text for name, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
+        for _ in range(_RESTARTS):
+            kept: list[T] = []
+            try:
+                for item in self._items(wanted, query, metadata_only=metadata_only):
+                    made = keep(item)
+                    if made is not None:
+                        kept.append(made)
+            except ClusterError as failure:
+                if failure.status == 410:
+                    continue
+                raise
+            return kept
+        what = f"{wanted}: its pages expired {_RESTARTS} times on the way"
+        raise ClusterError([Problem(what, where=self.display, fix="The server is very busy: try again later")], 410)
+
+    def _items(self, wanted: Wanted, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
+        kind, token = wanted.kind, ""
+        path, accept = kind.collection(wanted.namespace), _accept("List", metadata_only=metadata_only)
+        while True:
+            page = {**query, "limit": str(PAGE)} | ({"continue": token} if token else {})
+            answer = self._ask(wanted, Call("GET", path, page, accept=accept))
+            for item in answer.get("items") or []:
+                item["apiVersion"], item["kind"] = kind.api_version, kind.name
+                yield item
+            token = (answer.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
+
+    def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
+        """An object; ``None`` where the server says that it is not there, and only then."""
+        wanted = Wanted("get", kind, namespace, name)
+        answer = self._transport.send(
+            Call("GET", kind.path(namespace, name), accept=_accept(metadata_only=metadata_only))
+        )
+        if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
+            return None
+        return self._object(wanted, answer)
+
+    def apply(
+        self,
+        body: Mapping[str, Any],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        subresource: str = "",
+        manager: str = MANAGER,
+        metadata_only: bool = False,
+    ) -> Object:
+        """Server-side apply, which creates or updates; the object as it is then. Done twice it is as done once.
+
+        Raises ConflictError with the names of those who own the fields.
+        """
+        wanted = _wanted("patch", body, subresource)
+        query = {"fieldManager": manager, "force": "true" if force else "false"}
+        call = Call(
+            "PATCH",
+            _path(wanted),
+            query | ({"dryRun": "All"} if dry_run else {}),
+            _json(body),
+            _APPLY,
+            _accept(metadata_only=metadata_only),
+        )
+        return self._ask(wanted, call)
+
+    def create(self, body: Mapping[str, Any]) -> Object:
+        """POST. Raises ClusterError with status 409 where it exists.
+
+        That may be so because an earlier try was carried out and its answer lost: who needs to know, reads it.
+        """
+        wanted = _wanted("create", body)
+        path = wanted.kind.collection(wanted.namespace)
+        return self._ask(wanted, Call("POST", path, {"fieldManager": MANAGER}, _json(body)))
+
+    def replace(self, body: Mapping[str, Any]) -> Object:
+        """PUT. Raises ConflictError where the body's resourceVersion is no longer that of the object.
+
+        After a lost answer that may be our own doing, as with :meth:`create`.
+        """
+        wanted = _wanted("update", body)
+        return self._ask(wanted, Call("PUT", _path(wanted), {"fieldManager": MANAGER}, _json(body)))
+
+    def merge(
+        self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], *, metadata_only: bool = True
+    ) -> Object:
+        """JSON merge patch, which nobody's fields stop; the object as it is then. Done twice it is as done once.
+
+        A uid or a resourceVersion in the patch's metadata is a precondition: ConflictError where it is not met, which
+        for a resourceVersion may after a lost answer be our own doing.
+        """
+        wanted = Wanted("patch", kind, namespace, name)
+        accept = _accept(metadata_only=metadata_only)
+        call = Call("PATCH", _path(wanted), {"fieldManager": MANAGER}, _json(patch), _MERGE, accept)
+        return self._ask(wanted, call)
+
+    def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> bool:
+        """Delete an object, what depends on it in the background; whether it was there, as far as can be known.
+
+        Raises ConflictError where it is another one than the preconditions say. One with finalizers may remain.
+        """
+        wanted = Wanted("delete", kind, namespace, name)
+        given = {"uid": uid, "resourceVersion": resource_version}
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        options["preconditions"] = {key: value for key, value in given.items() if value}
+        answer = self._transport.send(
+            Call("DELETE", _path(wanted), {}, _json(options), accept=_accept(metadata_only=True))
+        )
+        if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
+            return answer.unsure  # then it was most likely ours that had no answer
+        self._object(wanted, answer)
+        return True
+
+    def token(self, namespace: str, account: str, seconds: int) -> tuple[str, str]:
+        """A new token of a ServiceAccount, and when it expires (RFC 3339): servers shorten what they find too long."""
+        wanted = Wanted("create", SERVICE_ACCOUNT, namespace, account, "token")
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": seconds},
+        }
+        answer = self._ask(wanted, Call("POST", _path(wanted), {}, _json(body)))
+        status = answer["status"]
+        return str(status["token"]), str(status["expirationTimestamp"])
+
+    def _ask(self, wanted: Wanted, call: Call) -> Object:
+        return self._object(wanted, self._transport.send(call))
+
+    def _object(self, wanted: Wanted, answer: Answer) -> Object:
+        """What a good answer holds. Raises ClusterError for any other."""
+        if not 200 <= answer.status < 300:
+            raise refusal(wanted, answer.status, answer.data, self.display)
+        try:
+            parsed = json.loads(answer.data)
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            what = f"{wanted}: the answer is no JSON object"
+            fix = "Check that the address is that of an API server"
+            raise ClusterError([Problem(what, where=self.display, fix=fix)], answer.status)
+        if parsed.get("kind") == "PartialObjectMetadata":
+            parsed["apiVersion"], parsed["kind"] = wanted.kind.api_version, wanted.kind.name
+        return parsed
+
+
+def _wanted(verb: str, body: Mapping[str, Any], subresource: str = "") -> Wanted:
+    kind = KINDS.get(str(body.get("kind")))
+    metadata = body["metadata"]
+    if kind is None or kind.api_version != body.get("apiVersion"):
+        raise LookupError(f"{body.get('kind')} is not among the kinds that are written")
+    return Wanted(verb, kind, metadata.get("namespace") or "", metadata["name"], subresource)
+
+
+def _path(wanted: Wanted) -> str:
+    path = wanted.kind.path(wanted.namespace, wanted.name)
+    return f"{path}/{wanted.subresource}" if wanted.subresource else path
+
+
+def _accept(suffix: str = "", *, metadata_only: bool) -> str:
+    partial = _PARTIAL.format(f"PartialObjectMetadata{suffix}")
+    return f"application/json{partial},application/json" if metadata_only else "application/json"
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode()

@@ -1,0 +1,152 @@
+"""Answers that are refusals, as sentences. Of what a server says about objects that hold secrets nothing is cited."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osm_gitops.errors import ClusterError, ConflictError, Problem
+from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, Kind
+
+# Secrets and boot configuration, and what may name credentials of a cloud inline.
+_CONFIDENTIAL = frozenset({SECRET, CONFIG, CONFIG_MAP, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE})
+_LONGEST = 300
+_WHO = re.compile(r'User "([^"\n]{1,200})" cannot ')
+_MANAGER = re.compile(r'conflict with "([^"\n]{1,200})"')
+_GUARD = re.compile(r"(?:ValidatingAdmissionPolicy '|admission webhook \")([A-Za-z0-9.\-:/]{1,200})['\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: a verb of RBAC, a kind, and where; ``name`` is empty for all objects."""
+
+    verb: str
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        place = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.resource}{f' {self.name}' if self.name else ''}{place}"
+
+    @property
+    def resource(self) -> str:
+        name = f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+        return f"{name}.{self.kind.group}" if self.kind.group else name
+
+
+def status_of(data: bytes) -> Mapping[str, Any]:
+    """The Status that an answer holds; empty where it holds none."""
+    try:
+        parsed = json.loads(data)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, Mapping) and parsed.get("kind") == "Status" else {}
+
+
+def is_missing_object(wanted: Wanted, status: Mapping[str, Any]) -> bool:
+    """Whether a 404 says that this object is not there, rather than its kind or its namespace."""
+    details = status.get("details") or {}
+    return details.get("name") == wanted.name and details.get("kind") == wanted.kind.plural
+
+
+def refusal(wanted: Wanted, code: int, data: bytes, where: str) -> ClusterError:
+    """The error that an answer is."""
+    status = status_of(data)
+    what, fix = _explain(wanted, code, status)
+    problem = Problem(f"{wanted}: {what}", where=where, fix=fix)
+    if code == 409 and wanted.verb != "create":
+        return ConflictError([problem], tuple(dict.fromkeys(_managers(status))))
+    return ClusterError([problem], code)
+
+
+def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str, str]:
+    message = str(status.get("message") or "")
+    if code == 401:
+        return "the credentials are refused (401)", "Log in anew, or name another context or kubeconfig"
+    if code == 403:
+        return _forbidden(wanted, message)
+    if code == 404:
+        return _not_found(wanted, status)
+    if code == 409:
+        return _conflict(wanted, status)
+    if 300 <= code < 400:
+        return f"it answered with a redirection ({code})", "Check the server's address in the kubeconfig"
+    if code in {400, 422}:
+        return f"the object is refused ({code}){_causes(wanted, status) or _cited(wanted, message)}", ""
+    if code == 413:
+        return "the object is too big for the server (413)", ""
+    if code == 429:
+        return "the server is too busy (429)", "Try again later, or lower --concurrency"
+    return f"the server failed ({code}){_cited(wanted, message)}", "Look into the log of the API server"
+
+
+def _forbidden(wanted: Wanted, message: str) -> tuple[str, str]:
+    who = _WHO.search(message)
+    if who:
+        place = f"namespace {wanted.namespace}" if wanted.namespace else "all namespaces"
+        scope = place if wanted.kind.namespaced else "the cluster"
+        right = f"the verb {wanted.verb} on {wanted.resource} in {scope}"
+        return "it is forbidden (403)", f"Give {who.group(1)} {right}, as the roles of osm-gitops install do"
+    guard = _GUARD.search(message)
+    by = f" by {guard.group(1)}" if guard else ""
+    return f"it is forbidden{by} (403){_cited(wanted, message)}", "Ask who keeps the admission rules of the cluster"
+
+
+def _not_found(wanted: Wanted, status: Mapping[str, Any]) -> tuple[str, str]:
+    details = status.get("details") or {}
+    if details.get("kind") == "namespaces" and wanted.namespace:
+        what = f"there is no namespace {wanted.namespace} (404)"
+        return what, f"Create it: kubectl create namespace {wanted.namespace}"
+    if is_missing_object(wanted, status):
+        return "it is not there (404)", ""
+    # There is no such path: the kind is not served.
+    what = f"the server does not know {wanted.kind.name} of {wanted.kind.api_version} (404)"
+    return what, "Check that this is the right cluster; osm-gitops install prints the definitions that it needs"
+
+
+def _conflict(wanted: Wanted, status: Mapping[str, Any]) -> tuple[str, str]:
+    managers = ", ".join(dict.fromkeys(_managers(status)))
+    if managers:
+        fields = ", ".join(dict.fromkeys(_fields(status)))
+        how = "Find out why they write it, or take the fields over with --force-conflicts"
+        return f"{managers} owns fields that are to change: {fields}", how
+    if wanted.verb == "create":
+        return "it exists already (409)", ""
+    return "it was changed or replaced in the meantime (409)", "Run again"
+
+
+def _managers(status: Mapping[str, Any]) -> Iterator[str]:
+    for cause in _of(status):
+        found = _MANAGER.search(str(cause.get("message") or ""))
+        if found and cause.get("reason") == "FieldManagerConflict":
+            yield found.group(1)
+
+
+def _of(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    causes = (status.get("details") or {}).get("causes")
+    return causes if isinstance(causes, list) else []
+
+
+def _fields(status: Mapping[str, Any]) -> Iterator[str]:
+    return (str(cause["field"]) for cause in _of(status) if cause.get("field"))
+
+
+def _causes(wanted: Wanted, status: Mapping[str, Any]) -> str:
+    """Which fields are wrong, and how; never with their values where these may be secret."""
+    if wanted.kind not in _CONFIDENTIAL:
+        return ""
+    told = (f"{cause['field']} ({cause.get('reason') or 'invalid'})" for cause in _of(status) if cause.get("field"))
+    listed = ", ".join(dict.fromkeys(told))
+    return f": {listed[:_LONGEST]}" if listed else ""
+
+
+def _cited(wanted: Wanted, message: str) -> str:
+    if wanted.kind in _CONFIDENTIAL or not message:
+        return ""
+    text = " ".join(message.split())
+    return f": {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}"

@@ -1,0 +1,114 @@
+"""Credential plugins: programs named in a kubeconfig that issue tokens or certificates.
+
+The kubernetes client runs one before every request whose token lives less than five minutes, without a time limit, and
+writes its failures to the log; here it runs when its credential has expired or was refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from osm_gitops.errors import InputError, input_error
+from osm_gitops.kubedoor.kubeconfig import Context, plugin_command
+
+_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_SECONDS = 120  # some ask for a login in a browser
+_EXTENSION = "client.authentication.k8s.io/exec"
+_CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A token, or a certificate and its key (PEM), and until when they hold."""
+
+    token: str = field(default="", repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A program with its arguments and environment. Neither is told in an error: both may hold credentials."""
+
+    where: Path
+    version: str
+    command: Sequence[str] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, context: Context, environment: Mapping[str, str]) -> Plugin:
+        """The plugin of a context's user. Raises InputError where it is none."""
+        body, path = context.user.body["exec"], context.user.path
+        version = str(body.get("apiVersion")) if isinstance(body, Mapping) else ""
+        command = plugin_command(context.user)
+        if version not in _VERSIONS or not command:
+            raise input_error(f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path))
+        given = {str(item.get("name")): str(item.get("value")) for item in body.get("env") or []}
+        info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(context, body)}
+        known = {**environment, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        return cls(path, version, (command, *map(str, body.get("args") or [])), known)
+
+    def issue(self) -> Issued:
+        """Run it. Raises InputError."""
+        try:
+            ran = subprocess.run(  # noqa: S603 - what the user's kubeconfig names
+                self.command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise self._failed(f"gave no answer within {_SECONDS} s") from None
+        except OSError as fault:
+            raise self._failed(f"cannot be run: {fault.strerror}") from None
+        if ran.returncode:
+            raise self._failed(f"failed with exit status {ran.returncode}")
+        return self._read(ran.stdout)
+
+    def _read(self, out: bytes) -> Issued:
+        try:
+            answer = json.loads(out)
+            status = answer["status"] if answer["apiVersion"] == self.version else {}
+            until = status.get("expirationTimestamp")
+            issued = Issued(
+                str(status.get("token") or ""),
+                str(status.get("clientCertificateData") or "").encode(),
+                str(status.get("clientKeyData") or "").encode(),
+                datetime.fromisoformat(until).astimezone(UTC) if until else None,
+            )
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise self._failed("gave no ExecCredential") from None
+        if not issued.token and not (issued.certificate and issued.key):
+            raise self._failed(f"gave neither a token nor a certificate with its key, in {self.version}")
+        return issued
+
+    def _failed(self, what: str) -> InputError:
+        name = Path(self.command[0]).name
+        return input_error(
+            f"the credential plugin {name} {what}", where=str(self.where), fix="Run it by hand to see what it says"
+        )
+
+
+def _spec(context: Context, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec: dict[str, Any] = {"interactive": False}
+    if body.get("provideClusterInfo"):
+        cluster = context.cluster
+        told = {key: cluster.body[key] for key in _CLUSTER if key in cluster.body}
+        path = cluster.file("certificate-authority")
+        if path and "certificate-authority-data" not in told:
+            told["certificate-authority-data"] = base64.b64encode(path.read_bytes()).decode()
+        for extension in cluster.body.get("extensions") or []:
+            if extension.get("name") == _EXTENSION:
+                told["config"] = extension.get("extension")
+        spec["cluster"] = told
+    return spec

@@ -1,0 +1,184 @@
+"""Requests that survive what servers and networks do: time limits, retries, renewed credentials."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from osm_gitops import __version__
+from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.kubedoor.credentials import Credentials, Identity
+from osm_gitops.kubedoor.patience import Patience
+from osm_gitops.kubedoor.pool import Server, open_pool, present
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, PoolManager
+
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request. ``body`` is JSON text; ``accept`` and ``content_type`` are media types."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = field(default=None, repr=False)
+    content_type: str = "application/json"
+    accept: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``unsure``: an earlier try got no answer, so that the server may have carried the request out before."""
+
+    status: int
+    data: bytes = field(repr=False)
+    retry_after: str = ""
+    unsure: bool = False
+
+
+class _Lost(Exception):
+    """No answer, or half of one. ``sent``: the server may have got the request; ``final``: another try is no use."""
+
+    def __init__(self, what: str, *, sent: bool = True, final: bool = False) -> None:
+        super().__init__(what)
+        self.what = what
+        self.sent = sent
+        self.final = final
+
+
+class Transport:
+    """Connections to one server as one user. Thread-safe."""
+
+    def __init__(self, server: Server, credentials: Credentials, patience: Patience, where: str) -> None:
+        self.server = server
+        self.requests = 0
+        self._credentials = credentials
+        self._patience = patience
+        self._where = where
+        self._lock = threading.Lock()
+        self._presented: Identity | None = None
+        self._known = False  # it has answered before
+
+    @cached_property
+    def _pool(self) -> PoolManager:
+        return open_pool(self.server)
+
+    def send(self, call: Call) -> Answer:
+        """The answer, of whatever status, after all tries. Raises ClusterError where there is none, InputError."""
+        patience = self._patience
+        until = patience.clock() + patience.total
+        tried, unsure, renewed = 0, False, False
+        while True:
+            tried += 1
+            identity = self._identity()
+            try:
+                answer = self._once(call, identity, until)
+            except _Lost as lost:
+                unsure = unsure or lost.sent
+                limit = patience.tries if self._known else patience.strange
+                wait = patience.pause(tried)
+                if lost.final or tried >= limit or patience.clock() + wait >= until:
+                    raise self._unanswered(call, lost, tried) from None
+            else:
+                self._known = True
+                if answer.status == 401 and not renewed and self._credentials.renew(identity):
+                    renewed = True
+                    continue
+                wait = patience.pause(tried, answer.retry_after)
+                if answer.status not in _AGAIN or tried >= patience.tries or patience.clock() + wait >= until:
+                    return Answer(answer.status, answer.data, answer.retry_after, unsure)
+                unsure = unsure or answer.status != 429
+            patience.sleep(wait)
+
+    def _identity(self) -> Identity:
+        identity = self._credentials.get()
+        if identity is not self._presented:
+            with self._lock:
+                if identity is not self._presented:
+                    if self._presented is not None and identity.certificate != self._presented.certificate:
+                        self._pool.clear()
+                    present(self._pool, identity, self._where)
+                    self._presented = identity
+        return identity
+
+    def _once(self, call: Call, identity: Identity, until: float) -> Answer:
+        from urllib3 import Timeout  # noqa: PLC0415 - slow
+
+        with self._lock:
+            self.requests += 1
+        headers = {"User-Agent": f"osm-gitops/{__version__}", "Accept": call.accept, **identity.headers}
+        if call.body is not None:
+            headers["Content-Type"] = call.content_type
+        url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
+        left = max(0.001, until - self._patience.clock())
+        limits = Timeout(connect=min(left, self._patience.connect), read=min(left, self._patience.read))
+        try:
+            response = self._pool.urlopen(
+                call.method,
+                url,
+                body=call.body,
+                headers=headers,
+                retries=False,
+                redirect=False,
+                timeout=limits,
+                preload_content=False,
+            )
+            return Answer(response.status, self._read(response, until), response.headers.get("Retry-After", ""))
+        except Exception as fault:
+            lost = _explain(fault)
+            if lost is None:
+                raise
+            raise lost from None
+
+    def _read(self, response: BaseHTTPResponse, until: float) -> bytes:
+        """The whole body, within the time of the request: a server could send a byte now and then for ever."""
+        try:
+            chunks = []
+            for chunk in response.stream(_CHUNK):
+                chunks.append(chunk)
+                if self._patience.clock() > until:
+                    raise _Lost("the answer took too long")
+        except BaseException:
+            response.close()  # what is left of the answer must not be taken for the next one
+            raise
+        response.release_conn()
+        return b"".join(chunks)
+
+    def _unanswered(self, call: Call, lost: _Lost, tried: int) -> ClusterError:
+        times = "once" if tried == 1 else f"{tried} times"
+        what = f"{call.method} {call.path}: {lost.what} (tried {times})"
+        how = "Check the address, the network between here and there, and that the API server runs"
+        return ClusterError([Problem(what, where=self._where, fix="" if lost.final else how)])
+
+
+def _explain(fault: Exception) -> _Lost | None:
+    """What became of a request, without what libraries write: it may hold the proxy's password."""
+    from urllib3 import exceptions  # noqa: PLC0415 - slow
+
+    if isinstance(fault, _Lost):
+        return fault
+    if isinstance(fault, exceptions.SSLError):
+        detail = getattr(fault.args[0] if fault.args else None, "verify_message", "") or "the TLS handshake failed"
+        final = detail != "the TLS handshake failed"
+        return _Lost(f"its certificate is not trusted: {detail}" if final else detail, sent=False, final=final)
+    if isinstance(fault, exceptions.ProxyError):
+        return _Lost("the proxy does not let it through", sent=False)
+    if isinstance(fault, exceptions.NameResolutionError):
+        return _Lost("its name cannot be resolved", sent=False)
+    if isinstance(fault, exceptions.ConnectTimeoutError):
+        return _Lost("no connection within the time limit", sent=False)
+    if isinstance(fault, exceptions.NewConnectionError):
+        return _Lost("the connection is refused", sent=False)
+    if isinstance(fault, exceptions.TimeoutError):
+        return _Lost("no answer within the time limit")
+    if isinstance(fault, (exceptions.HTTPError, OSError)):
+        return _Lost("the connection broke off")
+    return None
