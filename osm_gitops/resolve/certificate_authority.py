@@ -12,7 +12,7 @@ _FIX = "Give it with --kubernetes-ca-bundle"
 
 
 def certificate_authority(settings: Settings, facts: Facts) -> str:
-    """The CA bundle of the settings, else that of a live source, else the CA data of the only cluster in ``cluster-info``.
+    """The CA bundle of the settings, else that of a live source, else that of the only cluster in ``cluster-info``.
 
     A CA that is given there as a file is the empty string. Raises InputError where
     none is at hand.

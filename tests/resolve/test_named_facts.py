@@ -84,7 +84,8 @@ def test_external_cloud_providers_and_pools_on_their_way_out_name_nothing(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("namespace", "name"), [("../x", "a"), ("a.b", "a"), ("A", "a"), ("a", "x/y"), ("a", "A"), ("a", "x?"), ("a" * 64, "a")]
+    ("namespace", "name"),
+    [("../x", "a"), ("a.b", "a"), ("A", "a"), ("a", "x/y"), ("a", "A"), ("a", "x?"), ("a" * 64, "a")],
 )
 def test_what_no_api_server_can_have_is_not_asked_for(tmp_path: Path, namespace: str, name: str) -> None:
     spec = {"username": {"secretKeyRef": _reference(namespace, name)}}
