@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from osm_gitops.model.objects import Manifest, ObjectRef
 
 DEFAULT_PERMISSIONS = 644
+DEFAULT_UTILITY = "cloud-init"
 TEMPLATE_ANNOTATION = "osm-gitops.io/template"
 JINJA2_V1 = "jinja2/v1"
 

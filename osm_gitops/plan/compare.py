@@ -12,7 +12,7 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, Cu
 from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.guards import Limits, refusals
 from osm_gitops.plan.reasons import why_changed
-from osm_gitops.render.manifests import ANNOTATIONS_HASH
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, with_crd_defaults
 
 # What API servers add to any object.
 _SERVER_METADATA = frozenset(
@@ -231,6 +231,8 @@ def comparable(
         # What differs only in ``immutable`` is the same to every reader.
         before.pop("immutable", None)
         after.pop("immutable", None)
+        if after.get("kind") == "OperatingSystemProfile":
+            after["spec"] = with_crd_defaults(after.get("spec") or {})
     return before, after
 
 

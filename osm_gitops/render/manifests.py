@@ -11,7 +11,7 @@ from functools import lru_cache
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
-from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, Unit
+from osm_gitops.model.profile import DEFAULT_PERMISSIONS, DEFAULT_UTILITY, File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.yamldoor.emit import Kept, dump
 
@@ -49,13 +49,22 @@ def whole_profile(profile: OperatingSystemProfile) -> dict[str, Json]:
     body = copy.deepcopy(_profile(profile))
     if not body["metadata"]["annotations"]:
         del body["metadata"]["annotations"]
-    spec = body["spec"]
-    spec["provisioningUtility"] = profile.provisioning_utility
-    for half in (spec["bootstrapConfig"], spec["provisioningConfig"]):
+    body["spec"] = with_crd_defaults(body["spec"])
+    return body
+
+
+def with_crd_defaults(spec: Mapping[str, Json]) -> dict[str, Json]:
+    """A profile's spec as the API server stores it (contract §1.1, §1.2); nulls count as absent."""
+    found: dict[str, Json] = copy.deepcopy(dict(spec))
+    if found.get("provisioningUtility") is None:
+        found["provisioningUtility"] = DEFAULT_UTILITY
+    for key in ("bootstrapConfig", "provisioningConfig"):
+        half = found.get(key) or {}
         for part in (half, *(half.get("supportedContainerRuntimes") or ())):
             for file in part.get("files") or ():
-                file.setdefault("permissions", DEFAULT_PERMISSIONS)
-    return body
+                if file.get("permissions") is None:
+                    file["permissions"] = DEFAULT_PERMISSIONS
+    return found
 
 
 def _profile(profile: OperatingSystemProfile) -> dict[str, Json]:

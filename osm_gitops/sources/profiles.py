@@ -9,6 +9,7 @@ from osm_gitops.golang.regex import compile_pattern
 from osm_gitops.model.objects import Json, Manifest
 from osm_gitops.model.profile import (
     DEFAULT_PERMISSIONS,
+    DEFAULT_UTILITY,
     JINJA2_V1,
     TEMPLATE_ANNOTATION,
     ContainerRuntime,
@@ -71,7 +72,7 @@ def read_profile(manifest: Manifest) -> Checked[OperatingSystemProfile]:
         version=_version(reading, spec),
         providers=_providers(reading, spec),
         provisioning_utility=reading.optional_string(spec, "spec", "provisioningUtility", among=UTILITIES)
-        or UTILITIES[0],
+        or DEFAULT_UTILITY,
         bootstrap=_config(reading, spec, "bootstrapConfig", os_name),
         provisioning=_config(reading, spec, "provisioningConfig", os_name),
         manifest=manifest,

@@ -1,0 +1,123 @@
+"""What live clusters hold, as the plan compares it: metadata of everything, content only of what is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, SECRET, Kind
+from osm_gitops.model.desired import Desired, DesiredObject, Side
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.plan import CurrentObject, CurrentState
+from osm_gitops.plan.compare import group_name, group_of, is_ours, same_content
+from osm_gitops.render.manifests import ANNOTATIONS_HASH
+from osm_gitops.targets.cluster.applied import is_as_applied
+
+# More objects in doubt than this are read in pages, which takes fewer requests.
+_MOST_SINGLE_READS: Final = 100
+_EDGE_SCRIPT: Final = "edge-provider-script-"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where objects of ours can be: the management ``namespace``, and where profiles are (none: they are not
+    written). ``leaving`` are pools whose MachineDeployment is being deleted."""
+
+    namespace: str
+    profiles: frozenset[str] = frozenset()
+    leaving: frozenset[ObjectRef] = frozenset()
+
+
+def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
+    """What the clusters hold of ``desired``, and what else of ours is there. Raises ClusterError.
+
+    Takes ⌈N/500⌉ requests for each kind, as many again where more than a hundred objects differ, and a constant.
+    """
+    reading = _Reading({wanted.ref: wanted for wanted in desired.objects}, frozenset(map(group_name, scope.leaving)))
+    for namespace in sorted(scope.profiles):
+        reading.read(live.management, PROFILE, namespace, Side.MANAGEMENT)
+    reading.read(live.management, CONFIG, scope.namespace, Side.MANAGEMENT)
+    reading.read(live.worker, SECRET, CLOUD_INIT_NAMESPACE, Side.WORKER)
+    return CurrentState(objects=reading.objects, identical=frozenset(reading.identical), live=True)
+
+
+@dataclass(slots=True)
+class _Reading:
+    wanted: Mapping[ObjectRef, DesiredObject]
+    leaving: frozenset[str]
+    objects: dict[ObjectRef, CurrentObject] = field(default_factory=dict)
+    identical: set[ObjectRef] = field(default_factory=set)
+
+    def read(self, api: Api, kind: Kind, namespace: str, side: Side) -> None:
+        def take(body: Mapping[str, Json]) -> _Seen | None:
+            return self._seen(kind, namespace, body)
+
+        doubtful = []
+        for seen in api.list(kind, take, namespace, metadata_only=True):
+            if seen.stray is not None:
+                self.objects[seen.ref] = CurrentObject(seen.ref, side, seen.stray, api.display)
+            elif seen.same:
+                self.identical.add(seen.ref)
+            else:
+                doubtful.append(seen.ref)
+        for body in self._bodies(api, kind, namespace, doubtful):
+            ref = ObjectRef(kind.name, namespace, body["metadata"]["name"])
+            self.objects[ref] = CurrentObject(ref, side, body, api.display)
+
+    def _seen(self, kind: Kind, namespace: str, body: Mapping[str, Json]) -> _Seen | None:
+        metadata = body["metadata"]
+        ref = ObjectRef(kind.name, namespace, metadata["name"])
+        wanted = self.wanted.get(ref)
+        if wanted is not None:
+            return _Seen(ref, same=bool(wanted.digest) and is_as_applied(metadata, wanted.digest))
+        stray = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": _without_managed_fields(metadata)}
+        return _Seen(ref, stray=stray) if self._counts(ref, stray) else None
+
+    def _counts(self, ref: ObjectRef, stray: Mapping[str, Json]) -> bool:
+        """Whether the plan has to know of an object that is not desired; kubeconfig Secrets are the tokens' business."""
+        configures = ANNOTATIONS_HASH in (stray["metadata"].get("annotations") or {})
+        if ref.kind == SECRET.name and not configures and not ref.name.startswith(_EDGE_SCRIPT):
+            return False
+        return is_ours(stray) or (group_of(ref) in self.leaving and configures)
+
+    def _bodies(
+        self, api: Api, kind: Kind, namespace: str, doubtful: Sequence[ObjectRef]
+    ) -> Iterator[Mapping[str, Json]]:
+        """The objects in doubt that do differ."""
+        names = {ref.name for ref in doubtful}
+
+        def differing(body: Mapping[str, Json]) -> Mapping[str, Json] | None:
+            if body["metadata"]["name"] not in names:
+                return None
+            body = {**body, "metadata": _without_managed_fields(body["metadata"])}
+            ref = ObjectRef(kind.name, namespace, body["metadata"]["name"])
+            if same_content(body, self.wanted[ref]):
+                self.identical.add(ref)
+                return None
+            return body
+
+        if len(doubtful) > _MOST_SINGLE_READS:
+            yield from api.list(kind, differing, namespace)
+            return
+        for ref in doubtful:
+            found = api.get(kind, namespace, ref.name)
+            if found is not None:  # else it went in the meantime
+                body = differing(found)
+                if body is not None:
+                    yield body
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What metadata told of an object: ``same`` as desired for certain, or a ``stray``, or neither: in doubt."""
+
+    ref: ObjectRef
+    same: bool = False
+    stray: Mapping[str, Json] | None = None
+
+
+def _without_managed_fields(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in metadata.items() if key != "managedFields"}
