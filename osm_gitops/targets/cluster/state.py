@@ -77,7 +77,7 @@ class _Reading:
         return _Seen(ref, stray=stray) if self._counts(ref, stray) else None
 
     def _counts(self, ref: ObjectRef, stray: Mapping[str, Json]) -> bool:
-        """Whether the plan has to know of an object that is not desired; kubeconfig Secrets are the tokens' business."""
+        """Whether the plan has to know of an object that is not desired; kubeconfigs are the tokens' business."""
         configures = ANNOTATIONS_HASH in (stray["metadata"].get("annotations") or {})
         if ref.kind == SECRET.name and not configures and not ref.name.startswith(_EDGE_SCRIPT):
             return False

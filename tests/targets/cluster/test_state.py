@@ -80,7 +80,7 @@ def test_a_change_by_others_is_found_and_shown(live: Clusters, worker: Cluster, 
     assert change.before["data"] == {"cloud-config": b64encode(b"#evil\n").decode()}
 
 
-def test_what_others_write_without_changing_it_is_unchanged(live: Clusters, worker: Cluster, tmp_path: Path) -> None:
+def test_what_others_write_without_changing_it_is_unchanged(live: Clusters, tmp_path: Path) -> None:
     desired = _desired(tmp_path / "tree", "workers")
     for wanted in desired.objects:
         api = live.worker if wanted.ref.kind == "Secret" else live.management
