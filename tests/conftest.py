@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from osm_gitops.kubedoor import connecting
+from osm_gitops.kubedoor.patience import Patience
 from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.proxy import Proxy, proxied
 from tests.apiserver.server import running
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,3 +52,23 @@ def worker(_worker: Cluster) -> Iterator[Cluster]:
     """The worker cluster: with our kinds, empty, and emptied again afterwards."""
     yield _worker
     _worker.restore()
+
+
+@pytest.fixture
+def through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Cluster], Proxy]]:
+    """``through(worker)`` is a proxy in front of a cluster; ``through(worker).cluster`` the cluster as seen from there.
+
+    What goes wrong is scripted (``tests/apiserver/proxy.py``): ``proxy.when(answer(503), method="PATCH", nth=3)``,
+    ``proxy.when(lose, path="/secrets/")``, ``proxy.when(during(lambda: worker.client().delete(path)))``. What was asked
+    is in ``proxy.seen`` and ``proxy.writes``. ``patient`` has retries not wait.
+    """
+    with ExitStack() as stack:
+        yield lambda cluster: stack.enter_context(proxied(cluster, tmp_path_factory.mktemp("proxy")))
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Retries wait no time at all; how long they would have waited, in seconds."""
+    waited: list[float] = []
+    monkeypatch.setattr(connecting, "PATIENCE", Patience(sleep=waited.append, chance=lambda: 1.0))
+    return waited

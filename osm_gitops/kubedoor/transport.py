@@ -140,8 +140,8 @@ class Transport:
 
     def _read(self, response: BaseHTTPResponse, until: float) -> bytes:
         """The whole body, within the time of the request: a server could send a byte now and then for ever."""
+        chunks = []
         try:
-            chunks = []
             for chunk in response.stream(_CHUNK):
                 chunks.append(chunk)
                 if self._patience.clock() > until:
@@ -150,6 +150,8 @@ class Transport:
             response.close()  # what is left of the answer must not be taken for the next one
             raise
         response.release_conn()
+        if not chunks and response.headers.get("Content-Length") != "0":
+            raise _Lost("the connection broke off")  # in the head, which the library takes for the whole
         return b"".join(chunks)
 
     def _unanswered(self, call: Call, lost: _Lost, tried: int) -> ClusterError:
@@ -166,9 +168,10 @@ def _explain(fault: Exception) -> _Lost | None:
     if isinstance(fault, _Lost):
         return fault
     if isinstance(fault, exceptions.SSLError):
-        detail = getattr(fault.args[0] if fault.args else None, "verify_message", "") or "the TLS handshake failed"
-        final = detail != "the TLS handshake failed"
-        return _Lost(f"its certificate is not trusted: {detail}" if final else detail, sent=False, final=final)
+        detail = getattr(fault.args[0] if fault.args else None, "verify_message", "")
+        if detail:
+            return _Lost(f"its certificate is not trusted: {detail}", sent=False, final=True)
+        return _Lost("the encrypted connection broke off")
     if isinstance(fault, exceptions.ProxyError):
         return _Lost("the proxy does not let it through", sent=False)
     if isinstance(fault, exceptions.NameResolutionError):
