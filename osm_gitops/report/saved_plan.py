@@ -1,0 +1,115 @@
+"""A plan in a file, to be applied later exactly as it was shown, or not at all. It holds no secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.model.objects import Json
+from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.plan.fingerprint import fingerprint
+from osm_gitops.report.masked import shown
+
+FORMAT_VERSION: Final = "1.0"
+_KIND: Final = "SavedPlan"
+_NAMED: Final = 5
+_FIX: Final = "Nothing was changed. Look at a new plan, and save that one"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """What a file holds. ``options`` are those of the command that made it, by flag; one whose value held a
+    credential is ``None`` and has to be given again. ``clusters`` are as :func:`saved_plan` writes them."""
+
+    version: str
+    options: Mapping[str, Json]
+    clusters: tuple[Mapping[str, Json], ...]
+
+
+def saved_plan(plan: Plan, version: str, options: Mapping[str, Json]) -> str:
+    """The text of a file; ``version`` is ours, ``options`` are as in :class:`SavedPlan`."""
+    prints = {cluster.cluster: fingerprint(cluster) for cluster in plan.clusters}
+    document = {
+        "formatVersion": FORMAT_VERSION,
+        "kind": _KIND,
+        "version": version,
+        "options": dict(options),
+        "clusters": [
+            {
+                "name": cluster.plan.cluster,
+                "fingerprint": prints[cluster.plan.cluster],
+                "sources": list(cluster.plan.sources),
+                "hosts": list(cluster.plan.hosts),
+                "changes": list(_lines(cluster.plan)),
+            }
+            for cluster in shown(plan)
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_saved_plan(text: bytes, where: str) -> SavedPlan:
+    """What a file holds. Raises InputError for anything else than a saved plan of this format."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("kind") != _KIND:
+        raise input_error("is no saved plan", where=where, fix="Make one with osm-gitops plan --out FILE")
+    if str(document.get("formatVersion")).partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
+        raise input_error("was saved by a version of another format", where=where, fix="Make it anew")
+    options, clusters = document.get("options"), document.get("clusters")
+    if not isinstance(options, dict) or not isinstance(clusters, list) or not all(map(_is_cluster, clusters)):
+        raise input_error("is damaged", where=where, fix="Make it anew with osm-gitops plan --out FILE")
+    return SavedPlan(str(document.get("version")), options, tuple(clusters))
+
+
+def refuse_stale(saved: SavedPlan, plan: Plan, version: str, where: str) -> None:
+    """Raise InputError with all in which ``plan``, made now, differs from what was saved."""
+    problems = [Problem(what, where=where, fix=_FIX) for what in _differences(saved, plan, version)]
+    if problems:
+        raise InputError(problems)
+
+
+def _differences(saved: SavedPlan, plan: Plan, version: str) -> Iterator[str]:
+    if saved.version != version:
+        yield f"it was made by osm-gitops {saved.version}, this is {version}"
+    now = {cluster.plan.cluster: cluster.plan for cluster in shown(plan)}
+    prints = {cluster.cluster: fingerprint(cluster) for cluster in plan.clusters}
+    then = {str(cluster["name"]): cluster for cluster in saved.clusters}
+    for name in sorted(now.keys() ^ then.keys()):
+        yield f"cluster {name} is in one of the two plans only"
+    for name in sorted(now.keys() & then.keys()):
+        if then[name]["fingerprint"] != prints[name]:
+            yield f"cluster {name} has moved since: {'; '.join(_moved(then[name], now[name]))}"
+
+
+def _moved(then: Mapping[str, Json], now: ClusterPlan) -> Iterator[str]:
+    """Why a cluster's fingerprint is another one, as far as can be told without content."""
+    said = False
+    for what, before, after in (
+        ("it was read from", then.get("sources") or [], now.sources),
+        ("it was planned for", then.get("hosts") or [], now.hosts),
+    ):
+        if list(before) != list(after):
+            said = True
+            yield f"{what} {', '.join(map(str, before))}, now {', '.join(after)}"
+    before_changes, after_changes = set(then.get("changes") or ()), set(_lines(now))
+    for what, lines in (("no more", before_changes - after_changes), ("new", after_changes - before_changes)):
+        if lines:
+            said = True
+            named = sorted(lines)[:_NAMED]
+            yield f"{what}: {', '.join(named)}{f' and {len(lines) - _NAMED} more' if len(lines) > _NAMED else ''}"
+    if not said:
+        yield "the content of objects"
+
+
+def _lines(plan: ClusterPlan) -> Iterator[str]:
+    return (f"{change.action.value} {change.ref}" for change in plan.effective if not change.upkeep)
+
+
+def _is_cluster(value: Json) -> bool:
+    return isinstance(value, Mapping) and {"name", "fingerprint"} <= value.keys()
