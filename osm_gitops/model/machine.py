@@ -58,10 +58,19 @@ class MachineDeployment:
 
     @property
     def token_key(self) -> str:
-        """The bootstrap token's label value: namespace first, the name alone from 63 bytes on."""
-        key = f"{self.namespace}-{self.name}"
-        return key if len(key.encode()) < 63 else self.name
+        return token_key(self.ref)
 
     @property
     def kubelet_kubeconfig_name(self) -> str:
-        return f"{self.token_key}-kubelet-bootstrap-config"
+        return kubelet_kubeconfig_name(self.token_key)
+
+
+def token_key(pool: ObjectRef) -> str:
+    """The label value of a pool's bootstrap token: namespace first, the name alone from 63 bytes on (contract §4.1)."""
+    key = f"{pool.namespace}-{pool.name}"
+    return key if len(key.encode()) < 63 else pool.name
+
+
+def kubelet_kubeconfig_name(key: str) -> str:
+    """The Secret that holds the kubeconfig with the token of this key."""
+    return f"{key}-kubelet-bootstrap-config"

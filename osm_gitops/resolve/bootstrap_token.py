@@ -41,14 +41,7 @@ class TokenIndex:
         """
         if self.service_account is not None:
             return _service_account_token(self.service_account, self.facts)
-        key = machine.token_key
-        if not _LABEL_VALUE.fullmatch(key):
-            raise input_error(
-                f'"{key}" cannot be the label of a bootstrap token, which has at most 63 characters',
-                about=str(machine.ref),
-                field="metadata.name",
-                fix="Give the MachineDeployment a shorter name",
-            )
+        key = checked_key(machine)
         secrets = self.by_label.get(key, ())
         if len(secrets) > 1:
             names = ", ".join(sorted(secret.name for secret in secrets))
@@ -58,6 +51,19 @@ class TokenIndex:
                 fix=f"Delete all but one of these Secrets in namespace {NAMESPACE}",
             )
         return _token(secrets[0]) if secrets else None
+
+
+def checked_key(machine: MachineDeployment) -> str:
+    """The label value of the pool's bootstrap token. Raises InputError where it cannot be one."""
+    key = machine.token_key
+    if not _LABEL_VALUE.fullmatch(key):
+        raise input_error(
+            f'"{key}" cannot be the label of a bootstrap token, which has at most 63 characters',
+            about=str(machine.ref),
+            field="metadata.name",
+            fix="Give the MachineDeployment a shorter name",
+        )
+    return key
 
 
 def token_index(settings: Settings, facts: Facts) -> TokenIndex:

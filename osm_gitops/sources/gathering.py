@@ -11,7 +11,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact, ServiceAccountFact
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.machine import MachineDeployment, token_key
 from osm_gitops.model.objects import Json, Manifest, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.sources.facts import read_config_map, read_secret, read_service_account, serves_api
@@ -163,8 +163,7 @@ class Gathering:
             if ref.kind == MACHINE:
                 first = self._found[ref][0]
                 by_name.setdefault(f"{ref.name}-{ref.namespace}", []).append(first)
-                key = f"{ref.namespace}-{ref.name}"
-                by_token.setdefault(key if len(key.encode()) < 63 else ref.name, []).append(first)
+                by_token.setdefault(token_key(ref), []).append(first)
         for name, pools in by_name.items():
             for pool in pools if len(pools) > 1 else ():
                 self.broken.setdefault(pool.ref, []).append(_same_names(name, pool, pools))

@@ -35,14 +35,32 @@ def is_as_applied(metadata: Mapping[str, Json], digest: bytes) -> bool:
     told = (metadata.get("annotations") or {}).get(DIGEST, "")
     if not told.startswith(f"{digest.hex()}-"):
         return False
-    owned: Json = None
-    for entry in metadata.get("managedFields") or ():
-        fields = entry.get("fieldsV1") or {}
-        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource"):
-            owned = fields
-        elif not _CONTENT.isdisjoint(fields):
-            return False
-    return owned is not None and bool(told.endswith(f"-{_digest_of(_field_paths(owned))}"))
+    if others_own_content(metadata):
+        return False
+    owned = [entry.get("fieldsV1") or {} for entry in metadata.get("managedFields") or () if _is_our_apply(entry)]
+    return bool(owned) and bool(told.endswith(f"-{_digest_of(_field_paths(owned[0]))}"))
+
+
+def others_own_content(metadata: Mapping[str, Json]) -> bool:
+    """Whether another writer owns content too, if only because it once wrote the same."""
+    return any(
+        not _CONTENT.isdisjoint(entry.get("fieldsV1") or {})
+        for entry in metadata.get("managedFields") or ()
+        if not _is_our_apply(entry)
+    )
+
+
+def without_others(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """The metadata of a merge patch that leaves no owner but our apply, if nobody writes in between.
+
+    The API server takes the ``managedFields`` that a client sends, as long as they are not empty.
+    """
+    ours = [entry for entry in metadata.get("managedFields") or () if _is_our_apply(entry)]
+    return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": ours}
+
+
+def _is_our_apply(entry: Mapping[str, Json]) -> bool:
+    return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
 
 
 def _owned(body: Mapping[str, Json]) -> dict[str, Json]:

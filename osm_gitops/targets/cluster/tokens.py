@@ -1,0 +1,278 @@
+"""What machines join with: bootstrap tokens and the kubeconfigs that hold them (contract §9.4, §9.5; design §6).
+
+They live in the worker cluster alone, never in a tree. Reading takes lists only; what is due is then said by
+:meth:`Tokens.changes` and done by :meth:`Tokens.bring`, pool by pool, whatever else becomes of the pool: its machines
+may boot from the configuration that is there. First comes the token, then the kubeconfig: a run that is killed in
+between is finished by the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Final
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.kinds import SECRET
+from osm_gitops.model.desired import Side
+from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef, Origin
+from osm_gitops.model.plan import Action, Change
+from osm_gitops.plan.compare import group_name
+from osm_gitops.plan.tokens import TOKEN_PREFIX, TOKEN_TYPE, Due, TokenNeed, account_token_need, timestamp
+from osm_gitops.resolve.bootstrap_kubeconfig import BaseKubeconfig
+from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE, checked_key
+from osm_gitops.targets.cluster.account_token import AccountToken
+from osm_gitops.targets.cluster.bootstrap_tokens import BootstrapTokens
+from osm_gitops.targets.cluster.kubelet_kubeconfigs import (
+    LiveKubeconfig,
+    delete_kubeconfig,
+    digest_of,
+    read_kubeconfigs,
+    write_kubeconfig,
+)
+
+_NEW_NAME: Final = f"{TOKEN_PREFIX}(new)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSetup:
+    """How tokens are kept: their ``life`` and the ``interval`` between runs as the settings say, the time ``now``, the
+    ``service_account`` whose token serves all (``None``: each pool has one of its own), and the ``kubeconfig``."""
+
+    life: timedelta
+    interval: timedelta
+    now: datetime
+    service_account: tuple[str, str] | None
+    kubeconfig: BaseKubeconfig
+
+    @property
+    def seconds(self) -> int:
+        return int(self.now.timestamp())
+
+
+class Tokens:
+    """Tokens and kubeconfigs of the pools of one cluster. Thread-safe; two pools that share a key (contract §4.1)
+    share token and kubeconfig, which the first of them keeps."""
+
+    def __init__(self, worker: Api, machines: Sequence[MachineDeployment], setup: TokenSetup) -> None:
+        self._api, self._setup = worker, setup
+        self._machines = {machine.ref: machine for machine in machines}
+        living = [machine for machine in machines if not machine.deleting]
+        self._keepers = {machine.token_key: machine.ref for machine in sorted(living, key=_by_ref, reverse=True)}
+        self._begun: set[str] = set()
+        self._lock = Lock()
+        account = setup.service_account
+        self._account = AccountToken(worker, account, setup.seconds, setup.life, setup.interval) if account else None
+        self._tokens = BootstrapTokens(worker, setup.seconds, setup.life)
+        keys = dict.fromkeys(machine.token_key for machine in machines)
+        self._kubeconfigs = read_kubeconfigs(worker, keys, self._digest)
+
+    @classmethod
+    def read(cls, worker: Api, machines: Sequence[MachineDeployment], setup: TokenSetup) -> Tokens:
+        """Read what is there for ``machines``: those of this run, deleting ones too. Raises ClusterError.
+
+        Takes ⌈N/500⌉ requests for tokens, as many for kubeconfigs, as many again as there are Secrets where a pool has
+        no kubeconfig of ours yet, and some for a service account.
+        """
+        return cls(worker, machines, setup)
+
+    def changes(self, machine: MachineDeployment) -> tuple[Change, ...]:
+        """What is due for a pool now; for one that is being deleted, what goes with it. Makes no request.
+
+        Raises InputError where only a person can tell which token is right.
+        """
+        if machine.deleting:
+            return () if machine.token_key in self._keepers else tuple(self._departures(machine.token_key, machine.ref))
+        if self._keepers.get(machine.token_key) != machine.ref:
+            return ()
+        try:
+            return tuple(self._due(machine))
+        except InputError as failure:
+            where, about = str(machine.manifest.origin), str(machine.ref)
+            raise InputError(problem.at(where=where, about=about) for problem in failure.problems) from None
+
+    def bring(self, pool: ObjectRef) -> None:
+        """Do what :meth:`changes` says of the pool. Raises ClusterError, and InputError as it does."""
+        machine = self._machines[pool]
+        key = machine.token_key
+        if machine.deleting and key in self._keepers:
+            return  # another pool lives on with them
+        with self._lock:
+            if key in self._begun:
+                return
+            self._begun.add(key)
+        if machine.deleting:
+            self._remove(key)
+        elif self._account is not None:
+            self._bring_of_account(machine, self._account)
+        else:
+            token = self._tokens.bring(checked_key(machine))
+            self._keep(key, self._setup.kubeconfig.with_token(token))
+
+    def orphans(self, pools: Iterable[ObjectRef]) -> tuple[Change, ...]:
+        """What bears our label and belongs to none of ``pools``, which are all of the cluster, deleting ones too.
+
+        Whoever deletes these asks first whether anything may be deleted.
+        """
+        living = {token_key(pool) for pool in pools}
+        tokens = {token.key for token in self._tokens.ours()}
+        gone = sorted((tokens | {key for key, live in self._kubeconfigs.items() if live.ours}) - living)
+        return tuple(change for key in gone for change in self._departures(key, None))
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """What :meth:`bring` met that a person should know."""
+        return self._account.warnings() if self._account else ()
+
+    def for_rendering(self, facts: Facts, machines: Iterable[MachineDeployment], *, make: bool) -> Facts:
+        """``facts`` with tokens for ``machines``, whose profiles print the kubeconfig itself.
+
+        With ``make`` the tokens that are due are made in the cluster first, before anything is rendered with them.
+        Without it a pool whose token would be made has a stand-in, the same in every run: what is rendered from it is
+        for plans only. Both are Secrets of the facts, so reports mask them. An extended token is the same text, so what
+        is rendered changes only with a new one. A token that would have to be requested anew in every other run is none
+        to be rendered, so there is none then. Raises ClusterError.
+        """
+        if self._account is not None:
+            found = self._account.facts()
+            if found is None:
+                return facts
+            account, legacy = found
+            accounts = {**facts.service_accounts, (account.namespace, account.name): account}
+            secrets = {**facts.secrets, (legacy.namespace, legacy.name): legacy}
+            return replace(facts, secrets=secrets, service_accounts=accounts)
+        secrets = dict(facts.secrets)
+        for machine in machines:
+            try:
+                key = checked_key(machine)
+                text = self._tokens.bring(key) if make else self._token(key) or _stand_in(key)
+            except InputError:
+                continue  # rendering or changes() says so, of this pool alone
+            for known in [ref for ref, secret in secrets.items() if secret.labels.get(NAME_LABEL) == key]:
+                del secrets[known]
+            secret = _token_fact(key, text, self._setup)
+            secrets[secret.namespace, secret.name] = secret
+        return replace(facts, secrets=secrets)
+
+    # --- what is due ---
+
+    def _due(self, machine: MachineDeployment) -> Iterator[Change]:
+        def change(ref: ObjectRef, action: Action, reason: str) -> Change:
+            group = group_name(machine.ref)
+            return Change(ref, Side.WORKER, action, reason, group, machine.ref, upkeep=True)
+
+        key = machine.token_key
+        need = self._need(machine)
+        if self._account is None and need.due is not Due.NOTHING:
+            if need.due is Due.NEW and need.token is not None:
+                yield change(ObjectRef(SECRET.name, NAMESPACE, need.token.name), Action.DELETE, need.reason)
+            extended = need.due is Due.EXTEND and need.token is not None
+            name = need.token.name if extended and need.token else _NEW_NAME
+            action = Action.UPDATE if extended else Action.CREATE
+            yield change(ObjectRef(SECRET.name, NAMESPACE, name), action, need.reason)
+        ref = ObjectRef(SECRET.name, CLOUD_INIT_NAMESPACE, kubelet_kubeconfig_name(key))
+        live = self._kubeconfigs.get(key)
+        reason = self._why_kubeconfig(key, need, live)
+        if reason:
+            yield change(ref, Action.UPDATE if live else Action.CREATE, reason)
+
+    def _need(self, machine: MachineDeployment) -> TokenNeed:
+        if self._account is None:
+            return self._tokens.need(checked_key(machine))
+        if self._account.legacy is not None:
+            return TokenNeed(Due.NOTHING)
+        live = self._kubeconfigs.get(machine.token_key)
+        return account_token_need(live.issued, live.expires, self._setup.seconds) if live else TokenNeed(Due.NEW)
+
+    def _why_kubeconfig(self, key: str, need: TokenNeed, live: LiveKubeconfig | None) -> str:
+        """Why the kubeconfig has to be written; empty where it need not."""
+        if live is None:
+            return "there is no kubeconfig for kubelets yet"
+        if not live.ours:
+            return "another's kubeconfig taken over"
+        if need.due is Due.NEW:
+            return need.reason if self._account else "it gets the new token"
+        digest = self._digest(key)
+        if live.sound:
+            return ""
+        if digest is not None and live.told == digest.hex():
+            return "somebody else has changed it"
+        return "its token, server or CA is no longer the right one"
+
+    def _departures(self, key: str, pool: ObjectRef | None) -> Iterator[Change]:
+        reason = "its MachineDeployment is being deleted" if pool else "its MachineDeployment is gone"
+        group = group_name(pool) if pool else key
+        refs = [ObjectRef(SECRET.name, NAMESPACE, token.name) for token in self._tokens.ours() if token.key == key]
+        if key in self._kubeconfigs:
+            refs.append(ObjectRef(SECRET.name, CLOUD_INIT_NAMESPACE, kubelet_kubeconfig_name(key)))
+        for ref in refs:
+            yield Change(ref, Side.WORKER, Action.DELETE, reason, group, pool, upkeep=True)
+
+    # --- tokens and texts ---
+
+    def _token(self, key: str) -> str | None:
+        """The pool's token as far as it is known and goes on being it."""
+        try:
+            need = self._tokens.need(key)
+        except InputError:
+            return None
+        return need.token.text if need.token and need.due is not Due.NEW else None
+
+    def _digest(self, key: str) -> bytes | None:
+        """What tells the kubeconfig that a key should have; ``None`` where its token is yet to be made.
+
+        A requested token is in nobody's hands but the Secret's: there it is everything but the token that is told.
+        """
+        if self._account is not None:
+            try:
+                return digest_of(self._setup.kubeconfig.with_token(self._account.legacy or ""))
+            except InputError:
+                return None
+        token = self._token(key)
+        return digest_of(self._setup.kubeconfig.with_token(token)) if token else None
+
+    # --- doing it ---
+
+    def _keep(self, key: str, text: str) -> None:
+        live, digest = self._kubeconfigs.get(key), digest_of(text)
+        if live is None or not (live.sound and live.ours and live.told == digest.hex()):
+            write_kubeconfig(self._api, key, text, digest)
+
+    def _bring_of_account(self, machine: MachineDeployment, account: AccountToken) -> None:
+        legacy = account.legacy
+        if legacy is not None:
+            self._keep(machine.token_key, self._setup.kubeconfig.with_token(legacy))
+        elif self.changes(machine):
+            token = account.request()
+            kubeconfig = self._setup.kubeconfig
+            digest = digest_of(kubeconfig.with_token(""))
+            write_kubeconfig(self._api, machine.token_key, kubeconfig.with_token(token.text), digest, token)
+
+    def _remove(self, key: str) -> None:
+        live = self._kubeconfigs.get(key)
+        if live is not None:
+            delete_kubeconfig(self._api, key, live.uid)
+        self._tokens.delete([key])
+
+
+def _by_ref(machine: MachineDeployment) -> ObjectRef:
+    return machine.ref
+
+
+def _token_fact(key: str, text: str, setup: TokenSetup) -> SecretFact:
+    token_id, _, token_secret = text.partition(".")
+    end = timestamp(setup.seconds + int(setup.life.total_seconds()))
+    data = {"token-id": token_id.encode(), "token-secret": token_secret.encode(), "expiration": end.encode()}
+    origin = Origin("the worker cluster")
+    return SecretFact(NAMESPACE, TOKEN_PREFIX + token_id, TOKEN_TYPE, data, {NAME_LABEL: key}, origin)
+
+
+def _stand_in(key: str) -> str:
+    """A text with the shape of a token that is none."""
+    digits = hashlib.sha256(f"stand-in {key}".encode()).hexdigest()
+    return f"{digits[:6]}.{digits[6:22]}"
