@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from osm_gitops.cli.completion import complete_cluster, complete_pool
+from osm_gitops.fleet.connections import Connections
 from osm_gitops.gitdoor.clone import Clone
 from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.kubedoor.access import UNNAMED, Access
@@ -41,7 +43,7 @@ class Request:
     """What the shared options say; ``settings`` come from flags and the environment, by flag name.
 
     Relative paths start at ``base``. ``clone`` is the config repo of a run with ``--repo``, and there ``base`` is.
-    ``management`` and ``worker`` are what was named of the two clusters.
+    ``management`` and ``worker`` are what was named of the two clusters; ``connections`` last as long as the command.
     """
 
     source: str | None
@@ -52,6 +54,7 @@ class Request:
     only: str
     verbose: bool
     settings: Mapping[str, RawSetting]
+    connections: Connections
     management: Access = UNNAMED
     worker: Access = UNNAMED
     base: Path = Path()
@@ -174,9 +177,11 @@ def _with_options(
             for flag, value in raw.items()
             if value is not None and value != []
         }
-        return command(
-            Request(**taken, settings=found, management=Access(*named[:2]), worker=Access(*named[2:])), **given
-        )
+        connections = Connections(dict(os.environ))
+        ctx.call_on_close(connections.close)
+        management, worker = Access(*named[:2]), Access(*named[2:])
+        request = Request(**taken, settings=found, connections=connections, management=management, worker=worker)
+        return command(request, **given)
 
     signature = inspect.Signature([context, *(parameter.replace(kind=keyword) for parameter in parameters)])
     called.__signature__ = signature  # type: ignore[attr-defined] # how inspect is told of a made signature

@@ -97,5 +97,6 @@ def run_options(
         plan=PlanOptions(limits=limits),
         plaintext_secrets=plaintext_secrets,
         age_recipients=tuple(age_recipients or ()),
+        connections=request.connections,
         git=replace(git or GitOptions(), token=request.token, clone=request.clone),
     )

@@ -51,6 +51,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
         warnings=tuple(dict.fromkeys((*inputs.warnings, *work.warnings))),
         sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
         sources=inputs.sources,
+        hosts=inputs.hosts,
     )
 
 

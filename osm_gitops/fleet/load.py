@@ -1,4 +1,4 @@
-"""Reading what one cluster's run needs: settings and trees."""
+"""Reading what one cluster's run needs: settings, and objects of trees and clusters."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from osm_gitops.errors import Problem, TargetError, input_error
-from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceRef, TreeRef
+from osm_gitops.errors import Problem, TargetError
+from osm_gitops.fleet.connections import Connections
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
+from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources import cluster
 from osm_gitops.sources.files import Folder, Keeper, in_no_git
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.api import Api
 
 T = TypeVar("T")
 
@@ -28,41 +34,93 @@ def load_settings(spec: ClusterSpec) -> Settings:
 
 
 def load_inputs(
-    spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch | None = None
+    spec: ClusterSpec,
+    settings: Settings,
+    environment: Mapping[str, str],
+    keys: KeySearch | None = None,
+    connections: Connections | None = None,
 ) -> Inputs:
-    """The cluster's objects, from one tree or from several. Raises InputError where one cannot be read.
+    """The cluster's objects, each part from a tree or from a cluster. Raises InputError or ClusterError where one
+    cannot be read.
 
     SOPS-encrypted manifests are opened with ``keys``, else with those that ``environment`` leads to. One that no key
     opens is among the problems. ``KeySearch(environment, without_keys=True)`` opens none: every encrypted value is
     then a stand-in that follows from its ciphertext and fits where the value is used, so that inputs which are read
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
     """
+    reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
     source = spec.source
-    known: dict[SourceRef, Inputs] = {}
-    keys = keys or KeySearch(environment)
+    inputs = reader.machines()
+    if source.facts != source.machines or isinstance(source.facts, LiveRef):
+        inputs = _with_facts_of(inputs, reader.facts(inputs))
+    if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
+        inputs = with_profiles_of(inputs, reader.profiles(inputs))
+    return replace(inputs, hosts=reader.hosts())
 
-    def read(part: SourceRef) -> Inputs:
-        if isinstance(part, LiveRef):
-            raise input_error("clusters are not read yet", fix="Name a tree of manifests")
-        if part not in known:
-            known[part] = _read(part, settings.namespace, environment, keys)
-        return known[part]
 
-    inputs = read(source.machines)
-    if source.facts != source.machines:
-        facts = read(source.facts)
-        inputs = replace(
-            inputs,
-            facts=facts.facts,
-            unreadable=_joined(inputs.unreadable, facts.unreadable),
-            warnings=_joined(inputs.warnings, facts.warnings),
-            notes=_joined(inputs.notes, facts.notes),
-            sources=_joined(inputs.sources, facts.sources),
-            sensitive=inputs.sensitive | facts.sensitive,
-        )
-    if source.profiles != source.machines:
-        inputs = with_profiles_of(inputs, read(source.profiles))
-    return inputs
+def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:
+    """``inputs`` with the facts of another source in place of its own."""
+    return replace(
+        inputs,
+        facts=facts.facts,
+        unreadable=_joined(inputs.unreadable, facts.unreadable),
+        warnings=_joined(inputs.warnings, facts.warnings),
+        notes=_joined(inputs.notes, facts.notes),
+        sources=_joined(inputs.sources, facts.sources),
+        sensitive=inputs.sensitive | facts.sensitive,
+    )
+
+
+class _Reader:
+    """Reads the parts of one cluster's source; every tree once, of clusters what MachineDeployments need."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        settings: Settings,
+        environment: Mapping[str, str],
+        keys: KeySearch,
+        connections: Connections | None,
+    ) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._environment = environment
+        self._keys = keys
+        self._connections = connections or Connections(environment)
+        self._trees: dict[TreeRef, Inputs] = {}
+
+    def machines(self) -> Inputs:
+        part = self._spec.source.machines
+        return cluster.read_machines(self._worker) if isinstance(part, LiveRef) else self._tree(part)
+
+    def facts(self, inputs: Inputs) -> Inputs:
+        part = self._spec.source.facts
+        if isinstance(part, TreeRef):
+            return self._tree(part)
+        return cluster.read_facts(self._worker, inputs.machines, self._settings, self._environment)
+
+    def profiles(self, inputs: Inputs) -> Inputs:
+        part = self._spec.source.profiles
+        if isinstance(part, TreeRef):
+            return self._tree(part)
+        management = self._connections.management(self._spec)
+        return cluster.read_profiles(management, inputs.machines, self._settings.namespace)
+
+    def hosts(self) -> tuple[str, ...]:
+        """The API servers that were read."""
+        source = self._spec.source
+        asked = {Side.WORKER: (source.machines, source.facts), Side.MANAGEMENT: (source.profiles,)}
+        sides = {side for side, parts in asked.items() if LiveRef() in parts}
+        return self._connections.hosts(self._spec, sides) if sides else ()
+
+    @property
+    def _worker(self) -> Api:
+        return self._connections.worker(self._spec)
+
+    def _tree(self, tree: TreeRef) -> Inputs:
+        if tree not in self._trees:
+            self._trees[tree] = _read(tree, self._settings.namespace, self._environment, self._keys)
+        return self._trees[tree]
 
 
 def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str], keys: KeySearch) -> Inputs:

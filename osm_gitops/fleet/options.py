@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from osm_gitops.errors import Problem
+from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.gitdoor.clone import Clone
 from osm_gitops.gitdoor.credentials import TokenFile
@@ -36,6 +37,7 @@ class RunOptions:
     keys: KeySearch
     note: Callable[[str], None]
     advance: Callable[[str, str], Advance]
+    connections: Connections
     only: str = ""
     plan: PlanOptions = field(default_factory=PlanOptions)
     plaintext_secrets: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.model.inputs import Inputs
@@ -34,7 +35,9 @@ class ProfilesAtHand:
     stand_ins: frozenset[str]
 
 
-def profiles_of(clusters: Sequence[ClusterSpec], environment: Mapping[str, str]) -> ProfilesAtHand:
+def profiles_of(
+    clusters: Sequence[ClusterSpec], environment: Mapping[str, str], connections: Connections
+) -> ProfilesAtHand:
     """Read the profiles of each cluster; encrypted documents are not opened, as profiles need no secret."""
     found: list[ProfileUse] = []
     problems: list[Problem] = []
@@ -44,7 +47,7 @@ def profiles_of(clusters: Sequence[ClusterSpec], environment: Mapping[str, str])
     for spec in clusters:
         try:
             settings = load_settings(spec)
-            inputs = load_inputs(spec, settings, environment, keys)
+            inputs = load_inputs(spec, settings, environment, keys, connections)
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue

@@ -25,7 +25,7 @@ def desired_states(
             problems.extend(failure.problems)
             continue
         try:
-            inputs = load_inputs(spec, settings, options.environment, options.keys)
+            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections)
             for note in inputs.notes:
                 options.note(note)
             problems.extend(unusable(inputs))

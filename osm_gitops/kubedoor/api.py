@@ -32,8 +32,11 @@ class Api:
     and lost connections are asked again, so a request may have been carried out more than once.
     """
 
-    def __init__(self, transport: Transport, display: str) -> None:
+    def __init__(self, transport: Transport, display: str, authority: bytes = b"") -> None:
         self.display = display
+        self.certificate_authority = authority
+        """PEM, as Operating System Manager finds it (contract §2): of a pod its mounted file, of a kubeconfig what it
+        holds itself; empty where that names a file, or nothing."""
         self._transport = transport
 
     @property
@@ -42,14 +45,13 @@ class Api:
         return self._transport.server.url
 
     @property
-    def certificate_authority(self) -> bytes:
-        """PEM; empty where the system's authorities are trusted."""
-        return self._transport.server.authority
-
-    @property
     def requests(self) -> int:
         """How many have been made, retries included."""
         return self._transport.requests
+
+    def close(self) -> None:
+        """End the connections; a further request makes new ones."""
+        self._transport.close()
 
     def list(
         self,
@@ -95,6 +97,14 @@ class Api:
             token = (answer.get("metadata") or {}).get("continue") or ""
             if not token:
                 return
+
+    def serves(self, kind: Kind) -> bool:
+        """Whether the server has this kind at all, which whoever is logged in may ask."""
+        answer = self._transport.send(Call("GET", kind.collection().rpartition("/")[0]))
+        if answer.status == 404:
+            return False
+        found = self._object(Wanted("discover", kind), answer)
+        return any(each.get("name") == kind.plural for each in found.get("resources") or [])
 
     def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
         """An object; ``None`` where the server says that it is not there, and only then."""

@@ -27,7 +27,9 @@ def connect(access: Access, environment: Mapping[str, str], patience: Patience |
     server = Server.of(context.cluster, environment)
     display = f"{server.url} ({f'context {context.name}' if context.name else 'in-cluster'})"
     credentials = credentials_of(context, environment)
-    return Api(Transport(server, credentials, patience or PATIENCE, display), display)
+    own = not context.name or "certificate-authority-data" in context.cluster.body
+    authority = server.authority if own else b""
+    return Api(Transport(server, credentials, patience or PATIENCE, display), display, authority)
 
 
 def _context(access: Access, environment: Mapping[str, str]) -> Context:

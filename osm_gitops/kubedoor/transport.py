@@ -71,6 +71,12 @@ class Transport:
     def _pool(self) -> PoolManager:
         return open_pool(self.server)
 
+    def close(self) -> None:
+        """End the connections; a further request makes new ones."""
+        pool = self.__dict__.get("_pool")
+        if pool is not None:
+            pool.clear()
+
     def send(self, call: Call) -> Answer:
         """The answer, of whatever status, after all tries. Raises ClusterError where there is none, InputError."""
         patience = self._patience

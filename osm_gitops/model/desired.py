@@ -65,7 +65,7 @@ class Desired:
     ``failed`` holds the problems of each MachineDeployment that could not be rendered;
     ``keep`` names the objects of failed or left-out pools, which are never pruned;
     ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion.
-    ``sensitive`` are the values that no report may show (design §7).
+    ``sensitive`` are the values that no report may show (design §7). ``hosts`` are the API servers that were read.
     """
 
     cluster: str
@@ -77,3 +77,4 @@ class Desired:
     warnings: tuple[Problem, ...] = ()
     sensitive: frozenset[str] = frozenset()
     sources: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()

@@ -21,8 +21,9 @@ class Inputs:
     MachineDeployment that refers to a broken profile fails with it. ``unreadable`` are
     problems of whole documents: they disable deletion for the cluster (design §6).
     ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
-    (a path and, in git, its revision), for commit trailers. ``sensitive`` are texts that
-    stand encrypted in the source outside of Secrets, which are secret by themselves.
+    (a path and, in git, its revision), for commit trailers; ``hosts`` are the API servers
+    among them, as plans name them. ``sensitive`` are texts that stand encrypted in the
+    source outside of Secrets, which are secret by themselves.
     """
 
     machines: tuple[MachineDeployment, ...] = ()
@@ -33,4 +34,5 @@ class Inputs:
     warnings: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)

@@ -70,6 +70,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         no_deletion=no_deletion if deletions else (),
         warnings=(*desired.warnings, *current.warnings),
         sources=desired.sources,
+        hosts=desired.hosts,
         sensitive=desired.sensitive,
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.resolve.cloudconfig import variables
@@ -56,6 +56,12 @@ def named_facts(machines: Iterable[MachineDeployment], settings: Settings) -> Na
         config_maps=frozenset(filter(_can_be, config_maps)),
         service_account=account if account is not None and _can_be(account) else None,
     )
+
+
+def profile_namespaces(machines: Iterable[MachineDeployment], namespace: str) -> frozenset[str]:
+    """The namespaces of a management cluster that pools take profiles from: the one of the settings, and named ones."""
+    named = (machine.annotation(PROFILE_NAMESPACE_ANNOTATION) for machine in machines if not machine.deleting)
+    return frozenset({namespace, *filter(_NAMESPACE.fullmatch, named)})
 
 
 def by_namespace(keys: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

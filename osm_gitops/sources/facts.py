@@ -20,7 +20,7 @@ CREDENTIAL_VARIABLES: Final = (
 )
 """The environment variables that OSM falls back to for cloud credentials (contract §7.2)."""
 
-_SERVICE_LABEL: Final = "kubernetes.io/service-name"
+SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 def credential_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -72,4 +72,4 @@ def serves_api(body: Mapping[str, Json], namespace: str) -> bool:
     """Whether an EndpointSlice lists the API servers (contract §9.1)."""
     metadata = body.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return namespace == "default" and isinstance(labels, dict) and labels.get(_SERVICE_LABEL) == "kubernetes"
+    return namespace == "default" and isinstance(labels, dict) and labels.get(SERVICE_LABEL) == "kubernetes"

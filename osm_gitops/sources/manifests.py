@@ -31,7 +31,7 @@ KINDS: Final = frozenset(
 _GROUPS: Final = frozenset(version.partition("/")[0] for version in (MACHINE_API_VERSION, OSM_API_VERSION))
 _NAMES: Final = frozenset(kind for _, kind in KINDS)
 _NEIGHBOURS: Final = frozenset({"Cluster", "Machine", "MachineClass", "MachineSet", "OperatingSystemConfig"})
-_KKP_NAMESPACE: Final = "kubermatic"
+KKP_NAMESPACE: Final = "kubermatic"
 _MAX_LISTS: Final = 20
 
 
@@ -119,7 +119,7 @@ def identify(loose: LooseObject, management_namespace: str) -> Manifest | Proble
     if kind == CUSTOM_PROFILE:
         # KKP keeps them in one namespace of the seed and copies them to the one that OSM reads (users.md §4).
         body, kind = {**body, "kind": PROFILE}, PROFILE
-        namespace = None if namespace == _KKP_NAMESPACE else namespace
+        namespace = None if namespace == KKP_NAMESPACE else namespace
     ref = ObjectRef(kind, namespace or _default_namespace(kind, management_namespace), name)
     return Manifest(ref, body, loose.origin, loose.lines)
 

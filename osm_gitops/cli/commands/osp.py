@@ -69,7 +69,7 @@ def list_profiles(
       osm-gitops osp list                                   # those of the fleet
       osm-gitops osp list --from cluster-dump@main -o json  # those of a tree at a git revision
     """
-    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ)
+    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
     masker = Masker(at_hand.sensitive)
     write = profiles_json if output is ListForm.JSON else format_profiles
     if at_hand.found or output is ListForm.JSON:
@@ -105,7 +105,7 @@ def show(
       osm-gitops osp show osp-ubuntu --cluster prod-eu -o json
       osm-gitops osp show kube-system/osp-ubuntu --from osps@v1.2
     """
-    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ)
+    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
     body = choose_profile(name, at_hand)
     whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
     console.out(whole)

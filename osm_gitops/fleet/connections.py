@@ -1,0 +1,59 @@
+"""The API servers of a run: each is connected to once, for all clusters of a fleet that are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.model.desired import Side
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.access import Access
+    from osm_gitops.kubedoor.api import Api
+    from osm_gitops.kubedoor.clusters import Clusters
+
+
+class Connections:
+    """Opens what a cluster of the fleet names, at the first use. ``environment`` is that of the process.
+
+    Nothing is asked of a server here. Where a kubeconfig leads nowhere, InputError says so.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._open: dict[Access, Api] = {}
+
+    def management(self, spec: ClusterSpec) -> Api:
+        """Where profiles and OSCs are."""
+        return self._api(spec.management)
+
+    def worker(self, spec: ClusterSpec) -> Api:
+        """Where all else is; in the single mode the same as :meth:`management`."""
+        return self._api(spec.worker)
+
+    def clusters(self, spec: ClusterSpec) -> Clusters:
+        """Both sides."""
+        from osm_gitops.kubedoor.clusters import Clusters  # noqa: PLC0415 - a run from trees to git needs none
+
+        return Clusters(self.management(spec), self.worker(spec))
+
+    def hosts(self, spec: ClusterSpec, sides: Collection[Side] = tuple(Side)) -> tuple[str, ...]:
+        """The servers of these sides as plans name them, a line each."""
+        if spec.worker == spec.management:
+            return (f"cluster {self.management(spec).display}",) if sides else ()
+        apis = {Side.MANAGEMENT: self.management, Side.WORKER: self.worker}
+        return tuple(f"{side.value} cluster {apis[side](spec).display}" for side in Side if side in sides)
+
+    def close(self) -> None:
+        """End all connections; a further use makes new ones."""
+        for api in self._open.values():
+            api.close()
+        self._open.clear()
+
+    def _api(self, access: Access) -> Api:
+        from osm_gitops.kubedoor.connecting import connect  # noqa: PLC0415 - a run from trees to git needs none
+
+        if access not in self._open:
+            self._open[access] = connect(access, self._environment)
+        return self._open[access]

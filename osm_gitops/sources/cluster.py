@@ -1,0 +1,157 @@
+"""Live clusters as a source: the same objects as in a tree, through the same checks, in few requests (design §2, §9).
+
+A read that fails, or is forbidden, is an error that stops the cluster: it is never taken for an absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from osm_gitops.golang.text import runes
+from osm_gitops.kubedoor.kinds import (
+    CONFIG_MAP,
+    CUSTOM_PROFILE,
+    ENDPOINT_SLICE,
+    MACHINE_DEPLOYMENT,
+    PROFILE,
+    SECRET,
+    SERVICE_ACCOUNT,
+    Kind,
+)
+from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import Json, Manifest, Origin
+from osm_gitops.model.settings import Settings
+from osm_gitops.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
+from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace, named_facts, profile_namespaces
+from osm_gitops.sources.facts import SERVICE_LABEL, credential_environment, read_config_map
+from osm_gitops.sources.gathering import Gathering
+from osm_gitops.sources.manifests import KKP_NAMESPACE, LooseObject, identify
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.api import Api
+
+_API_SERVICE: Final = ("default", f"{SERVICE_LABEL}=kubernetes")
+
+
+def read_machines(worker: Api) -> Inputs:
+    """The MachineDeployments of all namespaces, as OSM watches them."""
+    live = _Live(worker)
+    live.list(MACHINE_DEPLOYMENT)
+    return live.inputs()
+
+
+def read_profiles(management: Api, machines: Iterable[MachineDeployment], namespace: str) -> Inputs:
+    """The profiles in the management ``namespace``, and in those that MachineDeployments name.
+
+    KKP's CustomOperatingSystemProfiles are read where the server has the kind, and count where there is no profile of
+    the same name: where KKP synchronises them, OSM reads the copies.
+    """
+    live = _Live(management, namespace)
+    namespaces = profile_namespaces(machines, namespace)
+    for each in sorted(namespaces):
+        live.list(PROFILE, each)
+    if management.serves(CUSTOM_PROFILE):
+        for each in sorted({*namespaces, KKP_NAMESPACE}):
+            live.list(CUSTOM_PROFILE, each)
+    return live.inputs()
+
+
+def read_facts(
+    worker: Api, machines: Iterable[MachineDeployment], settings: Settings, environment: Mapping[str, str]
+) -> Inputs:
+    """What rendering looks up for these MachineDeployments, and nothing else of the cluster.
+
+    Of ``environment`` only the credential variables are kept.
+    """
+    live = _Live(worker)
+    named = named_facts(machines, settings)
+    live.named(SECRET, named.secrets)
+    live.named(CONFIG_MAP, named.config_maps)
+    if settings.bootstrap_token_service_account is None:
+        live.list(SECRET, TOKEN_NAMESPACE, labels=NAME_LABEL)
+    elif named.service_account is not None:
+        live.service_account(*named.service_account)
+    if not live.has_cluster_info:
+        # OSM looks for servers there only then, too (contract §9.1).
+        live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
+    inputs = live.inputs(credential_environment(environment))
+    authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))
+    return replace(inputs, facts=replace(inputs.facts, certificate_authority=authority))
+
+
+class _Live:
+    """Collects what one server has."""
+
+    def __init__(self, api: Api, management_namespace: str = "") -> None:
+        self._api = api
+        self._namespace = management_namespace
+        self._origin = Origin(api.display)
+        self._gathering = Gathering()
+        self._known: set[tuple[str, str, str]] = set()
+        self.has_cluster_info = False
+
+    def inputs(self, environment: Mapping[str, str] | None = None) -> Inputs:
+        return self._gathering.inputs(environment or {}, (f"cluster {self._api.host}",))
+
+    def list(self, kind: Kind, namespace: str = "", *, labels: str = "", names: Collection[str] | None = None) -> None:
+        """All objects of a kind, or those of some ``names``."""
+
+        def keep(body: dict[str, Json]) -> Manifest | None:
+            return self._manifest(body) if names is None or body["metadata"]["name"] in names else None
+
+        for manifest in self._api.list(kind, keep, namespace, labels=labels):
+            self._add(manifest)
+
+    def named(self, kind: Kind, keys: Iterable[tuple[str, str]]) -> None:
+        """Objects by namespace and name; those that are not there are absent."""
+        for namespace, names in by_namespace(keys).items():
+            if len(names) > MOST_GETS:
+                self.list(kind, namespace, names=frozenset(names))
+            else:
+                for name in names:
+                    self._get(kind, namespace, name)
+
+    def service_account(self, namespace: str, name: str) -> None:
+        """A ServiceAccount and the Secrets that it lists."""
+        body = self._get(SERVICE_ACCOUNT, namespace, name)
+        listed = (body or {}).get("secrets") or []
+        self.named(SECRET, {(namespace, each["name"]) for each in listed if each.get("name")})
+
+    def _get(self, kind: Kind, namespace: str, name: str) -> Mapping[str, Json] | None:
+        body = self._api.get(kind, namespace, name)
+        if body is not None:
+            self._add(self._manifest(body))
+        return body
+
+    def _manifest(self, body: dict[str, Json]) -> Manifest:
+        """The object without what only the API server looks at, and what is told of its state."""
+        body["metadata"].pop("managedFields", None)
+        body.pop("status", None)
+        manifest = identify(LooseObject(body, self._origin, {}), self._namespace)
+        assert isinstance(manifest, Manifest), "the API server names what it has"
+        return manifest
+
+    def _add(self, manifest: Manifest) -> None:
+        ref = manifest.ref
+        key = (ref.kind, ref.namespace, ref.name)
+        if key not in self._known:
+            self._known.add(key)
+            self._gathering.add(manifest)
+        if (ref.kind, (ref.namespace, ref.name)) == (CONFIG_MAP.name, CLUSTER_INFO):
+            self.has_cluster_info = _is_readable(manifest)
+
+
+def _is_readable(manifest: Manifest) -> bool:
+    """Whether cluster-info says where the API server is."""
+    found = read_config_map(manifest).value
+    try:
+        cluster_info(Facts(config_maps={CLUSTER_INFO: found} if found else {}))
+    except UnreadableClusterInfo:
+        return False
+    return True
