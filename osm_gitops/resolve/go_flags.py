@@ -22,6 +22,7 @@ from osm_gitops.resolve.setting_names import (
 )
 
 _FLAG: Final = re.compile(r"(--?)([a-z][a-z0-9-]*)(?:=(.*))?", re.DOTALL)
+_ANY_FLAG: Final = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
 _SHORTEST_MISSPELT: Final = 4  # what is shorter may be a group of our own one-letter options
 _SETTINGS: Final = frozenset(SETTINGS_BY_FLAG)
 _BOOLEANS: Final = PASSED_OVER_BOOLEANS | {name for name in _SETTINGS if SETTINGS_BY_FLAG[name].kind is Kind.BOOLEAN}
@@ -49,6 +50,70 @@ def normalise_arguments(args: Sequence[str]) -> NormalisedArguments:
     if run.problems:
         raise InputError(run.problems)
     return NormalisedArguments(tuple(run.args), tuple(run.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFlag:
+    """A flag as Go's parser finds it on OSM's command line: ``at`` is the index of the argument with its value."""
+
+    name: str
+    value: str | bool
+    at: int
+
+
+def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
+    """The flags among OSM's own arguments, in their order; one that we do not know comes too.
+
+    Raises InputError where Go's parser would refuse them, or would end without a word (contract §2).
+    No value is in a problem: it may come from a Secret.
+    """
+    found: list[GivenFlag] = []
+    problems: list[Problem] = []
+    at = 0
+    while at < len(args):
+        match = _ANY_FLAG.fullmatch(args[at])
+        if match is None:
+            problems.append(_end_of_flags(args, at, found[-1].name if found else ""))
+            break
+        name, value = match[1], match[2]
+        if name in _BOOLEANS:
+            found.append(GivenFlag(name, _boolean_of(name, value, problems), at))
+        elif value is None and _has_value(args, at, name):
+            at += 1
+            found.append(GivenFlag(name, args[at], at))
+        elif value is None and name in _KNOWN:
+            problems.append(Problem(f"-{name} is the last argument and lacks its value"))
+        else:
+            found.append(GivenFlag(name, True if value is None else value, at))
+        at += 1
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def _has_value(args: Sequence[str], at: int, name: str) -> bool:
+    """Whether the next argument is the value of a flag; of an unknown one, as far as can be told."""
+    following = args[at + 1 : at + 2]
+    return bool(following) and (name in _KNOWN or not following[0].startswith("-"))
+
+
+def _boolean_of(name: str, value: str | None, problems: list[Problem]) -> bool:
+    try:
+        return value is None or parse_bool(value)
+    except GoError:
+        problems.append(Problem(f"-{name} is neither true nor false", fix="Write true or false behind the ="))
+        return False
+
+
+def _end_of_flags(args: Sequence[str], at: int, last: str) -> Problem:
+    what = "an empty argument" if not args[at] else "an argument that is no flag"
+    behind = f" behind -{last}" if last else ""
+    ignored = len(args) - at - 1
+    lost = f", so that it ignores the {ignored} behind it" if ignored else ""
+    return Problem(
+        f"argument {at + 1}{behind} is {what}, where Operating System Manager stops reading flags{lost}",
+        fix="Correct the arguments of its Deployment first, and see what its machines get then",
+    )
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Taking over a cluster that Operating System Manager has run on: what it was told, and a repository that says it."""
