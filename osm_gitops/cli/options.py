@@ -152,6 +152,12 @@ def with_sources(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), settings)
 
 
+def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_request`, for what may write a repository from a cluster: CA files are the only settings."""
+    bundles = tuple(setting for setting in SETTINGS if setting.kind is Kind.FILE)
+    return _with_options(command, ("source", "cluster"), bundles)
+
+
 def _with_options(
     command: Callable[..., int],
     shared: Sequence[str],

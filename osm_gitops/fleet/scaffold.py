@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -49,25 +49,31 @@ _WORKFLOW_BRANCH: Final = "branches: [main]"
 
 @dataclass(frozen=True, slots=True)
 class Scaffold:
-    """What a new config repository is made from. ``texts`` are by file name, ``schema`` is that of fleet files."""
+    """What a new config repository is made from. ``texts`` are by file name, ``schema`` is that of fleet files.
+
+    ``places`` says which of the texts go where, ``filled`` what stands for further words in them.
+    """
 
     texts: Mapping[str, str]
     schema: str
     cluster: str
     recipients: Sequence[str]
     now: str
+    places: Mapping[str, str] = field(default_factory=lambda: _FILES)
+    filled: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, branch: str) -> dict[str, bytes]:
         """The files by their path in the repository. Raises InputError for recipients that cannot be used."""
-        recipients = _checked(self.recipients)
+        recipients = checked_recipients(self.recipients)
         names = {
-            "__CLUSTER_NAME__": _scalar(self.cluster),
+            "__CLUSTER_NAME__": yaml_scalar(self.cluster),
             "__CLUSTER__": self.cluster,
-            "__BRANCH__": _scalar(branch),
+            "__BRANCH__": yaml_scalar(branch),
             "__HIDDEN__": HIDDEN,
             "__RECIPIENTS__": ",\n".join(f"    {recipient}" for recipient in recipients),
+            **self.filled,
         }
-        made = {_filled(_FILES[name], names): self._content(name, names) for name in _FILES}
+        made = {_filled(place, names): self._content(name, names) for name, place in self.places.items()}
         return made | {SCHEMA_FILE: self.schema.encode()}
 
     def _content(self, name: str, names: Mapping[str, str]) -> bytes:
@@ -76,13 +82,16 @@ class Scaffold:
             text = text.replace(_WORKFLOW_BRANCH, f"branches: [{names['__BRANCH__']}]")
         if name != _ENCRYPTED:
             return text.encode()
-        rule = Rule(_checked(self.recipients), Selection(encrypted_regex=HIDDEN), "--age-recipient")
+        rule = Rule(checked_recipients(self.recipients), Selection(encrypted_regex=HIDDEN), "--age-recipient")
         (document,) = load_documents(text, name)
         return dump(encrypt(document.value, rule, now=self.now)).encode()
 
 
-def _checked(recipients: Sequence[str]) -> tuple[str, ...]:
-    """Each once, without the comment that ends an SSH key: it may hold what .sops.yaml takes for a separator."""
+def checked_recipients(recipients: Sequence[str]) -> tuple[str, ...]:
+    """Each once, without the comment that ends an SSH key: it may hold what .sops.yaml takes for a separator.
+
+    Raises InputError for those that cannot be used.
+    """
     plain = tuple(dict.fromkeys(" ".join(recipient.split()[:2]) for recipient in recipients))
     problems = [problem for recipient in plain if (problem := recipient_problem(recipient))]
     if problems:
@@ -155,7 +164,7 @@ def refuse_key_in(root: Path, path: Path) -> None:
     )
 
 
-def _scalar(text: str) -> str:
+def yaml_scalar(text: str) -> str:
     """A name as YAML has it, also between brackets."""
     return json.dumps(text) if set(text) & set(",[]{}") else dump(text).rstrip("\n")
 

@@ -57,6 +57,32 @@ def collect_sensitive(
     return frozenset(value for value in found if value.strip() and not _HARMLESS.fullmatch(value.strip()))
 
 
+def inline_credentials(provider_spec: Json) -> tuple[str, ...]:
+    """Where in ``providerSpec.value`` a credential stands itself, and not the address of a Secret: paths of fields."""
+    spec = provider_spec if isinstance(provider_spec, Mapping) else {}
+    found = [
+        path
+        for key, value in spec.items()
+        if str(key).lower() in {"cloudproviderspec", "operatingsystemspec"}
+        for path in _secret_fields(value, str(key))
+    ]
+    found += [str(key) for key, value in spec.items() if str(key).lower() == "overwritecloudconfig" and value]
+    return tuple(found)
+
+
+def _secret_fields(document: Json, path: str, *, secret: bool = False) -> Iterator[str]:
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            if key not in {"secretKeyRef", "configMapKeyRef"}:
+                below = secret or _SECRET_KEY.fullmatch(str(key)) is not None
+                yield from _secret_fields(value, f"{path}.{key}", secret=below)
+    elif isinstance(document, list | tuple):
+        for index, value in enumerate(document):
+            yield from _secret_fields(value, f"{path}[{index}]", secret=secret)
+    elif isinstance(document, str) and document and (secret or _USERINFO.search(document)):
+        yield path
+
+
 def _of_secret(secret: SecretFact) -> Iterator[str]:
     for key, value in secret.data.items():
         if key in BOOT_TEXTS:
