@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
@@ -22,16 +23,19 @@ from osm_gitops.cli.run_options import (
     limits,
     run_options,
 )
+from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.options import GitOptions, Outcome
 from osm_gitops.fleet.run import apply_clusters
 from osm_gitops.model.plan import Plan
+from osm_gitops.report.saved_plan import refuse_stale
 
 
 @with_request
 @with_config_repo
 def apply(
     request: Request,
+    plan_file: PlanFile = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", envvar="OSM_GITOPS_YES")] = False,
     push: Annotated[
         bool | None,
@@ -67,10 +71,11 @@ def apply(
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
 ) -> int:
-    """Write the desired state and commit it.
+    """Write the desired state: commit it, or apply it to clusters.
 
-    Makes one commit per cluster; nothing to do makes no commit. Shows the plan first and asks on a
-    terminal. Only the owned path is touched, and a pool that cannot be rendered keeps what it has.
+    In git it makes one commit per cluster; nothing to do makes no commit. Shows the plan first and asks
+    on a terminal, but for a saved plan. Only what is owned is touched, and a pool that cannot be
+    rendered keeps what it has.
 
     Examples:
       osm-gitops apply                              # plan, ask, commit
@@ -79,11 +84,16 @@ def apply(
       osm-gitops apply --repo https://git.example.com/nodes.git --git-token-file /run/git/token
       osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
       osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
+      osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
+      osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
     """
     reports = Reports(verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     _refuse_lost_commits(request, push)
+    saved = open_plan(plan_file) if plan_file is not None else None
+    if saved is not None:
+        request = as_asked(request, saved.options, str(plan_file))
     git = GitOptions(push=push, sign=sign, own_branch=branch)
     options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
 
@@ -92,6 +102,9 @@ def apply(
     def confirm(plan: Plan) -> bool:
         nonlocal declined
         reports.show(Outcome(plan))
+        if saved is not None:
+            refuse_stale(saved, plan, __version__, str(plan_file))
+            return True
         if yes or not plan.can_change or not console.is_asked():
             return True
         declined = not typer.confirm("Apply this plan?", err=True)

@@ -19,6 +19,7 @@ from osm_gitops.cli.run_options import (
     limits,
     run_options,
 )
+from osm_gitops.cli.saved import Out, save_plan
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.against import plan_against
 from osm_gitops.fleet.run import plan_clusters
@@ -53,6 +54,7 @@ def plan(
             envvar="OSM_GITOPS_WITHOUT_KEYS",
         ),
     ] = False,
+    out: Out = None,
     report: ReportFiles = None,
     max_length: MaxLength = None,
     full_report_at: FullReportAt = "",
@@ -73,6 +75,7 @@ def plan(
       osm-gitops plan --output json > plan.json         # for programs; see schema plan
       osm-gitops plan --report plan.html                # a page to hand round, beside the text
       osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
+      osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
       osm-gitops plan --from cluster-dump --to config-repo/clusters
     """
     reports = Reports(
@@ -85,6 +88,8 @@ def plan(
     reports.check()
     if without_keys and not against:
         raise input_error("stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV")
+    if against and out is not None:
+        raise input_error("a plan against a revision cannot be applied", where="--out", fix="Leave out --against")
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     options = run_options(request, guards, age_recipients, without_keys=without_keys)
     clusters = clusters_of(request, needs_target=not against)
@@ -94,6 +99,8 @@ def plan(
         outcome = plan_clusters(clusters, options)
     reports.save(outcome)
     reports.show(outcome)
+    if out is not None:
+        save_plan(out, outcome, request)
     show_trouble(outcome)
     if outcome.failed:
         return 1

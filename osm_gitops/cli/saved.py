@@ -1,0 +1,120 @@
+"""``plan --out FILE`` and ``apply FILE``: what a command was asked, kept with its plan and asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from osm_gitops import __version__
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request
+from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.fleet.options import Outcome
+from osm_gitops.kubedoor.access import Access
+from osm_gitops.model.objects import Json
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.saved_plan import SavedPlan, read_saved_plan, saved_plan
+from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG
+from osm_gitops.resolve.settings import RawSetting
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Save the plan, for apply FILE; it holds no secret.",
+        envvar="OSM_GITOPS_OUT",
+        show_default=False,
+    ),
+]
+PlanFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[PLAN]", help="A plan that plan --out saved: apply exactly that, or refuse."),
+]
+
+_PLACES: Final = {
+    "from": "source",
+    "profiles-from": "profiles_from",
+    "to": "target",
+    "cluster": "cluster",
+    "fleet": "fleet",
+    "only": "only",
+}
+_MANAGEMENT: Final = {"kubeconfig": "kubeconfig", "context": "context"}
+_WORKER: Final = {"worker-cluster-kubeconfig": "kubeconfig", "worker-context": "context"}
+
+
+def options_of(request: Request) -> dict[str, Json]:
+    """What was asked, by flag; ``None`` in the place of a setting that holds a credential."""
+    found: dict[str, Json] = {}
+    for names, holder in ((_PLACES, request), (_MANAGEMENT, request.management), (_WORKER, request.worker)):
+        for flag, name in names.items():
+            value = getattr(holder, name)
+            if value:
+                found[flag] = str(value)
+    masker = Masker()
+    for flag, setting in request.settings.items():
+        texts = [str(item) for item in setting.value] if isinstance(setting.value, list) else [str(setting.value)]
+        found[flag] = setting.value if all(masker.line(text) == text for text in texts) else None
+    return found
+
+
+def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
+    """Write a plan into a file. Raises InputError; nothing is written where clusters are missing in the plan."""
+    if outcome.problems:
+        console.say(f"{path} is not written: the plan lacks what could not be planned.")
+        return
+    try:
+        path.write_text(saved_plan(outcome.plan, __version__, options_of(request)), "utf-8", newline="\n")
+    except OSError as fault:
+        raise input_error(f"cannot be written: {fault.strerror}", where=f"--out {path}") from fault
+
+
+def open_plan(path: Path) -> SavedPlan:
+    """A saved plan; raises InputError."""
+    try:
+        return read_saved_plan(path.read_bytes(), str(path))
+    except OSError as failure:
+        raise input_error(f"cannot be read: {failure.strerror}", where=str(path)) from failure
+
+
+def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Request:
+    """``request`` with what it does not say itself taken from a saved plan's ``options``; raises InputError."""
+    texts = {flag: str(value) for flag, value in options.items() if value is not None}
+    fleet = Path(texts["fleet"]) if "fleet" in texts else None
+    return replace(
+        request,
+        source=request.source or texts.get("from"),
+        profiles_from=request.profiles_from or texts.get("profiles-from"),
+        target=request.target or texts.get("to"),
+        cluster=request.cluster or texts.get("cluster"),
+        fleet=request.fleet or fleet,
+        only=request.only or texts.get("only", ""),
+        settings=_settings(request, options, where),
+        management=_access(request.management, _MANAGEMENT, texts),
+        worker=_access(request.worker, _WORKER, texts),
+    )
+
+
+def _settings(request: Request, options: Mapping[str, Json], where: str) -> Mapping[str, RawSetting]:
+    saved = {
+        flag: value for flag, value in options.items() if flag in SETTINGS_BY_FLAG and flag not in request.settings
+    }
+    problems = [
+        Problem(f"--{flag} held a credential, which no plan keeps", where=where, fix=f"Give --{flag} again")
+        for flag, value in saved.items()
+        if value is None
+    ]
+    if problems:
+        raise InputError(problems)
+    found = {flag: RawSetting(flag, value, f"{where}, --{flag}", str(request.base)) for flag, value in saved.items()}
+    return {**request.settings, **found}
+
+
+def _access(given: Access, names: Mapping[str, str], texts: Mapping[str, str]) -> Access:
+    kubeconfig, context = (texts.get(flag, "") for flag in names)
+    return Access(given.kubeconfig or kubeconfig, given.context or context)
