@@ -23,11 +23,29 @@ class Gate(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingMachine:
+    """A Machine that has no instance yet: machine-controller has not put its finalizers on it.
+
+    ``revision`` is that of its MachineSet, ``since`` when it was created (RFC 3339, as the API server tells it), and
+    ``nudged`` the revision that it was last nudged for.
+    """
+
+    ref: ObjectRef
+    uid: str
+    revision: str
+    since: str
+    nudged: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LivePool:
     """A MachineDeployment as the worker cluster has it, as far as delivery depends on it.
 
     ``revision`` is ``None`` where machine-controller has not numbered it. ``gate`` says whether its objects may be
-    written, and ``why`` why not, as a clause. ``machines`` is how many Machines it has.
+    written, and ``why`` why not, as a clause. ``machines`` is how many Machines it has, ``waiting`` those without an
+    instance; ``sets`` are the uids of the MachineSets of its revision. ``generation`` and ``annotations`` (a digest of
+    them) tell whether it was changed since. Of a MachineDeployment that is in a tree and not in the cluster ``uid`` is
+    empty.
     """
 
     ref: ObjectRef
@@ -38,6 +56,10 @@ class LivePool:
     gate: Gate
     why: str = ""
     machines: int = 0
+    waiting: tuple[WaitingMachine, ...] = ()
+    sets: tuple[str, ...] = ()
+    generation: int = 0
+    annotations: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,32 +14,16 @@ KUBELET_CONFIG_PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"
 
 
 @dataclass(frozen=True, slots=True)
-class MachineDeployment:
-    """A MachineDeployment (contract §1.4).
-
-    ``annotations`` is ``None`` where the object has none, which hashes unlike an
-    empty map (contract §4.3). ``provider_spec`` is ``spec.template.spec.providerSpec.value``
-    and ``template`` all of ``spec.template``, both as read.
-    """
+class PoolNames:
+    """The names of everything made from a MachineDeployment ``name`` in ``namespace`` (contract §4.1)."""
 
     name: str
     namespace: str
-    annotations: Mapping[str, str] | None
-    kubelet: str
-    provider_spec: Json
-    template: Json
-    deleting: bool
-    manifest: Manifest
 
     @property
     def ref(self) -> ObjectRef:
         return ObjectRef("MachineDeployment", self.namespace, self.name)
 
-    def annotation(self, key: str) -> str:
-        """The annotation's value, or the empty string, as Go's map lookup gives it."""
-        return (self.annotations or {}).get(key, "")
-
-    # Names of everything made from this pool: contract §4.1.
     @property
     def config_name(self) -> str:
         return f"{self.name}-{self.namespace}-config"
@@ -63,6 +47,27 @@ class MachineDeployment:
     @property
     def kubelet_kubeconfig_name(self) -> str:
         return kubelet_kubeconfig_name(self.token_key)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDeployment(PoolNames):
+    """A MachineDeployment (contract §1.4).
+
+    ``annotations`` is ``None`` where the object has none, which hashes unlike an
+    empty map (contract §4.3). ``provider_spec`` is ``spec.template.spec.providerSpec.value``
+    and ``template`` all of ``spec.template``, both as read.
+    """
+
+    annotations: Mapping[str, str] | None
+    kubelet: str
+    provider_spec: Json
+    template: Json
+    deleting: bool
+    manifest: Manifest
+
+    def annotation(self, key: str) -> str:
+        """The annotation's value, or the empty string, as Go's map lookup gives it."""
+        return (self.annotations or {}).get(key, "")
 
 
 def token_key(pool: ObjectRef) -> str:

@@ -1,0 +1,144 @@
+"""The revision gate: whether what is rendered for a pool is what machine-controller would take for it (design §6).
+
+machine-controller gives an instance to a Machine only when the bootstrap Secret has the revision of the Machine's
+MachineSet. It writes that revision on the MachineDeployment a moment after it is of another template, so a
+MachineDeployment alone does not tell whether its revision and its template belong together. They do when the
+MachineSet of the revision has the template (machine-controller 22 to 29, 43).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from osm_gitops.model.live import Gate, LivePool
+from osm_gitops.model.objects import Json, ObjectRef
+
+ABSENT: Final = "the cluster has no such MachineDeployment"
+OTHER_TEMPLATE: Final = "the cluster has another template"
+
+_HASH_LABEL: Final = "machine-template-hash"
+# machine-controller compares what its own types hold, and copies no more than that into a MachineSet.
+_SPEC_FIELDS: Final = frozenset(
+    {"metadata", "taints", "providerSpec", "versions", "configSource", "providerID", "nodeDrainTimeout"}
+)
+_MAPS: Final = frozenset({"labels", "annotations"})
+_DEFAULTED: Final = frozenset({"operatingSystemSpec"})
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSetFact:
+    """A MachineSet of a MachineDeployment: its uid, its revision, and the :func:`template_key` of its template."""
+
+    uid: str
+    revision: str
+    template: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveMachineDeployment:
+    """A MachineDeployment as the cluster has it. ``matches``: its template has all that the source's has."""
+
+    ref: ObjectRef
+    uid: str
+    resource_version: str
+    generation: int
+    annotations: str
+    revision: str | None
+    finalizers: tuple[str, ...]
+    paused: bool
+    deleting: bool
+    template: str
+    matches: bool = True
+
+
+def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> tuple[Gate, str]:
+    """Whether a pool may be written, and why not as a clause; ``sets`` are its MachineSets."""
+    if machine.deleting:
+        return Gate.DELETING, "it is being deleted"
+    if machine.paused:
+        return Gate.PAUSED, "it is paused"
+    if not machine.matches:
+        return Gate.WAITING, OTHER_TEMPLATE
+    if not machine.revision:
+        return Gate.WAITING, "machine-controller has not given it a revision yet"
+    numbered = [each for each in sets if each.revision == machine.revision]
+    if not numbered:
+        return Gate.WAITING, f"there is no MachineSet of its revision {machine.revision} yet"
+    if any(each.template != machine.template for each in numbered):
+        return Gate.WAITING, f"the MachineSet of its revision {machine.revision} has another template"
+    return Gate.READY, ""
+
+
+def template_key(template: Json) -> str:
+    """Equal for templates that machine-controller takes for equal: but for the hash label that it adds to
+    MachineSets, and with no difference between what is absent, null and empty."""
+    template = template if isinstance(template, Mapping) else {}
+    metadata = dict(template.get("metadata") or {})
+    metadata["labels"] = {key: value for key, value in (metadata.get("labels") or {}).items() if key != _HASH_LABEL}
+    spec = {key: value for key, value in (template.get("spec") or {}).items() if key in _SPEC_FIELDS}
+    # The provider's part is text to machine-controller: it compares it as it stands.
+    provider = dict(spec.pop("providerSpec", None) or {})
+    value = provider.pop("value", None)
+    key = [_without_empty(metadata), _without_empty(spec), _without_empty(provider), value]
+    return _digest(key)
+
+
+def annotations_key(annotations: Mapping[str, str] | None) -> str:
+    """Equal for equal annotations."""
+    return _digest(dict(annotations or {}))
+
+
+def is_template_of(wanted: Json, live: Json) -> bool:
+    """Whether a live template is the one of a tree, to which webhooks may have added defaults: deep inside and in
+    ``operatingSystemSpec``, but no part of the provider config that decides what machines boot with."""
+    ours, theirs = _provider_config(wanted), _provider_config(live)
+    added = {key for key, value in theirs.items() if value and not ours.get(key)}
+    return added <= _DEFAULTED and _is_contained(wanted, live)
+
+
+def _provider_config(template: Json) -> Mapping[str, Json]:
+    for key in ("spec", "providerSpec", "value"):
+        template = template.get(key) if isinstance(template, Mapping) else None
+    return template if isinstance(template, Mapping) else {}
+
+
+def _is_contained(wanted: Json, live: Json) -> bool:
+    """Whether a value has all that is wanted: maps may have more, lists may not."""
+    if isinstance(wanted, Mapping):
+        found = live if isinstance(live, Mapping) else {}
+        return all(_is_contained(value, found.get(key)) for key, value in wanted.items())
+    if isinstance(wanted, list | tuple) and wanted:
+        if not isinstance(live, list | tuple) or len(live) != len(wanted):
+            return False
+        return all(_is_contained(*pair) for pair in zip(wanted, live, strict=True))
+    # As JSON text, because Python takes 1, 1.0 and True for equal.
+    return (not wanted and not live) or json.dumps(wanted) == json.dumps(live)
+
+
+def is_as_read(pool: LivePool, metadata: Mapping[str, Json] | None) -> bool:
+    """Whether a MachineDeployment, of which this is the metadata now, is still what it was when it was read."""
+    return (
+        metadata is not None
+        and metadata.get("uid") == pool.uid
+        and not metadata.get("deletionTimestamp")
+        and metadata.get("generation", 0) == pool.generation
+        and annotations_key(metadata.get("annotations")) == pool.annotations
+    )
+
+
+def _without_empty(value: Json, field: str = "") -> Json:
+    if isinstance(value, Mapping):
+        inner = {key: each if field in _MAPS else _without_empty(each, key) for key, each in value.items()}
+        # An empty label is a label; an empty field of a record is none.
+        return {key: each for key, each in inner.items() if field in _MAPS or each not in (None, "", False, 0, {}, [])}
+    if isinstance(value, list | tuple):
+        return [_without_empty(each) for each in value]
+    return value
+
+
+def _digest(value: Json) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

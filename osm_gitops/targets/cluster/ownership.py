@@ -1,0 +1,68 @@
+"""Who owns the fields of a live object, and how they come to be ours alone.
+
+Server-side apply removes a field that is not desired any more only from an object in which nobody else owns it. OSM
+wrote by plain creates and updates, so what it wrote would stay for ever beside what we apply. Its entries in
+``managedFields``, and those that a plain write left under our own name, become part of the entry of our applies; the
+next apply then removes what is in them and not desired.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from osm_gitops.model.objects import Json
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
+from osm_gitops.targets.cluster.applied import FIELD_MANAGER
+
+OSM_MANAGERS: Final = frozenset({"osm-controller", "osc-controller", "osp-controller", "operating-system-manager"})
+"""What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
+``osm-controller``, in early releases one for each kind."""
+
+_MARKS: Final = frozenset({f"f:{ANNOTATIONS_HASH}", f"f:{REVISION}"})
+_CONTENT: Final = frozenset({"f:data", "f:spec"})
+
+
+def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
+    """``managedFields`` in which what OSM and plain writes of ours own is owned by our applies; ``None`` where there
+    is no such entry."""
+    taken = [entry for entry in managed_fields if _is_taken(entry)]
+    if not taken:
+        return None
+    ours = [entry for entry in managed_fields if _is_apply_of_ours(entry)]
+    others = [entry for entry in managed_fields if entry not in taken and entry not in ours]
+    fields: dict[str, Json] = {}
+    for entry in (*ours, *taken):
+        _add(fields, entry.get("fieldsV1") or {})
+    first = (*ours, *taken)[0]
+    return [{**first, "manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}, *others]
+
+
+def owners(managed_fields: Sequence[Mapping[str, Json]]) -> str:
+    """Those whose fields :func:`joined` takes over, for people."""
+    return ", ".join(sorted({str(entry.get("manager")) for entry in managed_fields if _is_taken(entry)}))
+
+
+def _is_apply_of_ours(entry: Mapping[str, Json]) -> bool:
+    return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
+
+
+def _is_taken(entry: Mapping[str, Json]) -> bool:
+    if entry.get("operation") != "Update" or entry.get("subresource"):
+        return False
+    return entry.get("manager") in {FIELD_MANAGER, *OSM_MANAGERS} or _wrote_as_osm(entry.get("fieldsV1") or {})
+
+
+def _wrote_as_osm(fields: Mapping[str, Json]) -> bool:
+    """Whether somebody wrote content together with OSM's annotations: OSM under another name, or its backup."""
+    annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
+    return not _CONTENT.isdisjoint(fields) and not _MARKS.isdisjoint(annotations)
+
+
+def _add(fields: dict[str, Json], more: Mapping[str, Json]) -> None:
+    for key, inner in more.items():
+        if key in fields:
+            _add(fields[key], inner)
+        else:
+            fields[key] = copy.deepcopy(inner)

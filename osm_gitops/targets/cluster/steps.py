@@ -1,0 +1,135 @@
+"""What is written for one pool, in which order (design §6): the bootstrap Secret is what machines are created from, so
+it comes last, and goes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from osm_gitops.kubedoor.kinds import CONFIG, SECRET
+from osm_gitops.model.desired import Side
+from osm_gitops.model.live import LivePool
+from osm_gitops.model.machine import PoolNames
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.plan import Action, Change
+from osm_gitops.render.manifests import REVISION
+from osm_gitops.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.targets.cluster.finalizers import release
+from osm_gitops.targets.cluster.writes import Body, Writes
+
+_WRITTEN: Final = frozenset({Action.CREATE, Action.UPDATE, Action.REPLACE})
+# Longer values are no labels, so no Secret has them.
+_LONGEST_LABEL: Final = 63
+
+
+@dataclass(frozen=True, slots=True)
+class PoolWork:
+    """What is to be done for one pool: its objects as they are to be sent, in order, and those that it needs no more.
+
+    ``gate`` is the change of the bootstrap Secret where that has to go before others are replaced.
+    """
+
+    bodies: Sequence[Body] = field(repr=False)
+    removals: Sequence[Change] = ()
+    gate: Change | None = None
+
+
+def is_gate(change: Change) -> bool:
+    """Whether this is a pool's bootstrap Secret, which machine-controller waits for."""
+    ref = change.ref
+    return ref.kind == SECRET.name and bool(change.group) and ref.name == f"{change.group}-bootstrap-config"
+
+
+def gate_to_shut(changes: Iterable[Change]) -> Change | None:
+    """The bootstrap Secret, where a Secret of the pool is replaced: no machine may be created while one is missing.
+
+    An OSC is read by no machine, so where it alone is replaced the Secrets are updated without a gap.
+    """
+    secrets = [change for change in changes if change.ref.kind == SECRET.name]
+    if not any(change.action is Action.REPLACE for change in secrets):
+        return None
+    return next((change for change in secrets if is_gate(change) and change.action is not Action.DELETE), None)
+
+
+def in_order(changes: Iterable[Change], gate: Change | None) -> list[Change]:
+    """What is to be applied of a pool; with ``gate``, the bootstrap Secret that goes first, it comes in any case."""
+    chosen = [change for change in changes if change.action in _WRITTEN or change is gate]
+    return sorted(chosen, key=_place)
+
+
+def _place(change: Change) -> tuple[int, str]:
+    is_secret = change.ref.kind == SECRET.name
+    return 3 if is_gate(
+        change
+    ) else 2 if change.ref.name == f"{change.group}-provisioning-config" else is_secret, change.ref.name
+
+
+def is_late(change: Change) -> bool:
+    """Whether Machines may have been refused so far: the bootstrap Secret was not there, or of another revision."""
+    if not is_gate(change) or change.action not in _WRITTEN:
+        return False
+    return change.action is Action.CREATE or _revision(change.before) != _revision(change.after)
+
+
+def _revision(body: Json) -> str | None:
+    annotations = ((body or {}).get("metadata") or {}).get("annotations") or {}
+    revision: str | None = annotations.get(REVISION)
+    return revision
+
+
+def write_pool(writes: Writes, work: PoolWork) -> None:
+    """Carry out the changes of one pool. Raises ClusterError at the first that fails; what was done until then stands,
+    and the next run does the rest."""
+    if work.gate is not None:
+        writes.remove(work.gate.side, work.gate.ref, required=True)
+    for body in work.bodies:
+        change = body.change
+        if change.action is Action.REPLACE and change is not work.gate:
+            writes.remove(change.side, change.ref, required=True)
+        writes.put(body)
+    remove_all(writes, work.removals)
+
+
+def remove_all(writes: Writes, changes: Iterable[Change]) -> None:
+    """Delete what is not needed any more, a bootstrap Secret first."""
+    for change in sorted(changes, key=lambda each: (not is_gate(each), each.ref)):
+        writes.remove(change.side, change.ref)
+
+
+def made_for(names: PoolNames, namespace: str) -> Iterator[tuple[Side, ObjectRef]]:
+    """Everything that may be there for a pool but its tokens, the bootstrap Secret first; ``namespace``: of OSCs."""
+    yield Side.WORKER, _secret(names.bootstrap_secret_name)
+    yield Side.MANAGEMENT, ObjectRef(CONFIG.name, namespace, names.config_name)
+    for name in (names.provisioning_secret_name, names.edge_script_name, names.kubelet_kubeconfig_name):
+        yield Side.WORKER, _secret(name)
+
+
+def clean_up(writes: Writes, pool: LivePool, namespace: str, spared: frozenset[ObjectRef]) -> None:
+    """Delete everything that was made for a MachineDeployment that is being deleted, then remove the finalizer.
+
+    ``namespace`` is that of OSCs; ``spared`` is what pools that stay have under the same names.
+    """
+    names = PoolNames(pool.ref.name, pool.ref.namespace)
+    for side, ref in made_for(names, namespace):
+        if ref not in spared:
+            writes.remove(side, ref)
+    if _secret(names.kubelet_kubeconfig_name) not in spared:
+        for ref in _tokens(writes, names.token_key):
+            writes.remove(Side.WORKER, ref)
+    release(writes, pool)
+
+
+def _tokens(writes: Writes, key: str) -> list[ObjectRef]:
+    if len(key.encode()) > _LONGEST_LABEL:
+        return []
+
+    def keep(body: Json) -> ObjectRef:
+        return ObjectRef(SECRET.name, TOKEN_NAMESPACE, body["metadata"]["name"])
+
+    return writes.live.worker.list(SECRET, keep, TOKEN_NAMESPACE, labels=f"{NAME_LABEL}={key}", metadata_only=True)
+
+
+def _secret(name: str) -> ObjectRef:
+    return ObjectRef(SECRET.name, CLOUD_INIT_NAMESPACE, name)

@@ -1,0 +1,132 @@
+"""Single writes: an object is applied or removed; before each request that changes anything the Lease is looked at."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from osm_gitops.errors import ClusterError, ConflictError, Problem
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.kinds import CONFIG, KINDS, SECRET
+from osm_gitops.model.desired import Side
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.plan import Action, Change
+from osm_gitops.plan.compare import is_ours
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
+from osm_gitops.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.targets.cluster.applied import applied_body
+from osm_gitops.targets.cluster.ownership import joined, owners
+from osm_gitops.yamldoor.emit import dump
+
+# How often to look again at an object that others write at the same time.
+ATTEMPTS: Final = 5
+
+# Secrets that OSM writes without annotations; what they are, their names tell.
+_NAMED: Final = ("edge-provider-script-",)
+_KUBECONFIG: Final = "-kubelet-bootstrap-config"
+_TOKEN: Final = "bootstrap-token-"  # noqa: S105 - the prefix of a name
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """An object as it is to be sent: made where bodies are made, sent from any thread."""
+
+    change: Change
+    content: Mapping[str, Json] = field(repr=False)
+
+
+def made(change: Change) -> Body:
+    """The body of a change, with the digest that a later run knows it by."""
+    whole = dict(change.after or {})
+    digest = change.digest or hashlib.sha256(dump(whole).encode()).digest()
+    return Body(change, applied_body(whole, digest))
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Writes to a cluster's API servers. ``check`` raises LostLockError as soon as this run must not write any more."""
+
+    live: Clusters
+    force: bool
+    check: Callable[[], None]
+    note: Note
+
+    def api(self, side: Side) -> Api:
+        return self.live.management if side is Side.MANAGEMENT else self.live.worker
+
+    def put(self, body: Body) -> None:
+        """Create or update an object. Raises ClusterError; ConflictError names others who own what would change."""
+        change = body.change
+        api = self.api(change.side)
+        if change.action is Action.UPDATE and not is_ours(change.before):
+            self._take_over(api, change.ref, self._read(api, change.ref))
+        try:
+            answer: Mapping[str, Json] = self._apply(api, body)
+        except ConflictError as conflict:
+            if not conflict.managers or not self._take_over(api, change.ref, self._read(api, change.ref)):
+                raise
+            answer = self._apply(api, body)
+        if self._take_over(api, change.ref, answer):
+            self._apply(api, body)
+
+    def remove(self, side: Side, ref: ObjectRef, *, required: bool = False) -> bool:
+        """Delete an object that is ours or OSM's; whether it was there. Anybody else's stays; where its place is
+        ``required`` that is a ClusterError."""
+        api = self.api(side)
+        found = self._read(api, ref)
+        if found is None:
+            return False
+        if not is_removable(ref, found):
+            what = f"{ref} stays: it carries neither our label nor OSM's annotations"
+            if required:
+                raise ClusterError([Problem(what, where=api.display, fix="Delete it, or give it another name")])
+            self.note(what)
+            return False
+        self.check()
+        return api.delete(KINDS[ref.kind], ref.namespace, ref.name, uid=found["metadata"]["uid"])
+
+    def _apply(self, api: Api, body: Body) -> Mapping[str, Json]:
+        self.check()
+        return api.apply(body.content, force=self.force, metadata_only=True)
+
+    def _read(self, api: Api, ref: ObjectRef) -> Mapping[str, Json] | None:
+        return api.get(KINDS[ref.kind], ref.namespace, ref.name, metadata_only=True)
+
+    def _take_over(self, api: Api, ref: ObjectRef, found: Mapping[str, Json] | None) -> bool:
+        """Make our applies the owner of what OSM wrote; whether there was anything. The object stays as it is."""
+        for _ in range(ATTEMPTS):
+            metadata = (found or {}).get("metadata") or {}
+            fields = joined(metadata.get("managedFields") or ())
+            if fields is None:
+                return False
+            self.check()
+            patch = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": fields}
+            try:
+                api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": patch})
+            except ConflictError:
+                found = self._read(api, ref)
+                continue
+            self.note(f"{ref}: took over what {owners(metadata['managedFields'])} wrote")
+            return True
+        raise ConflictError([Problem(f"{ref} is written by others all the time", where=api.display, fix="Run again")])
+
+
+def is_removable(ref: ObjectRef, found: Mapping[str, Json]) -> bool:
+    """Whether a live object may be deleted when its pool goes: it is ours, or OSM made it for a pool."""
+    if is_ours(found):
+        return True
+    metadata = found["metadata"]
+    if ref.kind not in {CONFIG.name, SECRET.name}:
+        return False
+    if {ANNOTATIONS_HASH, REVISION} & (metadata.get("annotations") or {}).keys():
+        return True
+    if ref.kind == SECRET.name and ref.namespace == CLOUD_INIT_NAMESPACE:
+        return ref.name.startswith(_NAMED) or ref.name.endswith(_KUBECONFIG)
+    is_token = ref.kind == SECRET.name and ref.namespace == TOKEN_NAMESPACE and ref.name.startswith(_TOKEN)
+    return is_token and NAME_LABEL in (metadata.get("labels") or {})

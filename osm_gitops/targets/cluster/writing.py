@@ -1,0 +1,237 @@
+"""Carrying out a plan in live clusters, pool by pool and several pools at a time (design §6).
+
+For each pool: its finalizer, its tokens, then what its machines boot with, the bootstrap Secret last. Every write can
+be repeated, and what is left undone shows in the next plan, so a run that is ended anywhere is finished by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+from typing import Final, Protocol
+
+from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.model.live import Delivery, Gate, LivePool
+from osm_gitops.model.machine import PoolNames
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Action, ClusterPlan
+from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.plan.gate import ABSENT, is_as_read
+from osm_gitops.targets.cluster.finalizers import hold, read_machine
+from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
+from osm_gitops.targets.cluster.steps import PoolWork, clean_up, gate_to_shut, in_order, is_late, made_for, write_pool
+from osm_gitops.targets.cluster.together import side_by_side
+from osm_gitops.targets.cluster.units import Unit, split
+from osm_gitops.targets.cluster.writes import Writes, made
+
+MOVED: Final = "it changed while this run was under way"
+DEFAULT_CONCURRENCY: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How a plan is carried out.
+
+    ``concurrency``: pools at a time; ``force_conflicts``: fields of others are taken over; ``finalizers``:
+    MachineDeployments are held until they are cleaned up after; ``nudge``: Machines that had to wait are woken.
+    ``namespace`` is where OSCs are.
+    """
+
+    concurrency: int = DEFAULT_CONCURRENCY
+    force_conflicts: bool = False
+    finalizers: bool = True
+    nudge: bool = True
+    namespace: str = "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Who watches: ``check`` is called before every write and raises LostLockError when there must be no more,
+    ``advance`` is told of each pool that is done with."""
+
+    check: Callable[[], None]
+    advance: Advance = unwatched
+
+
+class TokenKeeper(Protocol):
+    """Brings what machines of a pool join with."""
+
+    def bring(self, pool: ObjectRef) -> None:
+        """Do what is due for the pool. Raises OsmGitopsError."""
+
+
+def deliver(
+    live: Clusters,
+    plan: ClusterPlan,
+    pools: Mapping[ObjectRef, LivePool],
+    tokens: TokenKeeper | None,
+    options: WriteOptions,
+    control: Control,
+) -> Delivery:
+    """Carry out ``plan``. A pool that fails stops no other; one that machine-controller is not ready for, or that was
+    changed since it was read, is left.
+
+    Raises LostLockError as ``control`` does, after the requests that were under way.
+    """
+    units = split(plan, pools)
+    run = _Run(live, pools, tokens, options, control, len(units))
+    run.one_by_one(units.profiles)
+    run.many(units.pools)
+    run.one_by_one(units.unused)
+    if options.nudge:
+        run.nudge()
+    return run.delivery()
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What became of a unit; all empty where it was not come to."""
+
+    unit: Unit
+    written: bool = False
+    left: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+class _StoppedError(Exception):
+    """Something has ended the run; raised in the threads of all others."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run's writes: threads carry units out, the thread that began makes their bodies and keeps account."""
+
+    live: Clusters
+    pools: Mapping[ObjectRef, LivePool]
+    tokens: TokenKeeper | None
+    options: WriteOptions
+    control: Control
+    total: int
+    stop: Event = field(default_factory=Event)
+    outcomes: list[_Outcome] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def writes(self) -> Writes:
+        return Writes(self.live, self.options.force_conflicts, self._may_write, self.notes.append)
+
+    def _may_write(self) -> None:
+        if self.stop.is_set():
+            raise _StoppedError
+        self.control.check()
+
+    def one_by_one(self, units: Sequence[Unit]) -> None:
+        for unit in units:
+            self._take(self._carry_out(unit, self._work(unit)))
+
+    def many(self, units: Sequence[Unit]) -> None:
+        side_by_side(self._jobs(units), self._take, self.options.concurrency, self.stop)
+
+    def _jobs(self, units: Sequence[Unit]) -> Iterator[Callable[[], _Outcome]]:
+        spared = self._spared(units)
+        for unit in units:
+            yield partial(self._carry_out, unit, self._work(unit), spared)
+
+    def _take(self, outcome: _Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.control.advance(len(self.outcomes), self.total)
+
+    def _work(self, unit: Unit) -> PoolWork:
+        """What is to be sent for a unit. Of a pool that is not ready no bodies are made."""
+        pool = self._pool(unit)
+        gate = gate_to_shut(unit.content)
+        ready = unit.pool is None or (pool is not None and pool.gate is Gate.READY)
+        bodies = [made(change) for change in in_order(unit.content, gate)] if ready else []
+        return PoolWork(bodies, [change for change in unit.content if change.action is Action.DELETE], gate)
+
+    def _spared(self, units: Sequence[Unit]) -> frozenset[ObjectRef]:
+        """What pools that stay have; asked for only where one of them goes."""
+        if not any(pool.gate is Gate.DELETING for pool in map(self._pool, units) if pool):
+            return frozenset()
+        living = [pool.ref for pool in self.pools.values() if pool.gate is not Gate.DELETING]
+        namespace = self.options.namespace
+        return frozenset(ref for each in living for _, ref in made_for(PoolNames(each.name, each.namespace), namespace))
+
+    def _pool(self, unit: Unit) -> LivePool | None:
+        return self.pools.get(unit.pool) if unit.pool else None
+
+    def _carry_out(self, unit: Unit, work: PoolWork, spared: frozenset[ObjectRef] = frozenset()) -> _Outcome:
+        """Runs in any thread."""
+        try:
+            if unit.pool is None:
+                write_pool(self.writes, work)
+                return _Outcome(unit, written=True)
+            pool = self._pool(unit)
+            if pool is None:
+                return _Outcome(unit, left=ABSENT)
+            if pool.gate is Gate.DELETING:
+                return self._clean_up(unit, pool, work, spared)
+            return self._write(unit, pool, work)
+        except LostLockError:
+            raise
+        except OsmGitopsError as failure:
+            about = str(unit.pool) if unit.pool else ""
+            return _Outcome(unit, problems=tuple(problem.at(about=about) for problem in failure.problems))
+        except _StoppedError:
+            return _Outcome(unit)
+
+    def _clean_up(self, unit: Unit, pool: LivePool, work: PoolWork, spared: frozenset[ObjectRef]) -> _Outcome:
+        if unit.has_finalizer:
+            clean_up(self.writes, pool, self.options.namespace, spared)
+        else:  # nobody waits for us
+            write_pool(self.writes, work)
+        return _Outcome(unit, written=True)
+
+    def _write(self, unit: Unit, pool: LivePool, work: PoolWork) -> _Outcome:
+        """Upkeep is done whatever machine-controller is at; what machines boot with only when it is ready for it."""
+        held = None
+        if unit.has_finalizer and self.options.finalizers:
+            held = hold(self.writes, pool)
+            if held is None:
+                return _Outcome(unit, left=MOVED)
+        if unit.has_tokens and self.tokens is not None:
+            self._may_write()
+            self.tokens.bring(pool.ref)
+        if not unit.changes_content:
+            return _Outcome(unit)
+        if pool.gate is not Gate.READY:
+            return _Outcome(unit, left=pool.why)
+        if not is_as_read(pool, held or read_machine(self.writes, pool)):
+            return _Outcome(unit, left=MOVED)
+        write_pool(self.writes, work)
+        return _Outcome(unit, written=True)
+
+    def nudge(self) -> None:
+        """Wake Machines, after all that they may wait for is there."""
+        late = {each.unit.pool for each in self.outcomes if each.written and any(map(is_late, each.unit.changes))}
+        pools = [pool for pool in self.pools.values() if pool.gate is Gate.READY]
+        try:
+            done = nudge_late(self.live.worker, [pool for pool in pools if pool.ref in late], self._may_write)
+            done += nudge_missed(self.live.worker, [pool for pool in pools if pool.ref not in late], self._may_write)
+        except LostLockError:
+            raise
+        except ClusterError as failure:
+            self.problems += failure.problems
+            return
+        if done:
+            self.notes.append(f"woke {done} Machines that waited for their bootstrap Secret")
+
+    def delivery(self) -> Delivery:
+        """The account, in an order that does not depend on who was first."""
+        failed: dict[ObjectRef | None, tuple[Problem, ...]] = {None: tuple(self.problems)} if self.problems else {}
+        for each in self.outcomes:
+            if each.problems:
+                failed[each.unit.pool] = (*failed.get(each.unit.pool, ()), *each.problems)
+        written = {each.unit.pool for each in self.outcomes if each.written}
+        known = sorted(ref for ref in written if ref is not None)
+        left = {each.unit.pool: each.left for each in self.outcomes if each.left and each.unit.pool}
+        return Delivery(
+            written=(*([None] if None in written else []), *known),
+            failed=dict(sorted(failed.items(), key=lambda each: str(each[0] or ""))),
+            left=dict(sorted(left.items())),
+            notes=tuple(sorted(self.notes)),
+        )

@@ -1,0 +1,194 @@
+"""A cluster with pools, for tests of delivery: what should be there is rendered, what is there is real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from osm_gitops.fleet.desire import desire
+from osm_gitops.kubedoor.access import Access
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.model.desired import Side
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import Manifest, ObjectRef, Origin
+from osm_gitops.model.plan import Action, Change, ClusterPlan
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.compare import PlanOptions, group_name, make_cluster_plan
+from osm_gitops.sources.files import Folder, in_no_git
+from osm_gitops.sources.machines import read_machine
+from osm_gitops.sources.tree import read_tree
+from osm_gitops.targets.cluster.pools import read_pools
+from osm_gitops.targets.cluster.state import Scope, read_state
+from osm_gitops.targets.cluster.writing import Control, TokenKeeper, WriteOptions, deliver
+from tests.apiserver.after_osm import REVISION, AfterOsm
+from tests.apiserver.client import Object
+from tests.apiserver.cluster import Cluster
+from tests.cli.scenes import pool as pool_body
+from tests.cli.scenes import profile, write_tree
+
+MACHINES = "/apis/cluster.k8s.io/v1alpha1"
+SETTINGS = "/api/v1/namespaces/cloud-init-settings/secrets"
+CONFIGS = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemconfigs"
+SCRIPT = "#!/bin/sh\necho {{ .KubeVersion }}\n"
+
+
+def ref(name: str) -> ObjectRef:
+    return ObjectRef("MachineDeployment", "kube-system", name)
+
+
+def secret_path(name: str, half: str = "bootstrap") -> str:
+    return f"{SETTINGS}/{name}-kube-system-{half}-config"
+
+
+def config_path(name: str) -> str:
+    return f"{CONFIGS}/{name}-kube-system-config"
+
+
+def machine_path(name: str) -> str:
+    return f"{MACHINES}/namespaces/kube-system/machinedeployments/{name}"
+
+
+@dataclass(slots=True)
+class Scene:
+    """Pools in one or two clusters. ``script`` is what the profile boots with, ``objects`` what machine-controller's
+    part is played with."""
+
+    management: Cluster
+    worker: Cluster
+    live: Clusters
+    folder: Path
+    script: str = SCRIPT
+    version: str = "v1.0.0"
+    osm: AfterOsm = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.osm = AfterOsm(self.management, self.worker)
+        self.worker.namespace("cloud-init-settings")
+
+    def pool(self, name: str, *, revision: str | None = "1", machine_set: bool = True, **more: Any) -> Object:
+        """A MachineDeployment, and its MachineSet as machine-controller makes it."""
+        given = {} if revision is None else {REVISION: revision}
+        body = pool_body(name, annotations=given, **more)
+        body["spec"]["template"]["metadata"] = {"labels": {"pool": name}}
+        created = self.osm.create(body, "kubectl")
+        if machine_set and revision is not None:
+            self.osm.machine_set(name)
+        return created
+
+    def change(self, name: str, change: Object) -> Object:
+        return self.worker.client().merge(machine_path(name), change)
+
+    def roll(self, name: str, revision: str, kubelet: str) -> None:
+        """A new template, and all that machine-controller does about it."""
+        template = {"spec": {"versions": {"kubelet": kubelet}}}
+        self.change(name, {"spec": {"template": template}, "metadata": {"annotations": {REVISION: revision}}})
+        self.osm.objects["MachineDeployment", "kube-system", name] = self.get(machine_path(name))
+        self.osm.machine_set(name)
+
+    def inputs(self) -> Inputs:
+        """Profile and facts of a tree, MachineDeployments of the worker cluster."""
+        tree = write_tree(self.folder, profile(script=self.script, version=self.version))
+        read = read_tree(Folder(tree, str(tree), in_no_git), management_namespace="kube-system", environment={})
+        return replace(read, machines=self.machines())
+
+    def machines(self) -> tuple[MachineDeployment, ...]:
+        items = self.get(f"{MACHINES}/machinedeployments")["items"]
+        return tuple(_machine(item) for item in items)
+
+    def plan(self, **options: Any) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
+        inputs = self.inputs()
+        pools = read_pools(self.live.worker, inputs.machines, live_machines=True)
+        desired = desire("prod", inputs, Settings())
+        leaving = frozenset(each for each, pool in pools.items() if pool.gate is Gate.DELETING)
+        state = read_state(self.live, desired, Scope("kube-system", frozenset({"kube-system"}), leaving))
+        plan = make_cluster_plan(desired, state, PlanOptions(leaving=leaving, **options))
+        return replace(plan, changes=(*plan.changes, *_finalizers(pools.values()))), pools
+
+    def run(
+        self,
+        tokens: TokenKeeper | None = None,
+        check: Callable[[], None] = lambda: None,
+        plan: tuple[ClusterPlan, Mapping[ObjectRef, LivePool]] | None = None,
+        **options: Any,
+    ) -> Delivery:
+        planned, pools = plan or self.plan()
+        return deliver(self.live, planned, pools, tokens, WriteOptions(**options), Control(check))
+
+    def get(self, path: str) -> Object:
+        return self.worker.client().get(path)
+
+    def find(self, path: str) -> Object | None:
+        collection, _, name = path.rpartition("/")
+        items = self.get(f"{collection}?fieldSelector=metadata.name%3D{name}")["items"]
+        return items[0] if items else None
+
+    def events(self, collection: str, since: str) -> list[tuple[str, Object]]:
+        """What has happened to the objects of a collection since a resourceVersion."""
+        text = self.worker.client().text(f"{collection}?watch=1&resourceVersion={since}&timeoutSeconds=1")
+        found = [json.loads(line) for line in text.splitlines()]
+        return [(event["type"], event["object"]) for event in found]
+
+
+def scene(management: Cluster, worker: Cluster, folder: Path, user: str = "admin") -> Scene:
+    """``management`` may be the same as ``worker``."""
+    apis = {each.name: api_of(each, folder, user) for each in (management, worker)}
+    return Scene(management, worker, Clusters(apis[management.name], apis[worker.name]), folder / "tree")
+
+
+def api_of(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
+    return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+
+
+class EndedError(BaseException):
+    """What a kill is to the code that it meets."""
+
+
+class Counting:
+    """An Api whose writes are counted, and end the run before or after the one that is told."""
+
+    def __init__(self, api: Api, last: int = -1, *, done: bool = False) -> None:
+        self._api, self.last, self.done = api, last, done
+        self.writes: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._api, name)
+        if name not in {"apply", "create", "replace", "merge", "delete"}:
+            return found
+
+        def write(*args: Any, **more: Any) -> Any:
+            self.writes.append((name, args[0]["metadata"]["name"] if isinstance(args[0], Mapping) else args[2]))
+            ends = len(self.writes) == self.last
+            if ends and not self.done:
+                raise EndedError
+            answer = found(*args, **more)
+            if ends:
+                raise EndedError
+            return answer
+
+        return write
+
+    @property
+    def as_api(self) -> Api:
+        return cast("Api", self)
+
+
+def _machine(body: Object) -> MachineDeployment:
+    metadata = body["metadata"]
+    body = {"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment"} | body
+    manifest = Manifest(ref(metadata["name"]), body, Origin("the cluster"), {})
+    machine = read_machine(manifest).value
+    assert machine is not None
+    return machine
+
+
+def _finalizers(pools: Iterable[LivePool]) -> Iterable[Change]:
+    for pool in pools:
+        if pool.uid and (CLEANUP_FINALIZER in pool.finalizers) == (pool.gate is Gate.DELETING):
+            yield Change(pool.ref, Side.WORKER, Action.UPDATE, "finalizer", group_name(pool.ref), pool.ref, upkeep=True)
