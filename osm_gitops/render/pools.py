@@ -146,7 +146,7 @@ class PoolRenderer:
             return self._cluster.kubeconfig.with_token(pool.token)
         key = (pool.profile.namespace, pool.profile.name)
         if key not in self._prints_kubeconfig:
-            self._prints_kubeconfig[key] = any(map(_PRINTS_KUBECONFIG.search, _texts(pool.profile)))
+            self._prints_kubeconfig[key] = prints_kubeconfig(pool.profile)
         if not self._prints_kubeconfig[key]:
             return ""
         raise InputError(
@@ -156,17 +156,28 @@ class PoolRenderer:
                     "and the source holds no bootstrap token for this pool",
                     where=str(pool.machine.manifest.origin),
                     about=str(pool.machine.ref),
-                    fix=f"Let the profile fetch the Secret that .BootstrapKubeconfigSecretName names, or add the "
-                    f"bootstrap token's Secret with label {NAME_LABEL}={pool.machine.token_key} to the source",
+                    fix="Let the profile fetch the Secret that .BootstrapKubeconfigSecretName names, "
+                    f"or {self._lacking(pool)} to the source",
                 )
             ]
         )
+
+    def _lacking(self, pool: ResolvedPool) -> str:
+        account = self._cluster.settings.bootstrap_token_service_account
+        if account is not None:
+            return f"list a Secret with a token in ServiceAccount {'/'.join(account)}, and add both"
+        return f"add the bootstrap token's Secret with label {NAME_LABEL}={pool.machine.token_key}"
 
 
 def used_profiles(pools: Iterator[ResolvedPool]) -> tuple[DesiredObject, ...]:
     """The profiles of rendered pools, each once, in the order of their names."""
     used = {(pool.profile.namespace, pool.profile.name): pool.profile for pool in pools}
     return tuple(profile_object(used[key]) for key in sorted(used))
+
+
+def prints_kubeconfig(profile: OperatingSystemProfile) -> bool:
+    """Whether pools of the profile need a token to be rendered: most name the Secret of the kubeconfig only."""
+    return any(map(_PRINTS_KUBECONFIG.search, _texts(profile)))
 
 
 def _texts(profile: OperatingSystemProfile) -> Iterator[str]:

@@ -20,7 +20,6 @@ from osm_gitops.model.settings import Settings
 NAMESPACE: Final = "kube-system"
 NAME_LABEL: Final = "machinedeployment.k8s.io/name"
 GETTER_SECRET: Final = (CLOUD_INIT_NAMESPACE, "cloud-init-getter-token")
-_SERVICE_ACCOUNT_FLAG: Final = "--bootstrap-token-service-account-name"
 _LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 _RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 
@@ -34,10 +33,9 @@ class TokenIndex:
     facts: Facts
 
     def token(self, machine: MachineDeployment) -> str | None:
-        """The pool's token, or ``None`` where the source holds none.
+        """The pool's token, or ``None`` where the source holds none: it is made where the pool is delivered.
 
-        Raises InputError for several tokens, for one that OSM could not renew, and
-        for a service account without a token.
+        Raises InputError for several tokens, and for one that OSM could not renew.
         """
         if self.service_account is not None:
             return _service_account_token(self.service_account, self.facts)
@@ -104,21 +102,15 @@ def _token(secret: SecretFact) -> str:
     return f"{_text(secret, 'token-id')}.{_text(secret, 'token-secret')}"
 
 
-def _service_account_token(name: tuple[str, str], facts: Facts) -> str:
+def _service_account_token(name: tuple[str, str], facts: Facts) -> str | None:
+    """The token of the first legacy Secret that the account lists, as OSM takes it.
+
+    OSM fails without one, as accounts have none of themselves since Kubernetes 1.24; we request one when it is needed.
+    """
     account = facts.service_account(name)
-    if account is None:
-        raise input_error(
-            f"ServiceAccount {'/'.join(name)} was not found", where=_SERVICE_ACCOUNT_FLAG, fix="Add it to the source"
-        )
-    listed = (facts.secret((account.namespace, secret)) for secret in account.secrets)
+    listed = (facts.secret((account.namespace, secret)) for secret in account.secrets) if account else ()
     secret = next((found for found in listed if found and found.type == "kubernetes.io/service-account-token"), None)
-    if secret is None:
-        raise input_error(
-            f"ServiceAccount {'/'.join(name)} lists no Secret of type kubernetes.io/service-account-token",
-            where=str(account.origin),
-            fix="Create such a Secret, and list it under secrets",
-        )
-    return _text(secret, "token")
+    return (_text(secret, "token") or None) if secret else None
 
 
 def _text(secret: SecretFact, key: str) -> str:

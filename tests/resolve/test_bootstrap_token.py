@@ -70,15 +70,11 @@ def test_a_service_account_gives_its_first_token_secret_to_every_pool() -> None:
     assert index.token(machine()) == "sa-token"
 
 
-def test_a_service_account_without_a_token_is_refused() -> None:
-    account = ServiceAccountFact("osm", "robot", ("pull",), ORIGIN)
-    with pytest.raises(InputError, match="lists no Secret of type"):
-        token_index(SERVICE_ACCOUNT, facts(service_accounts=(account,))).token(machine())
-
-
-def test_an_absent_service_account_is_refused() -> None:
-    with pytest.raises(InputError, match="ServiceAccount osm/robot was not found"):
-        token_index(SERVICE_ACCOUNT, facts()).token(machine())
+def test_without_a_token_of_the_service_account_there_is_none() -> None:
+    account = ServiceAccountFact("osm", "robot", ("pull", "empty"), ORIGIN)
+    empty = secret("empty", {}, namespace="osm", kind=TOKEN_TYPE)
+    for found in (facts(), facts(service_accounts=(account,)), facts(empty, service_accounts=(account,))):
+        assert token_index(SERVICE_ACCOUNT, found).token(machine()) is None
 
 
 def test_the_getter_token_is_not_trimmed() -> None:
