@@ -36,6 +36,11 @@ _IN_TREE_PROVIDERS = frozenset({"aws", "azure", "gce", "vsphere"})
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileProblem(Problem):
+    """A profile that does not fit the pool that names it: OSM tells of these in an Event (contract §3)."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedPool:
     """A MachineDeployment with everything that its rendering depends on.
 
@@ -184,7 +189,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     named = f'OperatingSystemProfile "{profile.name}"'
     if profile.os_name != config.os:
         problems.append(
-            Problem(
+            ProfileProblem(
                 f'{named} does not support operating system "{config.os}"',
                 field=f"{at}.operatingSystem",
                 fix=f"It is for {profile.os_name}",
@@ -192,7 +197,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
         )
     if config.provider not in profile.providers:
         problems.append(
-            Problem(
+            ProfileProblem(
                 f'{named} does not support cloud provider "{config.provider}"',
                 field=f"{at}.cloudProvider",
                 fix=f"It supports {', '.join(profile.providers)}",
@@ -201,7 +206,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     utility = provisioning_utility(config.os, os_spec)
     if profile.provisioning_utility and profile.provisioning_utility != utility:
         problems.append(
-            Problem(
+            ProfileProblem(
                 f'{named} is for provisioning utility "{profile.provisioning_utility}", the pool wants "{utility}"',
                 field=f"{at}.operatingSystemSpec.provisioningUtility",
                 fix="Set spec.provisioningUtility of the profile, or provisioningUtility of the pool",

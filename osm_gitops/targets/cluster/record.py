@@ -1,0 +1,254 @@
+"""What a run leaves behind in the cluster: a ConfigMap with the state of every pool, Events, and when runs were good.
+
+The ConfigMap changes when something but the time does: a run without changes writes nothing but the Lease (design §6).
+So when runs were, last and last good, stands in annotations of the Lease, which is written anyway; what the ConfigMap
+says of it is from the run that wrote it. No secret gets in: errors go through the masker.
+
+Rights that it takes beside those of the Lease: in the management namespace ``get``, ``create`` and ``patch`` on
+configmaps, in the worker cluster ``create`` on events.events.k8s.io in the namespaces of MachineDeployments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from osm_gitops import __version__
+from osm_gitops.errors import ClusterError, LostLockError, Problem
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.kinds import CONFIG_MAP, LEASE
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
+from osm_gitops.report.mask import Masker
+from osm_gitops.targets.cluster.events import PoolNews, tell
+from osm_gitops.targets.cluster.lease import LEASE_NAME, Held
+
+STATUS_NAME: Final = "osm-gitops-status"
+LAST_RUN: Final = "osm-gitops.io/last-run"
+LAST_GOOD_RUN: Final = "osm-gitops.io/last-good-run"
+
+_KEY: Final = "status.json"
+_FORMAT_VERSION: Final = "1.0"
+_TIMES: Final = frozenset({"lastRun", "lastGoodRun"})
+_MOST_BYTES: Final = 768 * 1024  # of the mebibyte that an object may have
+_MOST_ERRORS: Final = 3
+_LONGEST_ERROR: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is known after a run, and what of it could not be written."""
+
+    record: RunRecord
+    warnings: tuple[Problem, ...] = ()
+
+
+def read_record(management: Api, namespace: str) -> RunRecord | None:
+    """What runs left behind; ``None`` where none has been here. Raises ClusterError."""
+    found = management.get(LEASE, namespace, LEASE_NAME, metadata_only=True)
+    record = _stored(management, namespace)
+    if found is None:
+        return record
+    return _with_times(record or RunRecord(), found["metadata"].get("annotations") or {})
+
+
+def record_run(live: Clusters, namespace: str, ran: Ran, held: Held, uids: Mapping[ObjectRef, str]) -> Recorded:
+    """Write down what a run came to, tell of new errors by Events, and have the Lease say when it was.
+
+    ``uids`` are those of the MachineDeployments of the worker cluster. A run that lost its Lease writes nothing.
+    """
+    masker = Masker(ran.plan.sensitive if ran.plan else ())
+    earlier = _with_times(RunRecord(), held.annotations)
+    warnings: list[Problem] = []
+    try:
+        held.check()
+        earlier = _with_times(_stored(live.management, namespace) or RunRecord(), held.annotations)
+        record = after_run(earlier, ran, masker)
+        # Events first: whoever is killed in between tells of the same errors by the same names.
+        warnings += tell(live.worker, _news(earlier, record, ran, uids, masker), ran.ended)
+        if _lasting(record) != _lasting(earlier):
+            held.check()
+            live.management.apply(_body(namespace, record), force=True, metadata_only=True)
+        held.leave({LAST_RUN: record.last_run} | ({LAST_GOOD_RUN: record.last_run} if record.good else {}))
+    except LostLockError as lost:
+        return Recorded(after_run(earlier, ran, masker), lost.problems)
+    except ClusterError as failure:
+        warnings += failure.problems
+    return Recorded(after_run(earlier, ran, masker), tuple(warnings))
+
+
+def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
+    """What is known after a run, given what was known before."""
+    partial = ran.plan is None or ran.narrowed
+    seen = dict(_pool_records(earlier, ran, masker))
+    listed, counted = _bounded({**earlier.pools, **seen} if partial else seen)
+    if partial:
+        # Those that were only counted before are with the others now; hardly any but the well are only counted.
+        counted += Counter(earlier.counted)
+        counted[PoolState.OK] -= min(earlier.counted.get(PoolState.OK, 0), len(seen.keys() - earlier.pools.keys()))
+    now = _text_of(ran.ended)
+    return RunRecord(
+        cluster=ran.cluster,
+        tool=__version__,
+        good=ran.good,
+        errors=_errors(ran.troubles, masker),
+        pools=listed,
+        counted={state: counted[state] for state in PoolState if counted[state]},
+        last_run=now,
+        last_good_run=now if ran.good else earlier.last_good_run,
+    )
+
+
+def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
+    failed, left, changed, now = ran.failed, ran.left, ran.changed, _text_of(ran.ended)
+    for pool, state in ran.pools.items():
+        name = f"{pool.namespace}/{pool.name}"
+        before = earlier.pools.get(name)
+        written = now if pool in changed else before.written if before else ""
+        reason = masker.text(left[pool]) if state is PoolState.LEFT else ""
+        errors = _errors(failed[pool], masker) if state is PoolState.FAILED else ()
+        record = PoolRecord(state=state, reason=reason, errors=errors, written=written)
+        yield name, record if state is PoolState.OK else _since(record, before, earlier.last_run, now)
+
+
+def _since(record: PoolRecord, before: PoolRecord | None, last_run: str, now: str) -> PoolRecord:
+    """With the times of a trouble: those that are known already where it is the same as before."""
+    if before is None:
+        return replace(record, since=now)
+    good = last_run if before.state is PoolState.OK else before.good
+    same = (before.state, before.reason, before.errors) == (record.state, record.reason, record.errors)
+    return replace(record, since=before.since if same else now, good=good)
+
+
+def _errors(problems: Iterable[Problem], masker: Masker) -> tuple[str, ...]:
+    found = list(dict.fromkeys(str(masker.problem(problem)) for problem in problems))
+    more = [f"and {len(found) - _MOST_ERRORS} more"] if len(found) > _MOST_ERRORS else []
+    return tuple(text[:_LONGEST_ERROR] for text in (*found[:_MOST_ERRORS], *more))
+
+
+def _bounded(pools: Mapping[str, PoolRecord]) -> tuple[dict[str, PoolRecord], Counter[PoolState]]:
+    """Pools in detail as far as an object has room, and how many others there are: trouble first, then the newest."""
+    order = {PoolState.FAILED: 0, PoolState.LEFT: 1, PoolState.OK: 2}
+    newest = sorted(sorted(pools.items()), key=lambda item: item[1].written, reverse=True)
+    listed, counted, size = {}, Counter[PoolState](), 0
+    for name, record in sorted(newest, key=lambda item: order[item[1].state]):
+        if record == PoolRecord():
+            counted[record.state] += 1
+            continue
+        size += len(_text({name: _pool_json(record)}).encode())
+        if size > _MOST_BYTES:
+            counted[record.state] += 1
+        else:
+            listed[name] = record
+    return listed, counted
+
+
+def _news(
+    earlier: RunRecord, record: RunRecord, ran: Ran, uids: Mapping[ObjectRef, str], masker: Masker
+) -> Iterator[PoolNews]:
+    """Errors that the run before did not have."""
+    for pool, problems in sorted(ran.failed.items()):
+        name = f"{pool.namespace}/{pool.name}"
+        before, now = earlier.pools.get(name), record.pools.get(name)
+        if pool in uids and (before is None or now is None or before.errors != now.errors):
+            rendering = ran.plan is not None and pool in ran.plan.failed
+            yield PoolNews(pool, uids[pool], problems, rendering, masker)
+
+
+# --- the ConfigMap ---
+
+
+def _body(namespace: str, record: RunRecord) -> dict[str, Json]:
+    metadata = {"name": STATUS_NAME, "namespace": namespace, "labels": {MANAGED_BY_LABEL: MANAGED_BY}}
+    text = _text(_document(record))
+    return {"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.name, "metadata": metadata, "data": {_KEY: text}}
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _lasting(record: RunRecord) -> Json:
+    """What is worth a write."""
+    return {key: value for key, value in _document(record).items() if key not in _TIMES}
+
+
+def _document(record: RunRecord) -> dict[str, Json]:
+    count = record.count()
+    return {
+        "formatVersion": _FORMAT_VERSION,
+        "cluster": record.cluster,
+        "toolVersion": record.tool,
+        "result": "ok" if record.good else "failed",
+        "lastRun": record.last_run,
+        "lastGoodRun": record.last_good_run,
+        "newerTimes": f"annotations {LAST_RUN} and {LAST_GOOD_RUN} of Lease {LEASE_NAME}",
+        "errors": list(record.errors),
+        "count": {state.value: count[state] for state in PoolState},
+        "pools": {name: _pool_json(record.pools[name]) for name in sorted(record.pools)},
+        "notListed": {state.value: number for state, number in record.counted.items()},
+    }
+
+
+def _pool_json(record: PoolRecord) -> dict[str, Json]:
+    whole = {
+        "state": record.state.value,
+        "reason": record.reason,
+        "errors": list(record.errors),
+        "since": record.since,
+        "written": record.written,
+        "lastGoodRun": record.good,
+    }
+    return {key: value for key, value in whole.items() if value}
+
+
+def _stored(management: Api, namespace: str) -> RunRecord | None:
+    """What the ConfigMap says; what somebody made of it by hand counts as nothing, and is written anew."""
+    found = management.get(CONFIG_MAP, namespace, STATUS_NAME)
+    try:
+        return _parsed(json.loads((found or {})["data"][_KEY]))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _parsed(document: Mapping[str, Json]) -> RunRecord:
+    pools = {
+        str(name): PoolRecord(
+            state=PoolState(pool["state"]),
+            reason=str(pool.get("reason", "")),
+            errors=tuple(map(str, pool.get("errors", ()))),
+            since=str(pool.get("since", "")),
+            written=str(pool.get("written", "")),
+            good=str(pool.get("lastGoodRun", "")),
+        )
+        for name, pool in document["pools"].items()
+    }
+    return RunRecord(
+        cluster=str(document["cluster"]),
+        tool=str(document["toolVersion"]),
+        good=document["result"] == "ok",
+        errors=tuple(map(str, document["errors"])),
+        pools=pools,
+        counted={PoolState(state): int(number) for state, number in document["notListed"].items()},
+        last_run=str(document["lastRun"]),
+        last_good_run=str(document["lastGoodRun"]),
+    )
+
+
+def _with_times(record: RunRecord, annotations: Mapping[str, str]) -> RunRecord:
+    """With the times of the Lease where they are newer; RFC 3339 in UTC sorts as text."""
+    return replace(
+        record,
+        last_run=max(record.last_run, annotations.get(LAST_RUN, "")),
+        last_good_run=max(record.last_good_run, annotations.get(LAST_GOOD_RUN, "")),
+    )
+
+
+def _text_of(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

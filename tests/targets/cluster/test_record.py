@@ -1,0 +1,358 @@
+"""What runs leave behind on real API servers: the status ConfigMap, Events, the times on the Lease."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osm_gitops import __version__
+from osm_gitops.errors import Problem
+from osm_gitops.kubedoor.access import Access
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.model.desired import Side
+from osm_gitops.model.live import Delivery
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Action, Change, ClusterPlan
+from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
+from osm_gitops.report.mask import Masker
+from osm_gitops.resolve.pools import ProfileProblem
+from osm_gitops.targets.cluster.lease import Held, lease
+from osm_gitops.targets.cluster.record import Recorded, after_run, read_record, record_run
+from tests.apiserver.cluster import Cluster
+
+MORNING = datetime(2026, 1, 5, 10, tzinfo=UTC)
+STATUS = "/api/v1/namespaces/kube-system/configmaps/osm-gitops-status"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/osm-gitops"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/kube-system/events"
+SECRET = "correct-horse-battery"
+
+Run = Callable[[Ran], Recorded]
+
+
+def pool(name: str) -> ObjectRef:
+    return ObjectRef("MachineDeployment", "kube-system", name)
+
+
+A, B, C = pool("a"), pool("b"), pool("c")
+UIDS = {ref: f"uid-{ref.name}" for ref in (A, B, C)}
+
+
+def ran(*pools: ObjectRef, hour: int = 0, written: tuple[ObjectRef, ...] = (), **plan: Any) -> Ran:
+    """A run over pools of which some were written."""
+    changes = tuple(
+        Change(
+            ObjectRef("OperatingSystemConfig", "kube-system", f"{ref.name}-kube-system-config"),
+            Side.MANAGEMENT,
+            Action.UPDATE if ref in written else Action.UNCHANGED,
+            pool=ref,
+        )
+        for ref in pools
+    )
+    started = MORNING + timedelta(hours=hour)
+    return Ran(
+        cluster="prod",
+        started=started,
+        ended=started + timedelta(seconds=5),
+        plan=ClusterPlan("prod", changes, sensitive=frozenset({SECRET}), **plan),
+        delivery=Delivery(written=written),
+    )
+
+
+@contextmanager
+def recording(
+    management: Cluster, worker: Cluster, folder: Path, user: str = "admin"
+) -> Iterator[tuple[Run, Clusters]]:
+    apis = (
+        connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+        for cluster in (management, worker)
+    )
+    live = Clusters(*apis)
+
+    def record(each: Ran) -> Recorded:
+        with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
+            return record_run(live, "kube-system", each, held, UIDS)
+
+    yield record, live
+
+
+@pytest.fixture
+def both(management: Cluster, worker: Cluster, tmp_path: Path) -> Iterator[tuple[Run, Clusters]]:
+    with recording(management, worker, tmp_path) as run:
+        yield run
+
+
+def status(management: Cluster) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(management.client().get(STATUS)["data"]["status.json"])
+    return found
+
+
+def events(worker: Cluster) -> list[tuple[str, str]]:
+    found = worker.client().get(EVENTS)["items"]
+    return sorted((each["regarding"]["name"], each["reason"]) for each in found)
+
+
+def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[Run, Clusters]) -> None:
+    record, live = both
+    failed = {C: (Problem("it is broken", where="c.yaml:1", about=str(C)),)}
+    first = ran(A, B, written=(A,), failed=failed)
+    first = replace(first, delivery=replace(first.delivery, left={B: "it is paused"}))
+    assert record(first).warnings == ()
+    assert status(management) == {
+        "formatVersion": "1.0",
+        "cluster": "prod",
+        "toolVersion": __version__,
+        "result": "failed",
+        "lastRun": "2026-01-05T10:00:05Z",
+        "lastGoodRun": "",
+        "newerTimes": "annotations osm-gitops.io/last-run and osm-gitops.io/last-good-run of Lease osm-gitops",
+        "errors": [],
+        "count": {"ok": 1, "failed": 1, "left": 1},
+        "pools": {
+            "kube-system/a": {"state": "ok", "written": "2026-01-05T10:00:05Z"},
+            "kube-system/b": {"state": "left", "reason": "it is paused", "since": "2026-01-05T10:00:05Z"},
+            "kube-system/c": {
+                "state": "failed",
+                "errors": [f"c.yaml:1: {C}: it is broken"],
+                "since": "2026-01-05T10:00:05Z",
+            },
+        },
+        "notListed": {},
+    }
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert found.pools["kube-system/b"].reason == "it is paused"
+    assert found.count() == {PoolState.OK: 1, PoolState.FAILED: 1, PoolState.LEFT: 1}
+
+
+def test_a_run_without_changes_writes_nothing_but_the_lease(
+    management: Cluster, worker: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, live = both
+    record(ran(A, B, written=(A,)))
+    before = management.client().get(STATUS)["metadata"]["resourceVersion"]
+    record(ran(A, B, hour=1))
+    assert management.client().get(STATUS)["metadata"]["resourceVersion"] == before
+    annotations = management.client().get(LEASE)["metadata"]["annotations"]
+    assert annotations["osm-gitops.io/last-good-run"] == "2026-01-05T11:00:05Z"
+    assert annotations["osm-gitops.io/last-run"] == "2026-01-05T11:00:05Z"
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert (found.last_run, found.last_good_run) == ("2026-01-05T11:00:05Z", "2026-01-05T11:00:05Z")
+    assert events(worker) == []
+
+
+def test_upkeep_is_no_change_of_a_pool(management: Cluster, both: tuple[Run, Clusters]) -> None:
+    record, _ = both
+    record(ran(A))
+    before = management.client().get(STATUS)["metadata"]["resourceVersion"]
+    due = Change(ObjectRef("Secret", "kube-system", "t"), Side.WORKER, Action.UPDATE, pool=A, upkeep=True)
+    only_tokens = ran(A, hour=1)
+    assert only_tokens.plan is not None
+    plan = replace(only_tokens.plan, changes=(*only_tokens.plan.changes, due))
+    record(replace(only_tokens, plan=plan, delivery=Delivery(written=(A,))))
+    assert management.client().get(STATUS)["metadata"]["resourceVersion"] == before
+
+
+def test_a_trouble_that_stays_keeps_its_times_and_is_told_once(
+    management: Cluster, worker: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, live = both
+    broken = {B: (Problem("it is broken"),)}
+    record(ran(A, B, written=(A, B)))
+    record(ran(A, failed=broken, hour=1))
+    version = management.client().get(STATUS)["metadata"]["resourceVersion"]
+    for name in (each["metadata"]["name"] for each in worker.client().get(EVENTS)["items"]):
+        worker.client().delete(f"{EVENTS}/{name}")  # as the API server does after an hour
+    record(ran(A, failed=broken, hour=2))
+    assert management.client().get(STATUS)["metadata"]["resourceVersion"] == version
+    assert events(worker) == []
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert found.pools["kube-system/b"] == PoolRecord(
+        state=PoolState.FAILED,
+        errors=("it is broken",),
+        since="2026-01-05T11:00:05Z",
+        written="2026-01-05T10:00:05Z",
+        good="2026-01-05T10:00:05Z",
+    )
+    assert (found.good, found.last_good_run, found.last_run) == (
+        False,
+        "2026-01-05T10:00:05Z",
+        "2026-01-05T12:00:05Z",
+    )
+    record(ran(A, failed={B: (Problem("it is broken otherwise"),)}, hour=3))
+    assert events(worker) == [("b", "RenderingFailed")]
+    record(ran(A, B, written=(B,), hour=4))
+    assert status(management)["pools"]["kube-system/b"] == {"state": "ok", "written": "2026-01-05T14:00:05Z"}
+
+
+def test_events_say_what_operating_system_manager_says_of_a_profile_that_does_not_fit(
+    worker: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, _ = both
+    unfit = ProfileProblem('OperatingSystemProfile "p" does not support operating system "x"', fix="It is for ubuntu")
+    first = ran(A, failed={B: (unfit.at(where="b.yaml"), Problem("and more"))})
+    failed = {A: (Problem("update secrets x: it is forbidden (403)"),), None: (Problem("no pool's"),)}
+    record(replace(first, delivery=Delivery(failed=failed)))
+    assert events(worker) == [("a", "ApplyFailed"), ("b", "OperatingSystemProfileError")]
+    (found,) = (each for each in worker.client().get(EVENTS)["items"] if each["regarding"]["name"] == "b")
+    assert found["note"] == (
+        'failed to validate referenced OSP: OperatingSystemProfile "p" does not support operating system "x"'
+    )
+    assert found["type"] == "Warning"
+    assert found["regarding"]["uid"] == "uid-b"
+    # As `kubectl describe` looks for it.
+    selector = "involvedObject.name=b,involvedObject.kind=MachineDeployment,involvedObject.uid=uid-b"
+    described = worker.client().get(f"/api/v1/namespaces/kube-system/events?fieldSelector={selector}")["items"]
+    assert [each["message"] for each in described] == [found["note"]]
+
+
+def test_a_run_that_was_killed_between_event_and_status_does_not_tell_again(
+    management: Cluster, worker: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, _ = both
+    failing = ran(A, failed={B: (Problem("it is broken"),)})
+    record(failing)
+    management.client().delete(STATUS)
+    record(failing)
+    assert events(worker) == [("b", "RenderingFailed")]
+
+
+def test_a_mistake_that_hits_a_fleet_makes_a_hundred_events_at_most(
+    worker: Cluster, both: tuple[Run, Clusters], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, _ = both
+    monkeypatch.setattr("osm_gitops.targets.cluster.events._MOST", 2)
+    record(ran(failed=dict.fromkeys((A, B, C), (Problem("no cluster-info"),))))
+    assert [name for name, _ in events(worker)] == ["a", "b"]
+
+
+def test_no_secret_gets_out(management: Cluster, worker: Cluster, both: tuple[Run, Clusters]) -> None:
+    record, _ = both
+    encoded = b64encode(SECRET.encode()).decode()
+    failing = ran(A, failed={B: (Problem(f"cannot use {SECRET}", fix=f"Drop {encoded}"),)})
+    left = Delivery(left={A: f"it waits for {SECRET}"}, failed={None: (Problem(SECRET),), A: (Problem(SECRET),)})
+    record(replace(failing, delivery=left, problems=(Problem(f"x {SECRET}"),)))
+    told = json.dumps([management.client().get(STATUS), worker.client().get(EVENTS)])
+    assert SECRET not in told
+    assert encoded not in told
+    assert "cannot use ***" in told
+
+
+def test_a_run_that_could_not_be_planned_keeps_what_was_known_of_pools(
+    management: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, live = both
+    record(ran(A, B, written=(A,)))
+    record(replace(ran(hour=1), plan=None, problems=(Problem("list secrets: no answer"),)))
+    now = status(management)
+    assert (now["result"], now["errors"], now["lastGoodRun"]) == (
+        "failed",
+        ["list secrets: no answer"],
+        "2026-01-05T10:00:05Z",
+    )
+    assert list(now["pools"]) == ["kube-system/a"]
+    assert now["count"] == {"ok": 2, "failed": 0, "left": 0}
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert not found.good
+
+
+def test_a_narrowed_run_keeps_the_other_pools_and_a_whole_one_forgets_those_that_are_gone(
+    management: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, _ = both
+    record(ran(A, B, C, written=(A, B)))
+    record(replace(ran(B, written=(B,), hour=1), narrowed=True))
+    assert sorted(status(management)["pools"]) == ["kube-system/a", "kube-system/b"]
+    assert status(management)["count"]["ok"] == 3
+    record(ran(B, hour=2))
+    assert status(management)["count"]["ok"] == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pools": 7}', "null"])
+def test_what_somebody_made_of_the_status_by_hand_is_written_anew(
+    text: str, management: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    record, live = both
+    record(ran(A, written=(A,)))
+    management.client().merge(STATUS, {"data": {"status.json": text}})
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert found.last_good_run == "2026-01-05T10:00:05Z"
+    record(ran(A, hour=1))
+    assert status(management)["result"] == "ok"
+
+
+def test_where_no_run_has_been_there_is_no_record(both: tuple[Run, Clusters]) -> None:
+    _, live = both
+    assert read_record(live.management, "kube-system") is None
+
+
+def test_a_run_that_lost_its_lease_leaves_nothing(
+    management: Cluster, worker: Cluster, both: tuple[Run, Clusters]
+) -> None:
+    _, live = both
+
+    def stolen(held: Held) -> Recorded:
+        management.client().merge(LEASE, {"spec": {"holderIdentity": "thief"}})
+        held.renew()
+        return record_run(live, "kube-system", ran(A, failed={B: (Problem("x"),)}), held, UIDS)
+
+    with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
+        recorded = stolen(held)
+    assert "this run lost the lock" in str(recorded.warnings[0])
+    assert read_record(live.management, "kube-system") == RunRecord()
+    assert events(worker) == []
+
+
+def test_what_cannot_be_written_is_a_warning(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
+    group = "rbac.authorization.k8s.io"
+    rules = [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["osm-gitops-status"],
+            "verbs": ["get", "patch"],
+        },
+    ]
+    metadata = {"name": "record", "namespace": "kube-system"}
+    subjects = [{"apiGroup": group, "kind": "User", "name": "applier"}]
+    binding = {"roleRef": {"apiGroup": group, "kind": "Role", "name": "record"}, "subjects": subjects}
+
+    def allow(cluster: Cluster, rules: list[dict[str, Any]]) -> None:
+        cluster.client().create({"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules})
+        cluster.client().create({"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": metadata, **binding})
+
+    allow(management, rules)
+    failing = ran(A, failed={B: (Problem("it is broken"),)})
+    with recording(management, worker, tmp_path, "applier") as (record, _):
+        recorded = record(failing)
+        assert "the verb create on events.events.k8s.io in namespace kube-system" in str(recorded.warnings[0])
+        assert status(management)["count"]["failed"] == 1
+        management.client().delete(STATUS)
+        allow(worker, [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}])
+        assert record(failing).warnings == ()
+    assert events(worker) == [("b", "RenderingFailed")]
+
+
+def test_ten_thousand_failing_pools_fit_into_one_object() -> None:
+    refs = [pool(f"a-rather-long-name-of-a-pool-{number:05}") for number in range(10_000)]
+    bad = ran(*refs[:1], written=tuple(refs[:1]), failed=dict.fromkeys(refs[1:], (Problem("ö" * 400),)))
+    record = after_run(RunRecord(), bad, Masker())
+    assert record.count() == {PoolState.OK: 1, PoolState.FAILED: 9_999, PoolState.LEFT: 0}
+    assert 500 < len(record.pools) < 10_000
+    text = json.dumps({name: each.errors for name, each in record.pools.items()}, ensure_ascii=False)
+    assert len(text.encode()) < 1024 * 1024
+    assert PoolState.OK not in {each.state for each in record.pools.values()}
