@@ -80,6 +80,8 @@ def _trouble(told: Outline) -> Iterator[str]:
 
 def _cluster(cluster: ClusterEntry) -> Iterator[str]:
     yield f"<h2>{_code(cluster.name)}: {counted(cluster.plan.count())}</h2>\n"
+    if cluster.servers:
+        yield f"<p>Servers: {_code(cluster.servers)}</p>\n"
     failed = [_code(note.text) for note in cluster.notes if note.label == "Failed"]
     if failed:
         yield f'<div class="bad">\n<h3>Failed</h3>\n{_list(failed)}</div>\n'

@@ -32,6 +32,7 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
     return {
         "name": plan.cluster,
         "sources": list(plan.sources),
+        "hosts": list(plan.hosts),
         "summary": _summary((plan,)),
         "pools": {
             "desired": plan.pools.desired,

@@ -113,6 +113,11 @@ def _cluster() -> dict[str, Json]:
             "items": {"type": "string"},
             "description": "Where its objects were read, each with its git revision where it has one.",
         },
+        "hosts": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The API servers that were read or would be written; none for trees and git.",
+        },
         "summary": _ref("summary", "Its objects, counted by what happens to them."),
         "pools": pools,
         "changes": _list("change", "Objects to which something happens; unchanged ones are only counted."),

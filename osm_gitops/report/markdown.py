@@ -141,9 +141,10 @@ def _tables(clusters: Iterable[ClusterEntry]) -> Iterator[str]:
         if not cluster.says_something:
             unchanged.append(_code(cluster.name))
             continue
+        servers = f"\nServers: {_code(cluster.servers)}\n" if cluster.servers else ""
         layout = f"\nFiles beside the objects to write: {_code(cluster.layout)}\n" if cluster.layout else ""
         table = "\n| | pools | why | machines |\n|---|---|---|---|\n" if cluster.pools else ""
-        yield f"\n### {_code(cluster.name)}: {counted(cluster.plan.count())}\n{layout}{table}"
+        yield f"\n### {_code(cluster.name)}: {counted(cluster.plan.count())}\n{servers}{layout}{table}"
         for pools in cluster.pools:
             yield _row(pools)
     if unchanged:

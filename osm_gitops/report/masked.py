@@ -188,4 +188,5 @@ def _masked_problems(cluster: ClusterPlan, masker: Masker) -> ClusterPlan:
         refusals=masked(cluster.refusals),
         warnings=masked(cluster.warnings),
         sources=tuple(masker.line(source) for source in cluster.sources),
+        hosts=tuple(masker.line(host) for host in cluster.hosts),
     )

@@ -140,8 +140,13 @@ class ClusterEntry:
         return visible(", ".join(self.plan.layout))
 
     @property
+    def servers(self) -> str:
+        """Which API servers are meant: said whatever happens there, as a slip in a context is a slip in a cluster."""
+        return visible(", ".join(self.plan.hosts))
+
+    @property
     def says_something(self) -> bool:
-        return bool(self.pools or self.plan.layout or self.notes)
+        return bool(self.pools or self.plan.layout or self.notes or self.plan.hosts)
 
 
 @dataclass(frozen=True, slots=True)

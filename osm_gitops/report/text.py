@@ -32,6 +32,8 @@ def format_plan(plan: Plan, style: Style) -> str:
 
 def _cluster(cluster: ClusterEntry, style: Style) -> Iterator[str]:
     yield f"Cluster {cluster.name}"
+    if cluster.servers:
+        yield f"  Servers: {cluster.servers}"
     for pools in cluster.pools:
         yield ""
         more = f" and {pools.unnamed} more" if pools.unnamed else ""

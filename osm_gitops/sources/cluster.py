@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from osm_gitops.errors import Problem
 from osm_gitops.golang.text import runes
 from osm_gitops.kubedoor.kinds import (
     CONFIG_MAP,
@@ -82,7 +83,9 @@ def read_facts(
         live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
     inputs = live.inputs(credential_environment(environment))
     authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))
-    return replace(inputs, facts=replace(inputs.facts, certificate_authority=authority))
+    warned = (_no_authority(worker),) if not authority and not settings.kubernetes_ca_bundle else ()
+    facts = replace(inputs.facts, certificate_authority=authority)
+    return replace(inputs, facts=facts, warnings=(*inputs.warnings, *warned))
 
 
 class _Live:
@@ -145,6 +148,14 @@ class _Live:
             self._gathering.add(manifest)
         if (ref.kind, (ref.namespace, ref.name)) == (CONFIG_MAP.name, CLUSTER_INFO):
             self.has_cluster_info = _is_readable(manifest)
+
+
+def _no_authority(worker: Api) -> Problem:
+    return Problem(
+        "the kubeconfig does not hold the CA certificate itself, so KubernetesCACert is empty, as with OSM",
+        where=worker.display,
+        fix="Give it with --kubernetes-ca-bundle if a profile prints it",
+    )
 
 
 def _is_readable(manifest: Manifest) -> bool:

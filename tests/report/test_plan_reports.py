@@ -16,7 +16,10 @@ from osm_gitops.model.plan import CurrentState, Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import TextChange
 from osm_gitops.report.diff import text_diff
+from osm_gitops.report.html import format_html
 from osm_gitops.report.json_report import plan_json
+from osm_gitops.report.markdown import Markdown, format_markdown
+from osm_gitops.report.outline import Detail
 from osm_gitops.report.text import Style, format_plan
 from tests.plan.objects import current, desired, pool, secret
 
@@ -35,6 +38,21 @@ def _script(token: str, server: str = "https://foo.bar:6443") -> str:
 
 def test_no_change_says_so_and_nothing_else() -> None:
     assert format_plan(_plan({"a": "x\n"}, {"a": "x\n"}), _STYLE) == "No changes.\n"
+
+
+def test_the_api_servers_of_a_cluster_are_named_whatever_happens_there() -> None:
+    hosts = ("management cluster https://a:6443 (context seed)", "worker cluster https://b:6443 (context \x1b[2J)")
+    plan = _plan({"a": "x\n"}, {"a": "x\n"}, hosts=hosts)
+    assert format_plan(plan, _STYLE) == (
+        "Cluster prod\n"
+        "  Servers: management cluster https://a:6443 (context seed), "
+        "worker cluster https://b:6443 (context \\x1b[2J)\n"
+        "\n"
+        "No changes.\n"
+    )
+    assert "\nServers: `management cluster https://a:6443" in "".join(format_markdown(plan, Markdown()))
+    assert "<p>Servers: <code>management cluster https://a:6443" in "".join(format_html(plan, Detail()))
+    assert json.loads(plan_json(plan))["clusters"][0]["hosts"] == list(hosts)
 
 
 def test_an_update_shows_the_change_inside_the_file_once() -> None:
