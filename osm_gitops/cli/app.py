@@ -10,6 +10,7 @@ from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
 from osm_gitops.cli.commands.doctor import doctor
 from osm_gitops.cli.commands.init import init
+from osm_gitops.cli.commands.install import install
 from osm_gitops.cli.commands.osp import osp
 from osm_gitops.cli.commands.plan import plan
 from osm_gitops.cli.commands.rekey import rekey
@@ -60,6 +61,7 @@ app.command()(doctor)
 app.command()(render)
 app.command()(plan)
 app.command()(apply)
+app.command()(install)
 app.command()(rekey)
 app.add_typer(osp)
 app.command()(schema)

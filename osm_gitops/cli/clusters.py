@@ -37,6 +37,17 @@ def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     return specs
 
 
+def one_cluster(request: Request) -> ClusterSpec | None:
+    """The only cluster that a command works on; ``None`` where neither a source nor a fleet file names any."""
+    if request.source is None and request.fleet is None and find_fleet_file(request.base.absolute()) is None:
+        return None
+    specs = clusters_of(request, needs_target=False)
+    if len(specs) > 1:
+        names = ", ".join(spec.name for spec in specs)
+        raise input_error("the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
+    return specs[0]
+
+
 def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     """The clusters that a command works on as the repository had them at a revision; a fleet may have had others."""
     if request.source is not None:

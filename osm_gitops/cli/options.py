@@ -158,6 +158,11 @@ def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, ("source", "cluster"), bundles)
 
 
+def with_settings(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_request`, for what has no target and does not work on pools."""
+    return _with_options(command, ("source", "cluster", "fleet"), SETTINGS)
+
+
 def _with_options(
     command: Callable[..., int],
     shared: Sequence[str],

@@ -72,9 +72,9 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
         try:
             if name in _PARSERS:
                 attribute, parse = _PARSERS[name]
-                values[attribute] = parse(_normal(setting))
+                values[attribute] = parse(normal(setting))
             elif name in _BUNDLES:
-                values[_BUNDLES[name]] = _ca_bundle(_normal(setting), setting.base, read_file)
+                values[_BUNDLES[name]] = _ca_bundle(normal(setting), setting.base, read_file)
         except _WrongError as wrong:
             problems.append(Problem(wrong.what, where=setting.where, fix=wrong.fix))
     mirrors = _all_mirrors(given, problems)
@@ -88,7 +88,7 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
 # --- from what a file or flag holds to what OSM's flag would hold ---
 
 
-def _normal(setting: RawSetting) -> Any:
+def normal(setting: RawSetting) -> Any:
     """A text, a boolean, or a list of texts for a repeatable setting."""
     kind = SETTINGS_BY_FLAG[setting.name].kind
     if kind is Kind.BOOLEAN:
@@ -270,7 +270,7 @@ def _all_mirrors(given: Mapping[str, RawSetting], problems: list[Problem]) -> di
         if name not in given:
             continue
         try:
-            for registry, url in read(_normal(given[name])):
+            for registry, url in read(normal(given[name])):
                 mirrors[registry] = (*mirrors.get(registry, ()), url)
         except _WrongError as wrong:
             problems.append(Problem(wrong.what, where=given[name].where, fix=wrong.fix))

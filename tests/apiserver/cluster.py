@@ -17,20 +17,35 @@ ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """``server`` is its address, ``authority`` the PEM text that it is trusted by, ``tokens`` those of its users."""
+    """``server`` is its address, ``authority`` the PEM text that it is trusted by, ``tokens`` those of its users,
+    ``audit`` the server's log of what ServiceAccounts asked for, an event of audit.k8s.io a line."""
 
     name: str
     server: str
     authority: str
     tokens: Mapping[str, str] = field(repr=False)
+    audit: Path = field(repr=False)
+    _accounts: dict[str, str] = field(default_factory=dict, repr=False)
     _clients: dict[str, Client] = field(default_factory=dict, repr=False)
     _first: set[str] = field(default_factory=set, repr=False)
+
+    def _token(self, user: str) -> str:
+        return self._accounts.get(user) or self.tokens[user]
 
     def client(self, user: str = ADMIN) -> Client:
         """Requests as one of the users."""
         if user not in self._clients:
-            self._clients[user] = Client(self.server, self.authority, self.tokens[user])
+            self._clients[user] = Client(self.server, self.authority, self._token(user))
         return self._clients[user]
+
+    def account(self, namespace: str, name: str) -> str:
+        """Make a token of a ServiceAccount, and a user of this name for :meth:`client` and :meth:`kubeconfig`."""
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        user = f"system:serviceaccount:{namespace}:{name}"
+        self._accounts[user] = json.loads(self.client().text(path, "POST", request))["status"]["token"]
+        self._clients.pop(user, None)
+        return user
 
     def close(self) -> None:
         """End the connections; the next request makes new ones."""
@@ -44,7 +59,7 @@ class Cluster:
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": self.name, "cluster": {"server": self.server, "certificate-authority-data": trust}}],
-            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
+            "users": [{"name": user, "user": {"token": self._token(user)}}],
             "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": user}}],
             "current-context": self.name,
         }

@@ -154,7 +154,7 @@ class Proxy:
         self.listener = _Listener(self, trust)
         authority = (folder / "ca.crt").read_text("utf-8")
         address = f"https://127.0.0.1:{self.listener.server_address[1]}"
-        self.cluster = Cluster(behind.name, address, authority, behind.tokens)
+        self.cluster = Cluster(behind.name, address, authority, behind.tokens, behind.audit)
 
     def when(
         self,

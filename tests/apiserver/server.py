@@ -26,6 +26,14 @@ from tests.apiserver.definitions import DEFINITIONS
 # Users and their groups, fixed when the server starts. All but the first may do nothing until a test allows it.
 USERS: Mapping[str, Sequence[str]] = {ADMIN: ("system:masters",), "applier": (), "reader": ("readers", "auditors")}
 
+# Who asked for what and got which answer, of ServiceAccounts only, written down before they get it.
+_AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+}
+
 # Two minutes for what takes seconds on a machine that has nothing else to do.
 _TICKS, _TICK = 2400, 0.05
 _NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
@@ -43,12 +51,13 @@ def running(
     tokens = {user: secrets.token_hex(16) for user in users}
     lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()]
     (folder / "tokens.csv").write_text("".join(lines), "utf-8")
+    (folder / "audit.json").write_text(json.dumps(_AUDIT), "utf-8")
     authority = (folder / "ca.crt").read_text("utf-8")
     with ExitStack() as stack:
         port, *etcd_ports = (stack.enter_context(_reserved_port()) for _ in range(3))
         commands = _commands(binaries, port, *etcd_ports)
         process = stack.enter_context(kept(folder, commands))
-        cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens)
+        cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens, folder / "audit.log")
         stack.callback(cluster.close)
         _await(cluster, process, folder)
         cluster.define(*DEFINITIONS)
@@ -78,6 +87,7 @@ def _commands(binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> 
         *("--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16"),
         *("--authorization-mode=RBAC", "--token-auth-file=tokens.csv", "--enable-bootstrap-token-auth"),
         *("--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none"),
+        *("--audit-policy-file=audit.json", "--audit-log-path=audit.log"),
     )
     return {"etcd": (*binaries.etcd, *etcd_flags), "kube-apiserver": (*binaries.apiserver, *flags)}
 

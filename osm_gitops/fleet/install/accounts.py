@@ -1,0 +1,62 @@
+"""Our ServiceAccounts and what they may do: RBAC, made from the tables of ``rights.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from osm_gitops.fleet.install.install_plan import InstallPlan
+from osm_gitops.fleet.install.rights import Right
+from osm_gitops.model.objects import Json
+
+WRITER: Final = "osm-gitops"
+READER: Final = "osm-gitops-reader"
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def user_name(plan: InstallPlan, account: str) -> str:
+    """The user as whom an account's pods come to an API server."""
+    return f"system:serviceaccount:{plan.home}:{account}"
+
+
+def service_account(plan: InstallPlan, account: str) -> dict[str, Json]:
+    """An account whose token no pod gets unless it asks for it."""
+    metadata = {"name": account, "namespace": plan.home}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False}
+
+
+def lasting_token(plan: InstallPlan, account: str) -> dict[str, Json]:
+    """A Secret that the cluster fills with a token of an account, for a kubeconfig that is used elsewhere."""
+    annotations = {"kubernetes.io/service-account.name": account}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": f"{account}-token", "namespace": plan.home, "annotations": annotations},
+        "type": "kubernetes.io/service-account-token",
+    }
+
+
+def roles(plan: InstallPlan, account: str, rights: Sequence[Right]) -> tuple[dict[str, Json], ...]:
+    """A role and its binding for every namespace in which the account has rights, those of the whole cluster first."""
+    bodies: list[dict[str, Json]] = []
+    for namespace in sorted({right.namespace for right in rights}):
+        kind = "Role" if namespace else "ClusterRole"
+        metadata = {"name": account} | ({"namespace": namespace} if namespace else {})
+        rules = [_rule(right) for right in rights if right.namespace == namespace]
+        bodies += (
+            {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules},
+            {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": f"{kind}Binding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": account},
+                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": plan.home}],
+            },
+        )
+    return tuple(bodies)
+
+
+def _rule(right: Right) -> dict[str, Json]:
+    resource = f"{right.kind.plural}/{right.subresource}" if right.subresource else right.kind.plural
+    rule: dict[str, Json] = {"apiGroups": [right.kind.group], "resources": [resource], "verbs": right.verbs.split()}
+    return rule | ({"resourceNames": list(right.names)} if right.names else {})

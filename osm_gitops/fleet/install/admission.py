@@ -1,0 +1,97 @@
+"""What API servers refuse, whatever rights somebody has: ValidatingAdmissionPolicies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from osm_gitops.fleet.install.accounts import WRITER, user_name
+from osm_gitops.fleet.install.install_plan import InstallPlan
+from osm_gitops.golang.gojson import encode
+from osm_gitops.kubedoor.kinds import CONFIG, SECRET, Kind
+from osm_gitops.model.objects import Json
+
+_GROUP: Final = "group:"
+_API: Final = "admissionregistration.k8s.io/v1"
+
+
+def configuration_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
+    """Specs of configurations are changed by those who apply them, and by nobody else.
+
+    OSM's webhook lets nobody change them. Creating and deleting is a matter of rights alone, so OSM,
+    which replaces what it changes, goes on working.
+    """
+    users = [user_name(plan, WRITER), *(name for name in plan.writers if not name.startswith(_GROUP))]
+    groups = [name.removeprefix(_GROUP) for name in plan.writers if name.startswith(_GROUP)]
+    allowed = f"request.userInfo.username in {_texts(users)}"
+    if groups:
+        allowed += f" || request.userInfo.groups.exists(group, group in {_texts(groups)})"
+    return _policy(
+        "osm-gitops-configurations",
+        _rule(CONFIG, "UPDATE"),
+        [
+            {
+                "expression": f"{allowed} || object.spec == oldObject.spec",
+                "message": "the spec of an OperatingSystemConfig is changed by osm-gitops only: change the "
+                "MachineDeployment, its profile or the settings, or install with --writer for this user",
+                "reason": "Forbidden",
+            }
+        ],
+    )
+
+
+def secret_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
+    """Our own account writes bootstrap tokens in kube-system, and elsewhere Secrets without a meaning of their own.
+
+    RBAC cannot say so: it knows neither types nor the beginnings of names.
+    """
+    ours = encode(user_name(plan, WRITER))
+    return _policy(
+        "osm-gitops-secrets",
+        _rule(SECRET, "CREATE", "UPDATE", "DELETE"),
+        [_of_ours(state) for state in ("object", "oldObject")],
+        [{"name": "osm-gitops", "expression": f"request.userInfo.username == {ours}"}],
+    )
+
+
+def _of_ours(state: str) -> dict[str, Json]:
+    token = f"{state}.type == 'bootstrap.kubernetes.io/token' && {state}.metadata.name.startsWith('bootstrap-token-')"
+    return {
+        "expression": f"{state} == null || (request.namespace == 'kube-system' ? {token} : {state}.type == 'Opaque')",
+        "message": "osm-gitops writes bootstrap tokens in kube-system, and elsewhere Secrets of type Opaque only",
+        "reason": "Forbidden",
+    }
+
+
+def _policy(
+    name: str, rule: dict[str, Json], validations: Sequence[Json], conditions: Sequence[Json] = ()
+) -> tuple[dict[str, Json], ...]:
+    spec: dict[str, Json] = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": list(validations),
+    }
+    if conditions:
+        spec["matchConditions"] = list(conditions)
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    return (
+        _body("ValidatingAdmissionPolicy", name, spec),
+        _body("ValidatingAdmissionPolicyBinding", name, binding),
+    )
+
+
+def _rule(kind: Kind, *operations: str) -> dict[str, Json]:
+    return {
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
+        "resources": [kind.plural],
+        "operations": list(operations),
+    }
+
+
+def _body(kind: str, name: str, spec: Json) -> dict[str, Json]:
+    return {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _texts(values: Iterable[str]) -> str:
+    return "[" + ", ".join(map(encode, values)) + "]"

@@ -1,0 +1,76 @@
+"""From one cluster of the fleet to what has to be installed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from osm_gitops.errors import InputError
+from osm_gitops.fleet.install.install_plan import InstallPlan, Jobs
+from osm_gitops.fleet.install.jobs import FILES
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
+from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT
+from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
+from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
+from osm_gitops.model.settings import Settings
+from osm_gitops.resolve.named_facts import named_facts
+from osm_gitops.resolve.setting_flags import arguments
+from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.machines import read_machine
+
+_BUNDLES: Final[Mapping[str, str]] = {
+    "kubernetes-ca-bundle": "kubernetes_ca_bundle",
+    "host-ca-bundle": "host_ca_bundle",
+}
+
+
+def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[MachineDeployment]:
+    """The MachineDeployments of a cluster's source; nothing else is read. Raises InputError and ClusterError."""
+    machines = spec.source.machines
+    if isinstance(machines, LiveRef):
+        api = connect(spec.worker, environment)
+        origin = Origin(api.display)
+        return api.list(MACHINE_DEPLOYMENT, lambda body: _machine(body, origin))
+    alone = replace(spec, source=SourceSpec(machines, machines, machines))
+    inputs = load_inputs(alone, load_settings(spec), environment, KeySearch(environment, without_keys=True))
+    if inputs.unreadable:  # what was not read may name anything
+        raise InputError(inputs.unreadable)
+    return inputs.machines
+
+
+def _machine(body: Mapping[str, Json], origin: Origin) -> MachineDeployment | None:
+    """A MachineDeployment that can be used; one that cannot names nothing."""
+    metadata = body["metadata"]
+    ref = ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"])
+    return read_machine(Manifest(ref, body, origin, {})).value
+
+
+def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[MachineDeployment]) -> InstallPlan:
+    """``plan`` with what the cluster's settings and MachineDeployments add to it. Raises InputError."""
+    settings = load_settings(spec)
+    elsewhere = {machine.annotation(PROFILE_NAMESPACE_ANNOTATION) for machine in machines} - {"", settings.namespace}
+    made = replace(
+        plan,
+        namespace=settings.namespace,
+        profile_namespaces=tuple(sorted(elsewhere)),
+        split=plan.split or spec.worker != spec.management,
+        named=named_facts(machines, settings),
+        into_git=plan.into_git and not isinstance(spec.target, LiveTarget),
+    )
+    if made.jobs is None or made.repo is not None:  # there the fleet file has them
+        return made
+    return replace(made, jobs=_with_settings(made.jobs, spec.settings, settings))
+
+
+def _with_settings(jobs: Jobs, given: Sequence[RawSetting], settings: Settings) -> Jobs:
+    files = {f"{flag}.pem": getattr(settings, attribute) for flag, attribute in _BUNDLES.items()}
+    ordered = sorted(given, key=lambda setting: setting.name)
+    return replace(
+        jobs,
+        arguments=(*jobs.arguments, *arguments(ordered, FILES)),
+        files={name: text for name, text in files.items() if text},
+    )

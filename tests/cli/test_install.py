@@ -1,0 +1,237 @@
+"""``osm-gitops install``: what it prints for flags, fleet files and trees, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver.after_osm import after_osm
+from tests.apiserver.cluster import Cluster
+from tests.cli.running import osm_gitops
+from tests.cli.scenes import pool, write_fleet, write_tree
+from tests.conformance_data import CONFORMANCE
+
+_IMAGE = ("--image", "registry.example.com/osm-gitops:1")
+
+
+def _installed(*arguments: str) -> list[dict[str, Any]]:
+    ran = osm_gitops("install", *arguments)
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("---\n")
+    return [body for body in yaml.safe_load_all(ran.out) if body]
+
+
+def _refused(*arguments: str) -> str:
+    ran = osm_gitops("install", *arguments)
+    assert (ran.code, ran.out) == (1, "")
+    return ran.err
+
+
+def _kinds(bodies: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(body["kind"] for body in bodies))
+
+
+def _named(bodies: list[dict[str, Any]], kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+    (found,) = (
+        body
+        for body in bodies
+        if (body["kind"], body["metadata"]["name"]) == (kind, name)
+        and namespace in ("", body["metadata"].get("namespace"))
+    )
+    return found
+
+
+def _container(job: dict[str, Any]) -> dict[str, Any]:
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert isinstance(container, dict)
+    return container
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_everything_comes_in_an_order_in_which_it_can_be_applied() -> None:
+    kinds = _kinds(_installed(*_IMAGE))
+    assert kinds[0] == "CustomResourceDefinition"
+    assert kinds.index("Namespace") < kinds.index("ServiceAccount") < kinds.index("Role") < kinds.index("RoleBinding")
+    assert kinds[-3:] == ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "CronJob"]
+
+
+def test_the_same_is_printed_every_time() -> None:
+    assert osm_gitops("install", *_IMAGE) == osm_gitops("install", *_IMAGE)
+
+
+def test_settings_become_arguments_of_the_runs() -> None:
+    authority = CONFORMANCE / "ca.pem"
+    bodies = _installed(
+        *(*_IMAGE, "-cluster-dns=10.96.0.10", "-external-cloud-provider=false", "-namespace=osm"),
+        *("--node-containerd-registry-mirrors", "docker.io=https://a", "-kubernetes-ca-bundle", str(authority)),
+        *("--node-containerd-registry-mirrors", "quay.io=https://b"),
+    )
+    job = _named(bodies, "CronJob", "osm-gitops")
+    assert _container(job)["args"] == [
+        *("apply", "--yes", "--from=cluster", "--to=cluster", "--cluster-dns=10.96.0.10"),
+        *("--no-external-cloud-provider", "--kubernetes-ca-bundle=/etc/osm-gitops/files/kubernetes-ca-bundle.pem"),
+        *("--namespace=osm", "--node-containerd-registry-mirrors=docker.io=https://a"),
+        "--node-containerd-registry-mirrors=quay.io=https://b",
+    ]
+    files = _named(bodies, "ConfigMap", "osm-gitops-files")
+    assert files["data"] == {"kubernetes-ca-bundle.pem": authority.read_text("utf-8")}
+    assert {"name": "files", "mountPath": "/etc/osm-gitops/files", "readOnly": True} in _container(job)["volumeMounts"]
+    assert _named(bodies, "Role", "osm-gitops", "osm")
+
+
+def test_a_password_in_a_setting_is_refused_with_another_way() -> None:
+    said = _refused(*_IMAGE, "--node-http-proxy", "http://me:swordfish@proxy:3128")
+    assert "swordfish" not in said
+    assert "flag --node-http-proxy: a URL in it holds a password" in said
+    assert "OSM_GITOPS_NODE_HTTP_PROXY in a Secret (--env-secret)" in said
+
+
+def test_variables_of_the_runs_come_from_secrets() -> None:
+    job = _named(_installed(*_IMAGE, "--env-secret", "clouds", "--image-pull-secret", "pull"), "CronJob", "osm-gitops")
+    assert _container(job)["envFrom"] == [{"secretRef": {"name": "clouds"}}]
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]
+
+
+def test_rights_reach_the_secrets_that_settings_and_pools_name(tmp_path: Path) -> None:
+    credentials = {"secretKeyRef": {"namespace": "clouds", "name": "vsphere", "key": "password"}}
+    vsphere = pool(cloudProvider="vsphere", kubelet="1.28.0", cloudProviderSpec={"password": credentials})
+    profiles = {"k8c.io/operating-system-profile-namespace": "profiles"}
+    write_tree(tmp_path / "tree", vsphere, pool("other", annotations=profiles))
+    bodies = _installed(
+        *(*_IMAGE, "--from", "tree", "-node-registry-credentials-secret=pulls/registry", "--secret", "clouds/more")
+    )
+
+    def rules(account: str, namespace: str) -> Any:
+        return _named(bodies, "Role", account, namespace)["rules"]
+
+    for account in ("osm-gitops", "osm-gitops-reader"):
+        secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+        assert rules(account, "clouds") == [secrets | {"resourceNames": ["more", "vsphere"]}]
+        assert rules(account, "pulls") == [secrets | {"resourceNames": ["registry"]}]
+        assert [rule["resources"] for rule in rules(account, "profiles")] == [["operatingsystemprofiles"]]
+
+
+def test_pools_of_a_cluster_are_asked_too(management: Cluster, tmp_path: Path) -> None:
+    after_osm(management)
+    profiles = {"k8c.io/operating-system-profile-namespace": "profiles"}
+    management.client().create(pool("other", annotations=profiles))
+    config = management.kubeconfig(tmp_path / "config")
+    bodies = _installed(*_IMAGE, "--from", "cluster", "--kubeconfig", str(config))
+    assert _named(bodies, "Role", "osm-gitops-reader", "profiles")
+
+
+def test_tokens_of_a_service_account_take_no_right_to_secrets_of_the_system() -> None:
+    bodies = _installed(*_IMAGE, "-bootstrap-token-service-account-name=joiners/node")
+    assert "secrets" not in str(_named(bodies, "Role", "osm-gitops", "kube-system")["rules"])
+    rules = _named(bodies, "Role", "osm-gitops", "joiners")["rules"]
+    assert {"serviceaccounts/token"} <= {resource for rule in rules for resource in rule["resources"]}
+
+
+# --- two clusters ---
+
+
+def test_two_clusters_get_a_half_each() -> None:
+    management = _installed(*_IMAGE, "--side", "management", "--worker-kubeconfig-secret", "workers")
+    worker = _installed("--side", "worker")
+    assert {"CustomResourceDefinition", "CronJob"} <= set(_kinds(management))
+    assert {"CustomResourceDefinition", "CronJob"}.isdisjoint(_kinds(worker))
+    container = _container(_named(management, "CronJob", "osm-gitops"))
+    assert "--worker-cluster-kubeconfig=/etc/osm-gitops/worker/kubeconfig" in container["args"]
+    assert "secrets" not in str([body["rules"] for body in management if body["kind"].endswith("Role")])
+    assert _named(worker, "Secret", "osm-gitops-token")["type"] == "kubernetes.io/service-account-token"
+    assert _named(worker, "Secret", "cloud-init-getter-token")
+    both = _installed(*_IMAGE, "--side", "both", "--worker-kubeconfig-secret", "workers")
+    assert both == [*management, *worker]
+
+
+def test_a_worker_cluster_of_its_own_asks_which_half(tmp_path: Path) -> None:
+    said = _refused(*_IMAGE, "--worker-kubeconfig-secret", "workers")
+    assert "the worker cluster is another one, and each gets its own half" in said
+    write_tree(tmp_path / "tree", pool())
+    write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: cluster, worker: {context: workers}}\n")
+    repo = (*_IMAGE, "--repo", "https://git.example.com/nodes.git")
+    assert "--side management or --side worker" in _refused(*repo)
+    assert "the runs need the kubeconfig of the worker cluster" in _refused(*repo, "--side", "management")
+
+
+# --- a config repo ---
+
+
+def test_a_config_repo_is_planned_by_who_reads_and_kept_alive_by_who_writes() -> None:
+    bodies = _installed(
+        *(*_IMAGE, "--repo", "https://git.example.com/nodes.git", "--ref", "main", "--git-token-secret", "git"),
+        *("--age-key-secret", "sops-age", "--commit-as", "Robot <robot@example.com>"),
+    )
+    clone = ["--repo=https://git.example.com/nodes.git", "--ref=main", "--git-token-file=/etc/osm-gitops/git/token"]
+    apply, refresh = (_named(bodies, "CronJob", f"osm-gitops-{name}") for name in ("apply", "refresh"))
+    assert _container(apply)["args"] == ["apply", "--yes", "--push", *clone]
+    assert _container(refresh)["args"] == ["refresh", *clone]
+    accounts = [
+        job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["serviceAccountName"] for job in (apply, refresh)
+    ]
+    assert accounts == ["osm-gitops-reader", "osm-gitops"]
+    variables = {each["name"]: each["value"] for each in _container(apply)["env"]}
+    assert variables["GIT_AUTHOR_EMAIL"] == variables["GIT_COMMITTER_EMAIL"] == "robot@example.com"
+    assert variables["SOPS_AGE_KEY_FILE"] == "/etc/osm-gitops/age/age.agekey"
+
+
+def test_a_fleet_that_goes_straight_to_its_cluster_is_applied_by_who_writes(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", pool())
+    write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: cluster, settings: {clusterDNS: 10.96.0.10}}\n")
+    bodies = _installed(*_IMAGE, "--repo", "https://git.example.com/nodes.git")
+    (job,) = (body for body in bodies if body["kind"] == "CronJob")
+    assert job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["serviceAccountName"] == "osm-gitops"
+    assert _container(job)["args"] == ["apply", "--yes", "--repo=https://git.example.com/nodes.git"]
+
+
+def test_a_fleet_whose_trees_no_pod_has_needs_its_repo(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", pool())
+    write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: cluster}\n")
+    said = _refused(*_IMAGE)
+    assert "runs in a cluster have no folder tree" in said
+    assert "--repo" in said
+
+
+def test_settings_of_the_fleet_file_are_those_of_the_runs(management: Cluster, tmp_path: Path) -> None:
+    config = management.kubeconfig(tmp_path / "config")
+    write_fleet(
+        tmp_path,
+        "defaults: {from: cluster, to: cluster}\nclusters:\n"
+        f"- {{name: a, settings: {{clusterDNS: 10.96.0.10}}, management: {{kubeconfig: {config}}}}}\n"
+        "- {name: b, management: {context: b}}\n",
+    )
+    assert "the fleet has several clusters. Choose one with --cluster: a, b" in _refused(*_IMAGE)
+    job = _named(_installed(*_IMAGE, "--cluster", "a"), "CronJob", "osm-gitops")
+    assert "--cluster-dns=10.96.0.10" in _container(job)["args"]
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--image: the runs need an image"),
+        ((*_IMAGE, "--secret", "registry"), '--secret: "registry" does not name a Secret'),
+        ((*_IMAGE, "--commit-as", "me"), '--commit-as: "me" is no author'),
+        ((*_IMAGE, "--repo", "https://me:swordfish@git.example.com/x.git"), "--repo"),
+        ((*_IMAGE, "-cluster-dns=x"), '"x" is no IP address'),
+    ],
+)
+def test_what_cannot_be_is_said(arguments: tuple[str, ...], said: str) -> None:
+    message = _refused(*arguments)
+    assert said in message
+    assert "swordfish" not in message
+
+
+def test_parts_without_runs_need_no_image() -> None:
+    assert _kinds(_installed("--part", "crds")) == ["CustomResourceDefinition"]
+    assert _kinds(_installed("--part", "getter", "--part", "admission"))[-1] == "ValidatingAdmissionPolicyBinding"
