@@ -10,12 +10,11 @@ from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.fleet.adoption.authority import agreeing, live_authority, read_configs
 from osm_gitops.fleet.adoption.osm_settings import OsmSettings, read_osm_settings
 from osm_gitops.fleet.adoption.repository import Adopted, credential_warnings
+from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.load import load_inputs
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceSpec
 from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.connecting import connect
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
 from osm_gitops.sources.osm_deployment import OsmDeployment, find_osm
@@ -80,20 +79,27 @@ class Adoption:
 
 def adopt(wanted: Wanted, environment: Mapping[str, str]) -> Adoption:
     """Read all of it; writes nothing. Raises InputError and ClusterError."""
+    connections = Connections(environment)
+    try:
+        return _adopt(wanted, environment, connections)
+    finally:
+        connections.close()
+
+
+def _adopt(wanted: Wanted, environment: Mapping[str, str], connections: Connections) -> Adoption:
     spec = ClusterSpec(
         wanted.cluster, SourceSpec(LiveRef(), LiveRef(), LiveRef()), (), None, wanted.management, wanted.worker
     )
-    management = connect(spec.management, environment)
-    clusters = Clusters(management, management if spec.worker == spec.management else connect(spec.worker, environment))
-    seed = connect(wanted.osm, environment) if wanted.osm.is_named else management
-    osm = _osm(seed, wanted)
+    clusters = connections.clusters(spec)
+    seed = replace(spec, management=wanted.osm) if wanted.osm.is_named else spec
+    osm = _osm(connections.management(seed), wanted)
     raw = osm.raw() if osm is not None else []
     settings = parse_settings(raw, osm.read_file) if osm is not None else Settings()
-    inputs = load_inputs(replace(spec, settings=tuple(raw)), settings, environment)
+    inputs = load_inputs(spec, settings, environment, connections=connections)
     problems = [*inputs.unreadable, *(problem for broken in inputs.broken.values() for problem in broken)]
     if problems:
         raise InputError(problems)
-    live = read_configs(management, settings, inputs)
+    live = read_configs(clusters.management, settings, inputs)
     authority = live_authority(clusters, osm, inputs, settings, live)
     pinned = replace(settings, kubernetes_ca_bundle=authority.text) if authority else settings
     same, other = agreeing(inputs, pinned, live)

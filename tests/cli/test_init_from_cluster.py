@@ -1,0 +1,216 @@
+"""``osm-gitops init --from cluster``: a repository that says what a cluster has, and loses or tells nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority
+from tests.apiserver.client import path_of
+from tests.apiserver.cluster import Cluster
+from tests.apiserver.osm_deployment import kubeconfig_with, mounted, osm
+from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import secret
+
+_FLAGS = ("-namespace", "kube-system", "-external-cloud-provider")
+_KUBECONFIG = "/etc/kubernetes/kubeconfig"
+
+
+@pytest.fixture
+def kubeconfig(management: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cluster that kubectl would take."""
+    path = management.kubeconfig(tmp_path / "kubeconfig")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    return path
+
+
+@pytest.fixture
+def loaded(management: Cluster, kubeconfig: Path) -> AfterOsm:
+    """The recorded cluster."""
+    assert kubeconfig.exists()
+    return after_osm(management)
+
+
+def _deploy(cluster: Cluster, *flags: str, container: dict[str, Any] | None = None) -> None:
+    """OSM's Deployment as it ran when the cluster was recorded: the CA was that of its kubeconfig."""
+    mounts, volumes = mounted((_KUBECONFIG, "kubeconfig", {"secret": {"secretName": "osm-kubeconfig"}}))
+    body = secret("osm-kubeconfig", "kube-system", {"kubeconfig": kubeconfig_with(recorded_authority())})
+    arguments = (*_FLAGS, f"-kubeconfig={_KUBECONFIG}/kubeconfig", *flags)
+    for each in (body, osm(*arguments, container={"volumeMounts": mounts, **(container or {})}, volumes=volumes)):
+        cluster.client().create(each)
+
+
+def _init(*more: str) -> Ran:
+    return osm_gitops("init", "nodes", "--from", "cluster", "--cluster", "prod", *more)
+
+
+def _fleet(root: Path) -> dict[str, Any]:
+    (cluster,) = yaml.safe_load((root / "osm-gitops.yaml").read_text("utf-8"))["clusters"]
+    return dict(cluster)
+
+
+def test_settings_profiles_and_pools_are_those_of_the_cluster(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path
+) -> None:
+    _deploy(management)
+    ran = _init()
+    assert ran.code == 0, ran.err
+    root = tmp_path / "nodes"
+    assert _fleet(root) == {
+        "name": "prod",
+        "from": {"machineDeployments": "pools/prod", "profiles": "osps", "facts": "cluster"},
+        "settings": {"kubernetesCABundle": "ca/prod/kubernetes.pem", "externalCloudProvider": True},
+        "to": "cluster",
+        "management": {"namespace": "kube-system"},
+    }
+    assert (root / "ca/prod/kubernetes.pem").read_text("utf-8") == recorded_authority()
+    assert len(list((root / "osps").rglob("*.yaml"))) == 6
+    assert {path.stem for path in (root / "pools/prod/kube-system").iterdir()} == set(loaded.pools())
+    body = yaml.safe_load((root / "pools/prod/kube-system/pool-00000.yaml").read_text("utf-8"))
+    live = loaded.objects["MachineDeployment", "kube-system", "pool-00000"]
+    assert body["spec"] == live["spec"]
+    assert body["metadata"] == {key: live["metadata"][key] for key in ("annotations", "name", "namespace")}
+    assert sorted(ran.out.splitlines()) == sorted(
+        path.relative_to(tmp_path).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(root).parts
+    )
+
+
+def test_it_says_how_each_setting_was_found_and_that_all_comes_out_again(management: Cluster, loaded: AfterOsm) -> None:
+    assert len(loaded.pools()) == 5
+    _deploy(management, "-leader-elect=false")
+    ran = _init()
+    for line in (
+        "Found 5 MachineDeployments and 6 OperatingSystemProfiles.",
+        "Settings are those of Deployment kube-system/operating-system-manager (0 of 1 replicas run):",
+        "  externalCloudProvider: flag -external-cloud-provider",
+        "  -leader-elect is passed over: a batch elects no leader",
+        "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.",
+        "5 of 5 OperatingSystemConfigs come out as they are in the cluster.",
+    ):
+        assert f"{line}\n" in ran.err
+
+
+def test_where_nobody_knows_the_ca_any_more_it_is_taken_from_what_machines_were_given(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path
+) -> None:
+    assert len(loaded.pools()) == 5
+    management.client().create(osm(*_FLAGS))
+    ran = _init()
+    assert "CA certificates are pinned: OperatingSystemConfig pool-0000" in ran.err
+    assert "5 of 5 OperatingSystemConfigs come out" in ran.err
+    assert (tmp_path / "nodes/ca/prod/kubernetes.pem").read_text("utf-8") == recorded_authority()
+
+
+def test_what_differs_is_told(management: Cluster, loaded: AfterOsm) -> None:
+    assert len(loaded.pools()) == 5
+    _deploy(management, "-pause-image=registry.example.com/pause:3.10")
+    ran = _init()
+    assert "0 of 5 OperatingSystemConfigs come out as they are in the cluster.\n" in ran.err
+    assert "Different are pool-00000-kube-system-config, " in ran.err
+    assert "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.\n" in ran.err
+
+
+def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path
+) -> None:
+    variable = {"name": "PROXY", "valueFrom": {"secretKeyRef": {"name": "proxy", "key": "url"}}}
+    management.client().create(secret("proxy", "kube-system", {"url": "http://u:hunter2@proxy:3128"}))
+    _deploy(management, "-node-http-proxy=$(PROXY)", container={"env": [variable]})
+    live = loaded.objects["MachineDeployment", "kube-system", "pool-00001"]
+    spec = live["spec"]["template"]["spec"]["providerSpec"]["value"]
+    management.client().merge(
+        path_of(live),
+        {
+            "metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"a": "s3cr3t-cloud"}'}},
+            "spec": {
+                "template": {
+                    "spec": {
+                        "providerSpec": {
+                            "value": {
+                                **spec,
+                                "cloudProviderSpec": {**spec["cloudProviderSpec"], "secretAccessKey": "s3cr3t-cloud"},
+                            }
+                        }
+                    }
+                }
+            },
+        },
+    )
+    ran = _init()
+    assert ran.code == 0, ran.err
+    for text in ("hunter2", "s3cr3t-cloud"):
+        assert text not in ran.out + ran.err
+        assert not [
+            path for path in (tmp_path / "nodes").rglob("*") if path.is_file() and text.encode() in path.read_bytes()
+        ]
+    field = "spec.template.spec.providerSpec.value.cloudProviderSpec.secretAccessKey"
+    assert f"Warning: MachineDeployment kube-system/pool-00001: {field}: is a credential in clear text" in ran.err
+    assert "# nodeHTTPProxy holds a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
+        tmp_path / "nodes/osm-gitops.yaml"
+    ).read_text("utf-8")
+    assert "it holds a credential, so set OSM_GITOPS_NODE_HTTP_PROXY" in ran.err
+
+
+def test_an_empty_argument_is_refused_and_nothing_is_written(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path
+) -> None:
+    assert len(loaded.pools()) == 5
+    _deploy(management, "", "-pause-image=pause:3")
+    ran = _init()
+    assert ran.code == 1
+    assert (
+        "is an empty argument, where Operating System Manager stops reading flags, so that it ignores the 1 behind"
+        in ran.err
+    )
+    assert not (tmp_path / "nodes").exists()
+
+
+def test_where_osm_is_gone_it_is_said_how_to_go_on(loaded: AfterOsm, tmp_path: Path) -> None:
+    assert len(loaded.pools()) == 5
+    ran = _init()
+    assert ran.code == 1
+    assert "there is no Deployment of Operating System Manager" in ran.err
+    assert _init("--osm-deployment", "none").code == 0
+    assert "externalCloudProvider" not in _fleet(tmp_path / "nodes")["settings"]
+
+
+def test_in_kkp_its_deployment_is_in_another_cluster(worker: Cluster, loaded: AfterOsm, tmp_path: Path) -> None:
+    assert len(loaded.pools()) == 5
+    worker.namespace("cluster-x")
+    worker.client().create(osm(*_FLAGS, namespace="cluster-x"))
+    seed = worker.kubeconfig(tmp_path / "seed")
+    ran = _init("--osm-kubeconfig", str(seed), "--osm-deployment", "cluster-x/operating-system-manager")
+    assert ran.code == 0, ran.err
+    assert "Settings are those of Deployment cluster-x/operating-system-manager" in ran.err
+
+
+def test_what_belongs_to_clusters_is_refused_without_one() -> None:
+    for flag, value in (("--context", "a"), ("--osm-deployment", "a/b"), ("--host-ca-bundle", "x.pem")):
+        ran = osm_gitops("init", "nodes", flag, value)
+        assert (ran.code, ran.out) == (1, "")
+        assert f"Error: {flag}: means nothing without --from cluster" in ran.err
+    ran = osm_gitops("init", "nodes", "--from", "somewhere")
+    assert "init reads nothing but a cluster" in ran.err
+
+
+def test_what_was_written_renders_to_what_the_cluster_has(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _deploy(management)
+    assert _init().code == 0
+    monkeypatch.chdir(tmp_path / "nodes")
+    ran = osm_gitops("render", "--to", "-")
+    assert ran.code == 0, ran.err
+    rendered = {(body["kind"], body["metadata"]["name"]): body for body in yaml.safe_load_all(ran.out)}
+    for (kind, _, name), live in loaded.objects.items():
+        if kind == "OperatingSystemConfig":
+            assert rendered[kind, name]["spec"] == live["spec"]
+        if name.endswith(("-kube-system-bootstrap-config", "-provisioning-config")):
+            assert rendered[kind, name]["data"] == live["data"]
+            wanted = live["metadata"]["annotations"].items()
+            assert wanted <= rendered[kind, name]["metadata"]["annotations"].items()
