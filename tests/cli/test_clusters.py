@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.apiserver.after_osm import after_osm, recorded, recorded_authority
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.rights import allow, rule
 from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import facts, file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance_data import CONFORMANCE
+from tests.gitdoor.repos import git, new_repository
 
 _FLAGS = ("-namespace", "kube-system", "-external-cloud-provider", "--immutable-secrets")
 
@@ -40,6 +44,28 @@ def _render(target: Path, *arguments: str, source: str = "cluster") -> Ran:
     return osm_gitops("render", "--from", source, "--to", str(target), *_FLAGS, *arguments)
 
 
+def _config(folder: Path, *clusters: Cluster, user: str = "admin") -> Path:
+    """One kubeconfig with a context for each cluster; the first is the current one."""
+    merged: dict[str, Any] = {}
+    for cluster in clusters:
+        one = yaml.safe_load(cluster.kubeconfig(folder / cluster.name, user).read_text("utf-8"))
+        one["users"][0]["name"] = one["contexts"][0]["context"]["user"] = f"{user}-{cluster.name}"
+        for kind in ("clusters", "users", "contexts"):
+            merged.setdefault(kind, []).extend(one[kind])
+        merged.setdefault("current-context", cluster.name)
+    path = folder / "config"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **merged}), "utf-8")
+    return path
+
+
+def _small(management: Cluster, worker: Cluster) -> None:
+    """One pool, its profile, what it needs."""
+    worker.namespace("cloud-init-settings")
+    management.client().create(profile(script="cluster: {{ .Token }}\n"))
+    for body in (*facts("token-of-the-cluster"), pool()):
+        worker.client().create(body)
+
+
 def test_a_cluster_that_osm_has_run_on_renders_to_what_osm_wrote_there(management: Cluster, tmp_path: Path) -> None:
     after_osm(management)
     kubeconfig = str(management.kubeconfig(tmp_path / "config"))
@@ -60,3 +86,129 @@ def test_a_cluster_that_osm_has_run_on_renders_to_what_osm_wrote_there(managemen
     ran = _render(tmp_path / "tree", "--kubernetes-ca-bundle", _bundle(tmp_path), source=dump)
     assert ran.code == 0
     assert _rendered(tmp_path / "tree") == live
+
+
+def test_two_clusters_render_to_the_same_as_one(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
+    config = _config(tmp_path, management, worker)
+    bundle = ("--kubernetes-ca-bundle", _bundle(tmp_path), "--kubeconfig", str(config))
+    after_osm(management, worker)
+    ran = _render(tmp_path / "two", *bundle, "--worker-context", "worker")
+    assert ran.code == 0
+    management.restore()
+    after_osm(management)
+    assert _render(tmp_path / "one", *bundle).code == 0
+    assert len(_rendered(tmp_path / "two")) == 22
+    assert _rendered(tmp_path / "two") == _rendered(tmp_path / "one")
+
+
+def test_the_authority_of_the_worker_clusters_kubeconfig_is_the_one_of_machines(
+    management: Cluster, worker: Cluster, tmp_path: Path
+) -> None:
+    _small(management, worker)
+    files = [file("/etc/kubernetes/pki/ca.crt", "{{ .KubernetesCACert }}")]
+    management.client().create(profile("osp-ca", provisioningConfig={"files": files}))
+    worker.client().create(pool("with-ca", "osp-ca"))
+    config = str(_config(tmp_path, management, worker))
+    flags = ("--only", "with-ca", "--kubeconfig", config)
+    ran = osm_gitops("render", "--from", "cluster", "--to", "-", *flags, "--worker-context", "worker")
+    assert ran.code == 0
+    found = objects_of(ran.out)["OperatingSystemConfig", "with-ca-kube-system-config"]
+    assert found["spec"]["provisioningConfig"]["files"][0]["content"]["inline"]["data"] == worker.authority
+
+
+@pytest.mark.parametrize(
+    ("parts", "pools", "script"),
+    [
+        ("{machineDeployments: tree, facts: cluster}", "planned", "tree: token-of-the-cluster\n"),
+        ("{machineDeployments: tree, profiles: cluster, facts: cluster}", "planned", "cluster: token-of-the-cluster\n"),
+        ("{machineDeployments: cluster, profiles: tree}", "workers", "tree: token-of-the-cluster\n"),
+        ("{machineDeployments: cluster, profiles: tree, facts: tree}", "workers", "tree: token-of-the-tree\n"),
+        ("{machineDeployments: cluster, facts: tree}", "workers", "cluster: token-of-the-tree\n"),
+    ],
+)
+def test_each_part_of_a_source_is_read_where_the_fleet_file_says(
+    management: Cluster, worker: Cluster, tmp_path: Path, parts: str, pools: str, script: str
+) -> None:
+    _small(management, worker)
+    _config(tmp_path, management, worker)
+    tree = (profile(script="tree: {{ .Token }}\n"), pool("planned"))
+    write_tree(tmp_path / "tree", *tree, token="token-of-the-tree")
+    places = "management: {kubeconfig: config, context: management}, worker: {context: worker}"
+    fleet = write_fleet(tmp_path, f"clusters: [{{name: a, from: {parts}, {places}}}]\n")
+    ran = osm_gitops("render", "--fleet", str(fleet), "--to", "-")
+    assert ran.code == 0
+    config = objects_of(ran.out)["OperatingSystemConfig", f"{pools}-kube-system-config"]
+    assert config["spec"]["bootstrapConfig"]["files"][0]["content"]["inline"]["data"] == script
+
+
+def test_profiles_may_come_from_a_cluster_by_a_flag(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
+    _small(management, worker)
+    config = str(_config(tmp_path, management, worker))
+    tree = str(write_tree(tmp_path / "tree", profile(script="tree: {{ .Token }}\n"), pool("planned")))
+    ran = osm_gitops("render", "--from", tree, "--to", "-", "--profiles-from", "cluster", "--kubeconfig", config)
+    assert "cluster: " in ran.out
+    ran = osm_gitops("osp", "list", "--from", "cluster", "--kubeconfig", config, "--worker-context", "worker")
+    assert ran.out.splitlines()[1].split()[:6] == ["kube-system/osp-a", "ubuntu", "24.04", "v1.0.0", "go", "1"]
+
+
+def test_who_may_only_read_can_plan_from_a_cluster_and_the_servers_are_named(
+    management: Cluster, worker: Cluster, tmp_path: Path
+) -> None:
+    _small(management, worker)
+    allow(management, "reader", [rule("list", "operatingsystemprofiles.operatingsystemmanager.k8c.io")], "kube-system")
+    allow(worker, "reader", [rule("list", "machinedeployments.cluster.k8s.io")])
+    for namespace, right in (
+        ("cloud-init-settings", rule("get", "secrets", ["cloud-init-getter-token"])),
+        ("kube-public", rule("get", "configmaps", ["cluster-info"])),
+        ("kube-system", rule("list", "secrets")),
+    ):
+        allow(worker, "reader", [right], namespace)
+    config = str(_config(tmp_path, management, worker, user="reader"))
+    clusters = ("--from", "cluster", "--kubeconfig", config, "--worker-context", "worker")
+    ran = osm_gitops("plan", *clusters, "--to", str(tmp_path / "state"))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(
+        "Cluster default\n"
+        f"  Servers: management cluster {management.server} (context management), "
+        f"worker cluster {worker.server} (context worker)\n"
+    )
+    assert "  + create Secret cloud-init-settings/workers-kube-system-bootstrap-config: new pool\n" in ran.out
+    assert "token-of-the-cluster" not in ran.out
+
+
+def test_a_read_that_fails_is_told_with_the_cluster_and_nothing_is_deleted(
+    management: Cluster, worker: Cluster, tmp_path: Path
+) -> None:
+    _small(management, worker)
+    rendered = tmp_path / "rendered"
+    config = str(_config(tmp_path, management, worker))
+    flags = ("--from", "cluster", "--to", str(rendered), "--worker-context", "worker")
+    assert osm_gitops("render", *flags, "--kubeconfig", config).code == 0
+    before = _rendered(rendered)
+    config = str(_config(tmp_path, management, worker, user="reader"))
+    ran = osm_gitops("render", *flags, "--kubeconfig", config)
+    assert ran.code == 1
+    assert ran.err == (
+        f"Error: {worker.server} (context worker): cluster default: list machinedeployments.cluster.k8s.io: "
+        "it is forbidden (403). Give reader the verb list on machinedeployments.cluster.k8s.io in all namespaces, "
+        "as the roles of osm-gitops install do\n"
+    )
+    assert _rendered(rendered) == before
+
+
+def test_a_context_that_is_not_there_is_told_before_anything_is_asked(tmp_path: Path, worker: Cluster) -> None:
+    config = str(_config(tmp_path, worker))
+    ran = osm_gitops("plan", "--from", "cluster", "--to", str(tmp_path / "x"), "--kubeconfig", config, "--context", "y")
+    assert ran.code == 1
+    assert 'there is no context "y"' in ran.err
+
+
+def test_what_is_in_git_names_the_cluster_that_it_was_made_from(worker: Cluster, tmp_path: Path) -> None:
+    _small(worker, worker)
+    repository = new_repository(tmp_path / "repository")
+    config = str(_config(tmp_path, worker))
+    flags = ("--to", str(repository / "clusters"), "--kubeconfig", config, "--dangerously-plaintext-secrets")
+    ran = osm_gitops("apply", "--from", "cluster", *flags)
+    assert ran.code == 0
+    assert f"Osm-Gitops-Source: cluster {worker.server}\n" in git(repository, "log", "-1", "--format=%B")
+    assert osm_gitops("apply", "--from", "cluster", *flags).out.endswith("No changes.\n")
