@@ -41,7 +41,7 @@ class Server:
         """Raises InputError where there is no address or the authority's file cannot be read."""
         url = _address(cluster)
         given = cluster.text("proxy-url")
-        from_environment, no_proxy = ("", "") if given else _proxy(url, environment)
+        from_environment, no_proxy = ("", "") if given else proxy_for(url, environment)
         return cls(
             url,
             content(cluster, "certificate-authority"),
@@ -66,7 +66,7 @@ def _address(cluster: Entry) -> str:
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
 
 
-def _proxy(url: str, environment: Mapping[str, str]) -> tuple[str, str]:
+def proxy_for(url: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """What the environment says, as Go reads it: never a proxy for this machine itself."""
     parts = urlsplit(url)
     host = parts.hostname or ""

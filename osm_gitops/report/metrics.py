@@ -1,0 +1,89 @@
+"""Figures of a run in Prometheus' text format, for a Pushgateway or the node exporter's textfile collector.
+
+Times are points in time, not ages: what an alert compares with its own ``time()`` stays true when runs stop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from osm_gitops import __version__
+from osm_gitops.model.plan import Action
+from osm_gitops.model.record import Ran
+
+JOB: Final = "osm-gitops"
+
+METRICS: Final[Mapping[str, str]] = {
+    "osm_gitops_run_success": "Whether the last run did all that was to be done (1) or something failed (0).",
+    "osm_gitops_run_timestamp_seconds": "When the last run ended.",
+    "osm_gitops_run_duration_seconds": "How long the last run took.",
+    "osm_gitops_last_good_run_timestamp_seconds": "When a run last ended in which nothing failed.",
+    "osm_gitops_pools": "Pools by what the last run made of them: desired, changed, failed, left for later.",
+    "osm_gitops_objects": "Objects by what the last run planned for them.",
+    "osm_gitops_api_requests": "Requests to API servers that the last run made.",
+    "osm_gitops_token_end_timestamp_seconds": "When the first of the tokens ends that new machines join with.",
+    "osm_gitops_info": "The version of osm-gitops that made the last run.",
+}
+"""All of them, with what they mean; every one is a gauge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run and when the last good one ended, ``None`` where that is not known."""
+
+    ran: Ran
+    last_good: datetime | None = None
+
+
+def exposition(runs: Iterable[Measured]) -> str:
+    """The figures of a run over some clusters, as one text."""
+    samples: dict[str, list[str]] = {name: [] for name in METRICS}
+    for run in runs:
+        for name, labels, value in _samples(run):
+            samples[name].append(f"{name}{{{_labels({'cluster': run.ran.cluster, **labels})}}} {_number(value)}\n")
+    return "".join(_block(name, lines) for name, lines in samples.items() if lines)
+
+
+def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    ran, none = run.ran, dict[str, str]()
+    yield "osm_gitops_run_success", none, float(ran.good)
+    yield "osm_gitops_run_timestamp_seconds", none, ran.ended.timestamp()
+    yield "osm_gitops_run_duration_seconds", none, ran.took.total_seconds()
+    if run.last_good is not None:
+        yield "osm_gitops_last_good_run_timestamp_seconds", none, run.last_good.timestamp()
+    if ran.plan is not None:
+        counts = {
+            "desired": ran.plan.pools.desired,
+            "changed": len(ran.changed),
+            "failed": len(ran.failed),
+            "left": len(ran.left),
+        }
+        for state, number in counts.items():
+            yield "osm_gitops_pools", {"state": state}, number
+        planned = Counter(change.action for change in ran.plan.changes if not change.upkeep)
+        for action in Action:
+            yield "osm_gitops_objects", {"action": action.value}, planned[action]
+    yield "osm_gitops_api_requests", none, ran.requests
+    if ran.tokens_end is not None:
+        yield "osm_gitops_token_end_timestamp_seconds", none, ran.tokens_end.timestamp()
+    yield "osm_gitops_info", {"version": __version__}, 1
+
+
+def _block(name: str, lines: Sequence[str]) -> str:
+    return f"# HELP {name} {METRICS[name]}\n# TYPE {name} gauge\n{''.join(lines)}"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.3f}"
