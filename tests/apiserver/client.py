@@ -80,19 +80,19 @@ class Client:
         found = listed["items"]
         if reached(found[0] if found else None):
             return
-        for event in self._events(collection, name, listed["metadata"]["resourceVersion"]):
+        since = listed["metadata"]["resourceVersion"]
+        for event in self.events(collection, since, fieldSelector=f"metadata.name={name}"):
             assert event["type"] != "ERROR", event["object"]
             if reached(None if event["type"] == "DELETED" else event["object"]):
                 return
         raise AssertionError(f"{path} did not become what is waited for within {_WATCHED} s")
 
-    def _events(self, collection: str, name: str, since: str) -> Iterator[Object]:
-        """The changes of one object; they end after a while."""
-        query = {"watch": "1", "resourceVersion": since, "timeoutSeconds": _WATCHED}
+    def events(self, collection: str, since: str, **query: str) -> Iterator[Object]:
+        """What happens to the objects of a collection after a resourceVersion; it ends after a while."""
+        query |= {"watch": "1", "resourceVersion": since, "timeoutSeconds": str(_WATCHED)}
         connection = self._connect()  # one of its own: it is left in the middle of an answer
         try:
-            path = f"{collection}?{urlencode({**query, 'fieldSelector': f'metadata.name={name}'})}"
-            connection.request("GET", path, headers=self._headers({}))
+            connection.request("GET", f"{collection}?{urlencode(query)}", headers=self._headers({}))
             with connection.getresponse() as response:
                 for line in response:
                     yield _object(line)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +37,7 @@ from tests.cli.scenes import profile, write_tree
 MACHINES = "/apis/cluster.k8s.io/v1alpha1"
 SETTINGS = "/api/v1/namespaces/cloud-init-settings/secrets"
 CONFIGS = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemconfigs"
+_END = "the-end"
 SCRIPT = "#!/bin/sh\necho {{ .KubeVersion }}\n"
 
 
@@ -99,8 +101,7 @@ class Scene:
         return replace(read, machines=self.machines())
 
     def machines(self) -> tuple[MachineDeployment, ...]:
-        items = self.get(f"{MACHINES}/machinedeployments")["items"]
-        return tuple(_machine(item) for item in items)
+        return machines_of(self.worker)
 
     def plan(self, **options: Any) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
         inputs = self.inputs()
@@ -121,6 +122,22 @@ class Scene:
         planned, pools = plan or self.plan()
         return deliver(self.live, planned, pools, tokens, WriteOptions(**options), Control(check))
 
+    def osm_wrote(self, name: str, **more: Any) -> None:
+        """The Secrets of a pool as OSM made them, of older content: immutable, and without a label."""
+        for half in ("provisioning", "bootstrap"):
+            metadata = {
+                "name": f"{name}-kube-system-{half}-config",
+                "namespace": "cloud-init-settings",
+                "annotations": {"k8c.io/machine-deployment-revision": "1", "k8c.io/mdannotations-hash": "old"},
+            }
+            data = {"cloud-config": b64encode(f"#cloud-config\n# old {half}\n".encode()).decode(), "more": "eA=="}
+            body = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": True} | more
+            self.osm.create({**body, "metadata": metadata, "data": data})
+
+    def now(self) -> str:
+        """The resourceVersion of the latest write."""
+        return str(self.get(SETTINGS)["metadata"]["resourceVersion"])
+
     def get(self, path: str) -> Object:
         return self.worker.client().get(path)
 
@@ -129,11 +146,20 @@ class Scene:
         items = self.get(f"{collection}?fieldSelector=metadata.name%3D{name}")["items"]
         return items[0] if items else None
 
-    def events(self, collection: str, since: str) -> list[tuple[str, Object]]:
-        """What has happened to the objects of a collection since a resourceVersion."""
-        text = self.worker.client().text(f"{collection}?watch=1&resourceVersion={since}&timeoutSeconds=1")
-        found = [json.loads(line) for line in text.splitlines()]
-        return [(event["type"], event["object"]) for event in found]
+    def events(self, since: str) -> list[tuple[str, str]]:
+        """What a watcher of Secrets and OSCs saw since a resourceVersion: what happened to which. Pool "a" is there."""
+        client, found = self.worker.client(), []
+        secret = {"apiVersion": "v1", "kind": "Secret"}
+        for collection, body in ((SETTINGS, secret), (CONFIGS, self.get(config_path("a")))):
+            space = collection.split("/namespaces/")[1].split("/")[0]
+            client.create({**body, "metadata": {"name": _END, "namespace": space}})
+            found += list(takewhile(_goes_on, client.events(collection, since)))
+        found.sort(key=lambda event: int(event["object"]["metadata"]["resourceVersion"]))
+        return [(event["type"], event["object"]["metadata"]["name"].replace("-kube-system", "")) for event in found]
+
+
+def _goes_on(event: Object) -> bool:
+    return bool(event["object"]["metadata"]["name"] != _END)
 
 
 def scene(management: Cluster, worker: Cluster, folder: Path, user: str = "admin") -> Scene:
@@ -177,6 +203,11 @@ class Counting:
     @property
     def as_api(self) -> Api:
         return cast("Api", self)
+
+
+def machines_of(cluster: Cluster) -> tuple[MachineDeployment, ...]:
+    """The MachineDeployments of a cluster, as a source reads them."""
+    return tuple(_machine(item) for item in cluster.client().get(f"{MACHINES}/machinedeployments")["items"])
 
 
 def _machine(body: Object) -> MachineDeployment:
