@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from osm_gitops.errors import input_error
 from osm_gitops.kubedoor.kubeconfig import Context, Entry
@@ -23,7 +24,7 @@ _FILE_LIFE = timedelta(minutes=1)
 class Identity:
     """Headers of every request, and a client certificate with its key (PEM) where there is one."""
 
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     certificate: bytes = field(default=b"", repr=False)
     key: bytes = field(default=b"", repr=False)
 
@@ -61,15 +62,10 @@ def credentials_of(context: Context, environment: Mapping[str, str]) -> Credenti
     def make() -> tuple[Identity, datetime | None]:
         token, until = _token(user)
         issued = plugin.issue() if plugin and not token else Issued(token, until=until)
-        headers = _impersonation(user)
-        if issued.token:
-            headers["Authorization"] = f"Bearer {issued.token}"
-        elif user.text("username"):
-            pair = f"{user.text('username')}:{user.text('password')}".encode()
-            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-        certificate = issued.certificate or content(user, "client-certificate")
-        key = issued.key or content(user, "client-key")
-        return Identity(headers, certificate, key), issued.until
+        headers = (*_authorization(issued, user), *_impersonation(user))
+        if issued.certificate:
+            return Identity(headers, issued.certificate, issued.key), issued.until
+        return Identity(headers, content(user, "client-certificate"), content(user, "client-key")), issued.until
 
     return Credentials(make)
 
@@ -103,7 +99,7 @@ def _token(user: Entry) -> tuple[str, datetime | None]:
     if user.text("token"):
         return user.text("token"), None
     if user.body.get("auth-provider"):
-        return _provided(user), datetime.now(UTC) + _FILE_LIFE
+        return _provided(user), None
     return "", None
 
 
@@ -133,12 +129,19 @@ def _provided(user: Entry) -> str:
     return str(header).removeprefix("Bearer ")
 
 
-def _impersonation(user: Entry) -> dict[str, str]:
-    headers = {"Impersonate-User": user.text("as"), "Impersonate-Uid": user.text("as-uid")}
-    if user.body.get("as-groups") or user.body.get("as-user-extra"):
-        raise input_error(
-            "as-groups and as-user-extra are not supported here",
-            where=str(user.path),
-            fix="Name a user whose rights suffice, or impersonate by as alone",
-        )
-    return {name: value for name, value in headers.items() if value}
+def _authorization(issued: Issued, user: Entry) -> Iterator[tuple[str, str]]:
+    if issued.token:
+        yield "Authorization", f"Bearer {issued.token}"
+    elif user.text("username"):
+        pair = f"{user.text('username')}:{user.text('password')}".encode()
+        yield "Authorization", f"Basic {base64.b64encode(pair).decode()}"
+
+
+def _impersonation(user: Entry) -> Iterator[tuple[str, str]]:
+    """Headers for ``as`` and what goes with it; of groups and extras there may be several of one name."""
+    for key, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
+        if user.text(key):
+            yield header, user.text(key)
+    yield from (("Impersonate-Group", str(group)) for group in user.body.get("as-groups") or [])
+    for key, values in (user.body.get("as-user-extra") or {}).items():
+        yield from ((f"Impersonate-Extra-{quote(str(key))}", str(value)) for value in values)

@@ -14,7 +14,7 @@ from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, MACHINE, MACHINE_DEPLO
 # Secrets and boot configuration, and what may name credentials of a cloud inline.
 _CONFIDENTIAL = frozenset({SECRET, CONFIG, CONFIG_MAP, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE})
 _LONGEST = 300
-_WHO = re.compile(r'User "([^"\n]{1,200})" cannot ')
+_RIGHT = re.compile(r'User "([^"\n]{1,200})" cannot ([a-z]{1,20}) ')
 _MANAGER = re.compile(r'conflict with "([^"\n]{1,200})"')
 _GUARD = re.compile(r"(?:ValidatingAdmissionPolicy '|admission webhook \")([A-Za-z0-9.\-:/]{1,200})['\"]")
 
@@ -69,7 +69,7 @@ def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str,
     if code == 401:
         return "the credentials are refused (401)", "Log in anew, or name another context or kubeconfig"
     if code == 403:
-        return _forbidden(wanted, message)
+        return _forbidden(wanted, status, message)
     if code == 404:
         return _not_found(wanted, status)
     if code == 409:
@@ -85,13 +85,18 @@ def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str,
     return f"the server failed ({code}){_cited(wanted, message)}", "Look into the log of the API server"
 
 
-def _forbidden(wanted: Wanted, message: str) -> tuple[str, str]:
-    who = _WHO.search(message)
-    if who:
+def _forbidden(wanted: Wanted, status: Mapping[str, Any], message: str) -> tuple[str, str]:
+    missing = _RIGHT.search(message)
+    if missing:
+        user, verb = missing.groups()  # server-side apply may also need to create
+        if user == "system:anonymous":
+            return "it is forbidden to whoever shows no credentials (403)", "Log in, or name another context"
         place = f"namespace {wanted.namespace}" if wanted.namespace else "all namespaces"
         scope = place if wanted.kind.namespaced else "the cluster"
-        right = f"the verb {wanted.verb} on {wanted.resource} in {scope}"
-        return "it is forbidden (403)", f"Give {who.group(1)} {right}, as the roles of osm-gitops install do"
+        right = f"the verb {verb} on {wanted.resource} in {scope}"
+        return "it is forbidden (403)", f"Give {user} {right}, as the roles of osm-gitops install do"
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in _of(status)):
+        return f"namespace {wanted.namespace} is being deleted (403)", "Wait until it is gone and create it anew"
     guard = _GUARD.search(message)
     by = f" by {guard.group(1)}" if guard else ""
     return f"it is forbidden{by} (403){_cited(wanted, message)}", "Ask who keeps the admission rules of the cluster"

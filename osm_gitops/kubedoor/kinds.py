@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
+
+from osm_gitops.errors import ClusterError, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +25,26 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def collection(self, namespace: str = "") -> str:
-        """Path of all objects of the kind, or of those in a namespace."""
+        """Path of all objects of the kind, or of those in a namespace. Raises ClusterError as :meth:`path` does."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        inside = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        inside = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
         return f"{root}{inside}/{self.plural}"
 
     def path(self, namespace: str, name: str) -> str:
-        """Path of one object."""
-        return f"{self.collection(namespace)}/{name}"
+        """Path of one object.
+
+        Raises ClusterError for a name that would lead elsewhere: to delete what is at ``secrets/..`` empties a house.
+        """
+        if self.namespaced and not namespace:
+            raise ClusterError([Problem(f"{self.name} {name} has no namespace", fix="Name one in its metadata")])
+        return f"{self.collection(namespace)}/{_segment(name)}"
+
+
+def _segment(name: str) -> str:
+    """A name as the API takes it into a path (apimachinery's IsValidPathSegmentName)."""
+    if name in {"", ".", ".."} or "/" in name or "%" in name:
+        raise ClusterError([Problem(f"{name!r} is no name that an object can have", fix="Correct it")])
+    return quote(name, safe="")
 
 
 _OSM: Final = "operatingsystemmanager.k8c.io"

@@ -47,7 +47,8 @@ class Patience:
             at = parsedate_to_datetime(text)
         except ValueError:
             return 0.0
-        return min(max(0.0, (at.astimezone(UTC) - self.today()).total_seconds()), _LONGEST_RETRY_AFTER)
+        moment = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return min(max(0.0, (moment - self.today()).total_seconds()), _LONGEST_RETRY_AFTER)
 
 
 PATIENCE = Patience()

@@ -51,6 +51,9 @@ class Plugin:
         command = plugin_command(context.user)
         if version not in _VERSIONS or not command:
             raise input_error(f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path))
+        if body.get("interactiveMode") == "Always":
+            what = "the credential plugin wants a terminal, which it cannot have here (interactiveMode: Always)"
+            raise input_error(what, where=str(path), fix="Use one that issues credentials without questions")
         given = {str(item.get("name")): str(item.get("value")) for item in body.get("env") or []}
         info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(context, body)}
         known = {**environment, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}

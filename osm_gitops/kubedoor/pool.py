@@ -95,7 +95,12 @@ def open_pool(server: Server) -> PoolManager:
         settings.proxy_headers = urllib3.make_headers(proxy_basic_auth=userinfo)
     if server.insecure:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it would be printed
-    pool: PoolManager = RESTClientObject(settings).pool_manager
+    try:
+        pool: PoolManager = RESTClientObject(settings).pool_manager
+    except ImportError:
+        raise input_error("a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy") from None
+    except urllib3.exceptions.HTTPError:
+        raise input_error("the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY") from None
     pool.connection_pool_kw |= {"block": True}
     if server.url.startswith("https"):
         pool.connection_pool_kw["ssl_context"] = _trust(server)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from osm_gitops import __version__
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.kubedoor.credentials import Credentials, Identity
 from osm_gitops.kubedoor.patience import Patience
 from osm_gitops.kubedoor.pool import Server, open_pool, present
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 _AGAIN = frozenset({429, 500, 502, 503, 504})
+_AGENT = f"osm-gitops/{__version__}"
 _CHUNK = 1 << 20
 
 
@@ -78,7 +79,7 @@ class Transport:
             pool.clear()
 
     def send(self, call: Call) -> Answer:
-        """The answer, of whatever status, after all tries. Raises ClusterError where there is none, InputError."""
+        """The answer, of whatever status, after all tries. Raises ClusterError where there is none."""
         patience = self._patience
         until = patience.clock() + patience.total
         tried, unsure, renewed = 0, False, False
@@ -105,7 +106,15 @@ class Transport:
             patience.sleep(wait)
 
     def _identity(self) -> Identity:
-        identity = self._credentials.get()
+        """As whom to ask, shown to the pool. Raises ClusterError: in the middle of a run that is no fault of input."""
+        try:
+            identity = self._credentials.get()
+            self._present(identity)
+        except InputError as failure:
+            raise ClusterError(failure.problems) from None
+        return identity
+
+    def _present(self, identity: Identity) -> None:
         if identity is not self._presented:
             with self._lock:
                 if identity is not self._presented:
@@ -113,14 +122,13 @@ class Transport:
                         self._pool.clear()
                     present(self._pool, identity, self._where)
                     self._presented = identity
-        return identity
 
     def _once(self, call: Call, identity: Identity, until: float) -> Answer:
-        from urllib3 import Timeout  # noqa: PLC0415 - slow
+        from urllib3 import HTTPHeaderDict, Timeout  # noqa: PLC0415 - slow
 
         with self._lock:
             self.requests += 1
-        headers = {"User-Agent": f"osm-gitops/{__version__}", "Accept": call.accept, **identity.headers}
+        headers = HTTPHeaderDict(identity.headers, **{"User-Agent": _AGENT, "Accept": call.accept})
         if call.body is not None:
             headers["Content-Type"] = call.content_type
         url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
