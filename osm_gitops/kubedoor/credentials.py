@@ -75,7 +75,7 @@ def content(entry: Entry, key: str) -> bytes:
     data = entry.text(f"{key}-data")
     if data:
         try:
-            return base64.b64decode(data, validate=False)
+            return base64.b64decode("".join(data.split()), validate=True)
         except binascii.Error:
             raise input_error("it is no base64", where=str(entry.path), field=f"{key}-data") from None
     path = entry.file(key)

@@ -13,6 +13,8 @@ from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, MACHINE, MACHINE_DEPLO
 
 # Secrets and boot configuration, and what may name credentials of a cloud inline.
 _CONFIDENTIAL = frozenset({SECRET, CONFIG, CONFIG_MAP, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE})
+# The field and what it should be, without what it is.
+_MISFIT = re.compile(r"failed to create typed patch object \(.*?\): (\S+): (expected \w+|field not declared in schema)")
 _LONGEST = 300
 _RIGHT = re.compile(r'User "([^"\n]{1,200})" cannot ([a-z]{1,20}) ')
 _MANAGER = re.compile(r'conflict with "([^"\n]{1,200})"')
@@ -76,6 +78,9 @@ def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str,
         return _conflict(wanted, status)
     if 300 <= code < 400:
         return f"it answered with a redirection ({code})", "Check the server's address in the kubeconfig"
+    misfit = _MISFIT.match(message)
+    if misfit:
+        return f"the object does not fit its definition: {misfit.group(1)} {misfit.group(2)}", ""
     if code in {400, 422}:
         return f"the object is refused ({code}){_causes(wanted, status) or _cited(wanted, message)}", ""
     if code == 413:

@@ -93,8 +93,9 @@ def open_pool(server: Server) -> PoolManager:
     userinfo = urlsplit(server.proxy).netloc.rpartition("@")[0]
     if userinfo:
         settings.proxy_headers = urllib3.make_headers(proxy_basic_auth=userinfo)
-    if server.insecure:
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it would be printed
+    # They would be printed: of no verification, which the user asked for, and of a SOCKS proxy that will be refused.
+    urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)
     try:
         pool: PoolManager = RESTClientObject(settings).pool_manager
     except ImportError:

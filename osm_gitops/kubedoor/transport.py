@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 _AGAIN = frozenset({429, 500, 502, 503, 504})
+# Server-side apply answers so to an object that does not fit its schema: no other try helps.
+_MISFIT = b"failed to create typed patch object"
 _AGENT = f"osm-gitops/{__version__}"
+_HEAD = 1000
 _CHUNK = 1 << 20
 
 
@@ -100,8 +103,9 @@ class Transport:
                     renewed = True
                     continue
                 wait = patience.pause(tried, answer.retry_after)
-                if answer.status not in _AGAIN or tried >= patience.tries or patience.clock() + wait >= until:
-                    return Answer(answer.status, answer.data, answer.retry_after, unsure)
+                final = answer.status not in _AGAIN or _MISFIT in answer.data[:_HEAD]
+                if final or tried >= patience.tries or patience.clock() + wait >= until:
+                    return replace(answer, unsure=unsure)
                 unsure = unsure or answer.status != 429
             patience.sleep(wait)
 
@@ -190,10 +194,11 @@ def _explain(fault: Exception) -> _Lost | None:
         return _Lost("the proxy does not let it through", sent=False)
     if isinstance(fault, exceptions.NameResolutionError):
         return _Lost("its name cannot be resolved", sent=False)
+    if isinstance(fault, exceptions.NewConnectionError):  # before timeouts, of which it is a kind
+        refused = isinstance(fault.__cause__, ConnectionRefusedError)
+        return _Lost("the connection is refused" if refused else "there is no way to it", sent=False)
     if isinstance(fault, exceptions.ConnectTimeoutError):
         return _Lost("no connection within the time limit", sent=False)
-    if isinstance(fault, exceptions.NewConnectionError):
-        return _Lost("the connection is refused", sent=False)
     if isinstance(fault, exceptions.TimeoutError):
         return _Lost("no answer within the time limit")
     if isinstance(fault, (exceptions.HTTPError, OSError)):
