@@ -55,6 +55,10 @@ class BootstrapTokens:
         """Those that bear our label."""
         return (token for tokens in self._found.values() for token in tokens if token.ours)
 
+    def end(self, key: str) -> int | None:
+        """When the pool's token ends, in seconds since 1970; ``None`` where it has none."""
+        return max((token.expires for token in self._found.get(key, ())), default=None)
+
     def delete(self, keys: Iterable[str]) -> None:
         """Remove the tokens of pools that are gone, as far as they bear our label. Raises ClusterError."""
         for key in keys:

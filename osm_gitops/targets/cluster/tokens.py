@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Final
 
@@ -66,6 +66,7 @@ class Tokens:
         living = [machine for machine in machines if not machine.deleting]
         self._keepers = {machine.token_key: machine.ref for machine in sorted(living, key=_by_ref, reverse=True)}
         self._begun: set[str] = set()
+        self._renewed: dict[str, int] = {}
         self._lock = Lock()
         account = setup.service_account
         self._account = AccountToken(worker, account, setup.seconds, setup.life, setup.interval) if account else None
@@ -124,6 +125,11 @@ class Tokens:
         tokens = {token.key for token in self._tokens.ours()}
         gone = sorted((tokens | {key for key, live in self._kubeconfigs.items() if live.ours}) - living)
         return tuple(change for key in gone for change in self._departures(key, None))
+
+    def first_end(self) -> datetime | None:
+        """When the first of the tokens ends that pools join with; ``None`` where none is known to end."""
+        ends = [end for end in map(self._end_of, self._keepers) if end is not None]
+        return datetime.fromtimestamp(min(ends), UTC) if ends else None
 
     def warnings(self) -> tuple[Problem, ...]:
         """What :meth:`bring` met that a person should know."""
@@ -236,6 +242,12 @@ class Tokens:
         token = self._token(key)
         return digest_of(self._setup.kubeconfig.with_token(token)) if token else None
 
+    def _end_of(self, key: str) -> int | None:
+        if self._account is None:
+            return self._tokens.end(key)
+        live = self._kubeconfigs.get(key)
+        return self._renewed.get(key) or (live.expires if live else None)
+
     # --- doing it ---
 
     def _keep(self, key: str, text: str) -> None:
@@ -252,6 +264,7 @@ class Tokens:
             kubeconfig = self._setup.kubeconfig
             digest = digest_of(kubeconfig.with_token(""))
             write_kubeconfig(self._api, machine.token_key, kubeconfig.with_token(token.text), digest, token)
+            self._renewed[machine.token_key] = token.expires
 
     def _remove(self, key: str) -> None:
         live = self._kubeconfigs.get(key)

@@ -172,6 +172,19 @@ def test_a_token_is_extended_in_its_second_half_and_stays_the_same(worker: Clust
     assert kubelet_in(worker) == kubelet
 
 
+def test_when_the_first_token_ends_is_known(api: Api) -> None:
+    pools = (machine("a"), machine("b"))
+    tokens = Tokens.read(api, pools, setup())
+    assert tokens.first_end() is None
+    run(api, setup(), machine("a"))
+    run(api, setup(NOW + timedelta(hours=1)), machine("b"))
+    tokens = Tokens.read(api, pools, setup(NOW + timedelta(hours=14)))
+    assert tokens.first_end() == NOW + timedelta(hours=24)
+    for each in pools:
+        tokens.bring(each.ref)
+    assert tokens.first_end() == NOW + timedelta(hours=38)
+
+
 def test_an_expired_token_gives_way_to_a_new_one(worker: Cluster, api: Api) -> None:
     run(api, setup())
     (before,) = tokens_in(worker)
