@@ -52,9 +52,14 @@ class GitWork:
     specs: list[ClusterSpec]
     read: ReadClusters
     planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
+    commits: Mapping[str, str] = field(default_factory=dict)
     pushed: bool = False
     moved: bool = False
     stale: bool = False
+
+    @property
+    def plans(self) -> list[ClusterPlan]:
+        return [plan for _, plan in self.planned]
 
     @property
     def pools(self) -> list[ObjectRef]:
@@ -82,8 +87,11 @@ class GitWork:
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
 
-    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
-        """Commit, and push where asked; the commits by cluster."""
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Commit, and push where asked; then ``commits`` has them by cluster."""
+        self.commits = self._deliver(options, confirm, problems)
+
+    def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
         if self.stale and not self._plan_again(options, confirm, problems):
             return {}
         for _ in range(_PUSH_ATTEMPTS):
@@ -111,15 +119,14 @@ class GitWork:
 
     def _plan_again(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> bool:
         """Whether to go on, with a plan from newer commits."""
-        before = [plan for _, plan in self.planned]
+        before = self.plans
         try:
             self._read_again()
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
             return False
         self.plan(options, problems)
-        after = [plan for _, plan in self.planned]
-        return before == after or confirm(Plan(tuple(after)))
+        return before == self.plans or confirm(Plan(tuple(self.plans)))
 
     def _read_again(self) -> None:
         """Take what the fleet file says now; it may have come with the commits of others."""

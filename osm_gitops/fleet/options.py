@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from osm_gitops.errors import Problem
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.gitdoor.clone import Clone
 from osm_gitops.gitdoor.credentials import TokenFile
-from osm_gitops.model.plan import Plan
+from osm_gitops.model.live import Delivery
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.model.progress import Advance
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.targets.cluster.lease import LOCK_TIMEOUT
+from osm_gitops.targets.cluster.writing import WriteOptions
 from osm_gitops.targets.sealing import Sealing
 
 
@@ -29,15 +36,30 @@ class GitOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions:
+    """How a run reads and writes clusters. ``settle`` is how long it waits for pools that machine-controller has not
+    got to yet, and ``lock_timeout`` how long for another run; ``now`` tells the time in UTC, ``wait`` lets so many
+    seconds pass."""
+
+    settle: timedelta = timedelta(seconds=30)
+    lock_timeout: timedelta = timedelta(seconds=LOCK_TIMEOUT)
+    write: WriteOptions = field(default_factory=WriteOptions)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    wait: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a run works. ``environment`` is the process's, read at its outer end; ``note`` takes
-    sentences for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted."""
+    sentences for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and
+    ``connections`` lead to the clusters."""
 
     environment: Mapping[str, str]
     keys: KeySearch
     note: Callable[[str], None]
     advance: Callable[[str, str], Advance]
     connections: Connections
+    live: LiveOptions = field(default_factory=LiveOptions)
     only: str = ""
     plan: PlanOptions = field(default_factory=PlanOptions)
     plaintext_secrets: bool = False
@@ -47,11 +69,15 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to: a plan of the clusters that could be planned, and what failed as a whole."""
+    """What a run came to: a plan of the clusters that could be planned, and what failed as a whole.
+
+    ``commits`` and ``deliveries`` tell by cluster what became of the plan in git and in live clusters.
+    """
 
     plan: Plan
     problems: tuple[Problem, ...] = ()
     commits: Mapping[str, str] = field(default_factory=dict)
+    deliveries: Mapping[str, Delivery] = field(default_factory=dict)
     pushed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -65,6 +91,30 @@ Confirm = Callable[[Plan], bool]
 
 ReadClusters = Callable[[], Sequence[ClusterSpec]]
 """Reads the clusters of a run, again where the fleet file may have come anew with the commits of others."""
+
+
+class Work(Protocol):
+    """What a run does in one target, which nobody else writes in the meantime.
+
+    ``moved``: it met newer commits of others; works after it are then ``stale`` and plan again.
+    """
+
+    stale: bool
+
+    @property
+    def moved(self) -> bool: ...
+
+    @property
+    def plans(self) -> list[ClusterPlan]: ...
+
+    @property
+    def pools(self) -> list[ObjectRef]: ...
+
+    def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
+        """Read and plan; what fails adds its problems."""
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Do what was planned, and ask again where a new plan differs."""
 
 
 def sealing_of(options: RunOptions) -> Sealing:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError
 from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
-from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, sealing_of
+from osm_gitops.fleet.live import LiveWork, look_at
+from osm_gitops.fleet.load import load_settings
+from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
+from osm_gitops.fleet.upkeep import named
+from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Plan
+from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.targets.cluster.lease import Held, holder_name, lease
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
+from osm_gitops.targets.sealing import Sealing
 
 
 def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
@@ -24,59 +30,102 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
     plans = []
     pools: list[ObjectRef] = []
     sealing = sealing_of(options)
-    for spec, desired in desired_states(clusters, options, problems):
-        pools += (*desired.pools, *desired.failed)
-        try:
-            advance = options.advance(spec.name, COMPARED)
-            plans.append(plan_folder(_target(spec).path, desired, options.plan, sealing, advance=advance))
-        except OsmGitopsError as failure:
-            problems.extend(failure.problems)
+    for spec in clusters:
+        for desired, plan in _planned(spec, options, sealing, problems):
+            pools += (*desired.pools, *desired.failed)
+            plans.append(plan)
     check_only(options.only, pools, problems)
-    return Outcome(Plan(tuple(plans)), tuple(problems))
+    return Outcome(Plan(tuple(plans)), tuple(dict.fromkeys(problems)))
+
+
+def _planned(
+    spec: ClusterSpec, options: RunOptions, sealing: Sealing, problems: list[Problem]
+) -> Iterator[tuple[Desired, ClusterPlan]]:
+    """A cluster's desired state and plan, or nothing but problems."""
+    try:
+        if isinstance(spec.target, LiveTarget):
+            look = look_at(spec, options)
+            problems.extend(look.problems)
+            yield look.desired, look.plan
+            return
+        for _, desired in desired_states([spec], options, problems):
+            advance = options.advance(spec.name, COMPARED)
+            folder = _folder(spec).path
+            yield desired, plan_folder(folder, desired, options.plan, sealing, advance=advance)
+    except OsmGitopsError as failure:
+        problems.extend(named(spec.name, failure.problems))
 
 
 def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) -> Outcome:
-    """Plan all clusters and commit, target by target, after ``confirm`` said yes to the whole plan.
+    """Plan all clusters and commit or write, target by target, after ``confirm`` said yes to the whole plan.
 
     A push that meets newer commits plans again from them, and asks again.
     """
-    groups: dict[TargetSpec, list[ClusterSpec]] = {}
-    for spec in read():
-        groups.setdefault(replace(_target(spec), display=""), []).append(spec)
     problems: list[Problem] = []
     with ExitStack() as locks:
-        works = []
-        held: set[Path] = set()
-        sealing = sealing_of(options)
-        for target, specs in groups.items():
-            try:
-                session = locks.enter_context(git_session(git_place(target, specs, options), sealing, held))
-                works.append(GitWork(session, specs, read))
-            except OsmGitopsError as failure:
-                problems.extend(failure.problems)
-        commits: dict[str, str] = {}
+        works = list(_works(read, options, locks, problems))
         for work in works:
             work.prepare(options, problems)
         check_only(options.only, [pool for work in works for pool in work.pools], problems)
-        plan = Plan(tuple(plan for work in works for _, plan in work.planned))
-        if not confirm(plan):
-            return Outcome(plan, tuple(problems))
+        if not confirm(_whole(works)):
+            return Outcome(_whole(works), tuple(problems))
         for number, work in enumerate(works, start=1):
-            commits |= work.deliver(options, confirm, problems)
+            work.deliver(options, confirm, problems)
             for later in works[number:]:
                 later.stale = later.stale or work.moved
+    return _outcome(works, problems)
+
+
+def _whole(works: Sequence[Work]) -> Plan:
+    return Plan(tuple(plan for work in works for plan in work.plans))
+
+
+def _works(read: ReadClusters, options: RunOptions, locks: ExitStack, problems: list[Problem]) -> Iterator[Work]:
+    """A work for each target, locked by ``locks``. Clusters whose folders share a work tree are one work."""
+    groups: dict[TargetSpec, list[ClusterSpec]] = {}
+    live = []
+    for spec in read():
+        if isinstance(spec.target, LiveTarget):
+            live.append(spec)
+        else:
+            groups.setdefault(replace(_folder(spec), display=""), []).append(spec)
+    held: set[Path] = set()
+    sealing = sealing_of(options)
+    for target, specs in groups.items():
+        try:
+            session = locks.enter_context(git_session(git_place(target, specs, options), sealing, held))
+            yield GitWork(session, specs, read)
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+    for spec in live:
+        try:
+            yield LiveWork(spec, check=locks.enter_context(_lease(spec, options)).check)
+        except OsmGitopsError as failure:
+            problems.extend(named(spec.name, failure.problems))
+
+
+def _lease(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
+    """Keeps all other runs from writing to a cluster while this one does."""
+    management = options.connections.management(spec)
+    timeout = options.live.lock_timeout.total_seconds()
+    return lease(management, load_settings(spec).namespace, holder=holder_name(), timeout=timeout, note=options.note)
+
+
+def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
+    in_git = [work for work in works if isinstance(work, GitWork)]
+    return Outcome(
         # A push that met newer commits has planned again.
-        plan = Plan(tuple(plan for work in works for _, plan in work.planned))
-    pushed = dict.fromkeys(work.session.published_to for work in works if work.pushed)
-    remarks = dict.fromkeys(work.session.remark for work in works if work.session.remark)
-    # What could not be read is told once, however often it was planned.
-    return Outcome(plan, tuple(dict.fromkeys(problems)), commits, tuple(pushed), tuple(remarks))
+        plan=_whole(works),
+        # What could not be read is told once, however often it was planned.
+        problems=tuple(dict.fromkeys(problems)),
+        commits={cluster: commit for work in in_git for cluster, commit in work.commits.items()},
+        deliveries={work.spec.name: work.delivery for work in works if isinstance(work, LiveWork)},
+        pushed=tuple(dict.fromkeys(work.session.published_to for work in in_git if work.pushed)),
+        remarks=tuple(dict.fromkeys(work.session.remark for work in in_git if work.session.remark)),
+    )
 
 
-def _target(spec: ClusterSpec) -> TargetSpec:
-    if spec.target is None:
+def _folder(spec: ClusterSpec) -> TargetSpec:
+    if not isinstance(spec.target, TargetSpec):
         raise TargetError([Problem("no target is named", about=f"cluster {spec.name}", fix="Give one with --to")])
-    if isinstance(spec.target, LiveTarget):
-        what = "nothing is written to clusters yet"
-        raise TargetError([Problem(what, about=f"cluster {spec.name}", fix="Name a folder")])
     return spec.target

@@ -159,8 +159,10 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
     if not current.live:
         return replace(change, before=before, after=after)
     # What is applied is all of it; to lose ``immutable`` in an update would be refused.
-    whole = _immutable(wanted) if action is Action.UPDATE and _is_immutable(found) else wanted.body
-    return replace(change, before=before, after=whole)
+    if not _is_immutable(found):
+        return replace(change, before=before, after=wanted.body)
+    whole = _immutable(wanted) if action is Action.UPDATE else wanted.body
+    return replace(change, before={**before, "immutable": True}, after=whole)
 
 
 def _without_metadata(body: Mapping[str, Json]) -> str:

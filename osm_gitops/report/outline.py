@@ -233,11 +233,12 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
     return (kept, "To replace the machines of a pool, rolling, change its template, for example:"), visible(roll)
 
 
-def _by_reason(left: Mapping[ObjectRef, str]) -> Mapping[str, list[ObjectRef]]:
-    found: dict[str, list[ObjectRef]] = {}
+def left_lines(left: Mapping[ObjectRef, str]) -> Iterator[str]:
+    """Pools that are passed over, a line for each reason."""
+    reasons: dict[str, list[ObjectRef]] = {}
     for pool, why in sorted(left.items()):
-        found.setdefault(why, []).append(pool)
-    return found
+        reasons.setdefault(why, []).append(pool)
+    return (visible(f"{_some(pools)}: {why}") for why, pools in reasons.items())
 
 
 def _some(pools: list[ObjectRef]) -> str:
@@ -272,8 +273,8 @@ def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
     for pool, problems in sorted(plan.failed.items()):
         for problem in problems:
             yield "Failed", str(problem.at(about=str(pool)))
-    for why, left in _by_reason(plan.left).items():
-        yield "Left for now", f"{_some(left)}: {why}"
+    for line in left_lines(plan.left):
+        yield "Left for now", line
     if plan.kept:
         yield "Kept", f"{many(len(plan.kept), 'object')} of pools that failed or were left out."
     for change in plan.not_deleted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -11,6 +12,18 @@ from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
+from osm_gitops.cli.live_options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_LOCK_TIMEOUT,
+    DEFAULT_SETTLE,
+    Concurrency,
+    Finalizers,
+    ForceConflicts,
+    LockTimeout,
+    Nudge,
+    Settle,
+    live_options,
+)
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import (
@@ -27,8 +40,11 @@ from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.options import GitOptions, Outcome
 from osm_gitops.fleet.run import apply_clusters
+from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Plan
+from osm_gitops.report.outline import left_lines, many
 from osm_gitops.report.saved_plan import refuse_stale
+from osm_gitops.targets.cluster.writing import WriteOptions
 
 
 @with_request
@@ -65,6 +81,12 @@ def apply(
         ),
     ] = None,
     report: ReportFiles = None,
+    settle: Settle = DEFAULT_SETTLE,
+    lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    force_conflicts: ForceConflicts = False,
+    finalizers: Finalizers = True,
+    nudge: Nudge = True,
     plaintext_secrets: PlaintextSecrets = False,
     age_recipients: AgeRecipients = None,
     allow_empty: AllowEmpty = False,
@@ -95,7 +117,10 @@ def apply(
     if saved is not None:
         request = as_asked(request, saved.options, str(plan_file))
     git = GitOptions(push=push, sign=sign, own_branch=branch)
+    write = WriteOptions(concurrency=concurrency, force_conflicts=force_conflicts, finalizers=finalizers, nudge=nudge)
+    live = live_options(settle, lock_timeout, write)
     options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
+    options = replace(options, live=live)
 
     declined = False
 
@@ -113,6 +138,8 @@ def apply(
     outcome = apply_clusters(partial(clusters_of, request, needs_target=True), options, confirm)
     for cluster, commit in outcome.commits.items():
         console.say(f"{cluster}: committed {commit[:12]}")
+    for cluster, delivery in outcome.deliveries.items():
+        _tell(cluster, delivery)
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
     for remark in outcome.remarks:
@@ -122,6 +149,14 @@ def apply(
     show_trouble(outcome)
     reports.save(outcome)
     return 1 if declined or outcome.failed else 0
+
+
+def _tell(cluster: str, delivery: Delivery) -> None:
+    pools = len([pool for pool in delivery.written if pool])
+    if delivery.written:
+        console.say(f"{cluster}: {many(pools, 'pool')} written")
+    for line in left_lines(delivery.left):
+        console.say(f"{cluster}: left for now: {line}")
 
 
 def _refuse_lost_commits(request: Request, push: bool | None) -> None:

@@ -1,0 +1,226 @@
+"""A live cluster as a target: read, desire, compare, write, until every pool has settled that can (design §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
+from osm_gitops.fleet.desire import desire
+from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unbumped
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.options import Confirm, RunOptions
+from osm_gitops.fleet.spec import ClusterSpec, TreeRef
+from osm_gitops.fleet.states import unusable
+from osm_gitops.fleet.token_facts import with_tokens
+from osm_gitops.fleet.upkeep import Upkeep, named
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, VALIDATING_WEBHOOKS
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.live import Delivery, Gate, LivePool
+from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
+from osm_gitops.targets.cluster.pools import read_pools
+from osm_gitops.targets.cluster.state import Scope, read_state
+from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
+from osm_gitops.targets.cluster.writing import Control, deliver
+
+_FIRST_PAUSE: Final = 1.0  # seconds
+_LONGEST_PAUSE: Final = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a cluster gave: what should be, what would be done, and what machine-controller has done.
+
+    ``stand_ins``: tokens that are yet to be made stand in what was rendered, so it is for showing only.
+    """
+
+    desired: Desired
+    plan: ClusterPlan
+    pools: Mapping[ObjectRef, LivePool]
+    tokens: Tokens | None
+    namespace: str
+    problems: tuple[Problem, ...] = ()
+    stand_ins: bool = False
+
+
+def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False) -> Look:
+    """Read a cluster's sources and its live state, and plan. Raises OsmGitopsError.
+
+    Changes nothing, unless it is to ``make_tokens`` that profiles print.
+    """
+    settings = load_settings(spec)
+    live = options.connections.clusters(spec)
+    inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections)
+    for note in inputs.notes:
+        options.note(note)
+    from_tree = isinstance(spec.source.machines, TreeRef)
+    pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree)
+    if from_tree:
+        inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
+    writes_profiles = isinstance(spec.source.profiles, TreeRef)
+    if writes_profiles:
+        inputs = refuse_unbumped(inputs, live.management)
+    tokens = _tokens(inputs, settings, live, options.live.now())
+    printed = with_tokens(inputs, settings, tokens, make=make_tokens) if tokens is not None else inputs
+    desired = desire(spec.name, printed, settings, options.only, options.advance(spec.name, "pools rendered"))
+    if not writes_profiles:
+        # They are read where they would be written: whoever put them there goes on owning them.
+        desired = replace(desired, objects=tuple(each for each in desired.objects if each.ref.kind != PROFILE.name))
+    leaving = frozenset(pool.ref for pool in pools.values() if pool.gate is Gate.DELETING)
+    scope = Scope(settings.namespace, profile_namespaces(inputs) if writes_profiles else frozenset(), leaving)
+    upkeep = Upkeep(
+        machines=inputs.machines,
+        pools=pools,
+        tokens=tokens,
+        only=options.only,
+        finalizers=options.live.write.finalizers,
+    )
+    plan = replace(upkeep.added_to(_plan(live, desired, scope, options.plan)), hosts=options.connections.hosts(spec))
+    stand_ins = printed is not inputs and not make_tokens
+    return Look(desired, plan, pools, tokens, settings.namespace, tuple(unusable(inputs)), stand_ins)
+
+
+def _plan(live: Clusters, desired: Desired, scope: Scope, options: PlanOptions) -> ClusterPlan:
+    current = read_state(live, desired, scope)
+    options = replace(options, leaving=scope.leaving)
+    plan = make_cluster_plan(desired, current, options)
+    changed = any(each.ref.kind == CONFIG.name and each.action is Action.UPDATE for each in plan.changes)
+    if changed and _guards_configs(live.management):
+        return make_cluster_plan(desired, current, replace(options, immutable_kinds=frozenset({CONFIG.name})))
+    return plan
+
+
+def _guards_configs(management: Api) -> bool:
+    """Whether a webhook (OSM's, contract §3) looks at updates of configurations: it refuses all of their specs."""
+
+    def guards(configuration: Mapping[str, Json]) -> bool | None:
+        rules = [rule for hook in configuration.get("webhooks") or () for rule in hook.get("rules") or ()]
+        found = (
+            {CONFIG.plural, "*", "*/*"}.intersection(rule.get("resources") or ())
+            and {CONFIG.group, "*"}.intersection(rule.get("apiGroups") or ())
+            and {"UPDATE", "*"}.intersection(rule.get("operations") or ())
+            for rule in rules
+        )
+        return True if any(found) else None
+
+    return bool(management.list(VALIDATING_WEBHOOKS, guards))
+
+
+def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
+    """A MachineDeployment of a tree, with what only the cluster knows: its revision, and that it is being deleted."""
+    if pool.gate is Gate.DELETING:
+        return replace(machine, deleting=True)
+    if pool.gate is not Gate.READY or pool.revision is None:
+        return machine
+    return replace(machine, annotations={**(machine.annotations or {}), REVISION_ANNOTATION: pool.revision})
+
+
+def _tokens(inputs: Inputs, settings: Settings, live: Clusters, now: datetime) -> Tokens | None:
+    """``None`` where no kubeconfig can be made: every pool fails with the reason when it is rendered."""
+    try:
+        kubeconfig = base_kubeconfig(settings, inputs.facts)
+    except InputError:
+        return None
+    setup = TokenSetup(
+        life=settings.token_life,
+        interval=settings.interval,
+        now=now,
+        service_account=settings.bootstrap_token_service_account,
+        kubeconfig=kubeconfig,
+    )
+    return Tokens.read(live.worker, inputs.machines, setup)
+
+
+@dataclass(slots=True)
+class LiveWork:
+    """What is to be done in one cluster, while its Lease is held: ``check`` raises LostLockError once it is not."""
+
+    spec: ClusterSpec
+    check: Callable[[], None]
+    look: Look | None = None
+    delivery: Delivery = field(default_factory=Delivery)
+    moved: bool = False
+    stale: bool = False
+
+    @property
+    def plans(self) -> list[ClusterPlan]:
+        return [self.look.plan] if self.look else []
+
+    @property
+    def pools(self) -> list[ObjectRef]:
+        return [*self.look.desired.pools, *self.look.desired.failed] if self.look else []
+
+    def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
+        """Plan; a cluster that cannot be planned adds its problems."""
+        self.look = None
+        try:
+            self.look = look_at(self.spec, options)
+            problems.extend(self.look.problems)
+        except OsmGitopsError as failure:
+            problems.extend(named(self.spec.name, failure.problems))
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Write what was planned, and once more what had to wait for machine-controller, for as long as it may."""
+        if self.stale:
+            before = self.plans
+            self.prepare(options, problems)
+            if self.plans != before and not confirm(Plan(tuple(self.plans))):
+                return
+        if self.look is None:
+            return
+        try:
+            if self.look.stand_ins and not self.look.plan.refusals:
+                self.check()
+                self.look = look_at(self.spec, options, make_tokens=True)
+            self._write(self.look, options)
+            self._settle(self.look, options)
+        except OsmGitopsError as failure:
+            problems.extend(named(self.spec.name, failure.problems))
+        for found in self.delivery.failed.values():
+            problems.extend(named(self.spec.name, found))
+
+    def _write(self, look: Look, options: RunOptions) -> None:
+        if look.plan.refusals:
+            raise UnsafePlanError(look.plan.refusals)
+        live = options.connections.clusters(self.spec)
+        control = Control(self.check, options.advance(self.spec.name, "pools written"))
+        write = replace(options.live.write, namespace=look.namespace)
+        done = deliver(live, look.plan, look.pools, look.tokens, write, control)
+        for note in done.notes:
+            options.note(note)
+        tried = {change.pool for change in look.plan.changes}
+        before = self.delivery
+        self.delivery = Delivery(
+            written=tuple(dict.fromkeys((*before.written, *done.written))),
+            failed={**before.failed, **done.failed},
+            left={pool: why for pool, why in before.left.items() if pool not in tried} | dict(done.left),
+            notes=(*before.notes, *done.notes),
+        )
+
+    def _settle(self, look: Look, options: RunOptions) -> None:
+        """Look again at pools that machine-controller had not got to; nothing else is written any more."""
+        left, pause = options.live.settle.total_seconds(), _FIRST_PAUSE
+        while left > 0 and (waiting := _may_settle(self.delivery, look)):
+            options.note(f"{self.spec.name}: {len(waiting)} pools wait for machine-controller")
+            options.live.wait(min(pause, left))
+            left -= pause
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            look = look_at(self.spec, options, make_tokens=True)
+            changes = tuple(change for change in look.plan.changes if change.pool in waiting)
+            self._write(replace(look, plan=replace(look.plan, changes=changes)), options)
+
+
+def _may_settle(delivery: Delivery, look: Look) -> frozenset[ObjectRef]:
+    """Pools that were left and that another look may find ready."""
+    over = {Gate.PAUSED, Gate.DELETING}
+    return frozenset(ref for ref in delivery.left if ref not in look.pools or look.pools[ref].gate not in over)

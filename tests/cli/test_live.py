@@ -1,0 +1,173 @@
+"""``plan`` and ``apply`` where the target is live clusters."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver.after_osm import REVISION, AfterOsm, after_osm, recorded_authority, with_machine_sets
+from tests.apiserver.cluster import Cluster
+from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import pool, profile, write_tree
+
+_SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
+_MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
+_PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A cluster that OSM has run on, and the command line that goes on from there."""
+
+    osm: AfterOsm
+    folder: Path
+
+    def run(self, command: str, *more: str, user: str = "admin") -> Ran:
+        kubeconfig = self.osm.management.kubeconfig(self.folder / f"kubeconfig-{user}", user)
+        where = ("--from", "cluster", "--to", "cluster", "--kubeconfig", str(kubeconfig))
+        waiting = () if command == "plan" else ("--settle", "0s")
+        settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(self.folder / "ca.pem"))
+        return osm_gitops(command, *where, *settings, *waiting, *more)
+
+    def secret(self, name: str) -> dict[str, object]:
+        return self.osm.worker.client().get(f"{_SECRETS}/{name}")
+
+
+@pytest.fixture
+def adopted(management: Cluster, tmp_path: Path) -> Adopted:
+    (tmp_path / "ca.pem").write_text(recorded_authority(), "utf-8")
+    return Adopted(with_machine_sets(after_osm(management)), tmp_path)
+
+
+def _pools(plan: str) -> dict[str, int]:
+    (cluster,) = json.loads(plan)["clusters"]
+    found: dict[str, int] = cluster["pools"]
+    return found
+
+
+def test_what_osm_left_is_taken_over_without_a_change_of_content(adopted: Adopted) -> None:
+    name = "pool-00000-kube-system-bootstrap-config"
+    before = adopted.secret(name)
+    ran = adopted.run("plan", "--output", "json")
+    (cluster,) = json.loads(ran.out)["clusters"]
+    changed = [each for each in cluster["changes"] if not each["upkeep"]]
+    assert {(each["action"], each["reason"].partition(":")[0]) for each in changed} == {("update", "only metadata")}
+    assert {diff["name"] for each in changed for diff in each["diffs"]} == {"metadata"}
+    assert "new machines get the new one" not in adopted.run("plan").out
+    assert adopted.run("apply").err == "default: 5 pools written\n"
+    after = adopted.secret(name)
+    assert (after["data"], after["immutable"]) == (before["data"], True)
+    ran = adopted.run("apply")
+    assert (ran.code, ran.out.splitlines()[-1], ran.err) == (0, "No changes.", "")
+    assert "~" not in ran.out
+
+
+def test_every_plan_names_the_cluster(adopted: Adopted) -> None:
+    assert f"cluster {adopted.osm.management.server}" in adopted.run("plan").out
+
+
+def test_a_run_without_changes_writes_nothing_but_the_lease(adopted: Adopted) -> None:
+    adopted.run("apply")
+    client = adopted.osm.management.client()
+    kinds = ("/api/v1/secrets", "/apis/operatingsystemmanager.k8c.io/v1alpha1/operatingsystemconfigs", _MACHINES)
+    before = [client.get(kind)["items"] for kind in kinds]
+    adopted.run("apply")
+    assert [client.get(kind)["items"] for kind in kinds] == before
+
+
+def test_a_paused_pool_is_passed_over_with_the_reason(adopted: Adopted) -> None:
+    adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00001", {"spec": {"paused": True}})
+    ran = adopted.run("apply")
+    assert ran.code == 0
+    assert "default: 4 pools written\n" in ran.err
+    assert "default: left for now: kube-system/pool-00001: " in ran.err
+
+
+def test_a_pool_whose_machine_set_is_behind_waits(adopted: Adopted) -> None:
+    name = "pool-00002-kube-system-bootstrap-config"
+    before = adopted.secret(name)
+    template = {"spec": {"versions": {"kubelet": "1.35.0"}}}
+    adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00002", {"spec": {"template": template}})
+    ran = adopted.run("apply")
+    assert ran.code == 0
+    assert "left for now: kube-system/pool-00002: " in ran.err
+    assert adopted.secret(name) == before
+
+
+def test_one_pool_that_cannot_be_rendered_stops_no_other(adopted: Adopted) -> None:
+    change = {"metadata": {"annotations": {"k8c.io/operating-system-profile": "osp-none"}}}
+    adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00003", change)
+    ran = adopted.run("apply")
+    assert ran.code == 1
+    assert 'OperatingSystemProfile "osp-none" not found' in ran.err
+    assert "default: 4 pools written" in ran.err
+
+
+def test_a_narrowed_run_writes_these_pools_alone(adopted: Adopted) -> None:
+    assert "default: 1 pool written" in adopted.run("apply", "--only", "*-00004").err
+    assert _pools(adopted.run("plan", "--output", "json").out)["changed"] == 4
+
+
+def test_more_changed_pools_than_allowed_are_refused(adopted: Adopted) -> None:
+    ran = adopted.run("apply", "--max-changed-pools", "2")
+    assert ran.code == 1
+    assert "5 pools would change, more than the 2 allowed" in ran.err
+    assert adopted.secret("pool-00000-kube-system-bootstrap-config")["metadata"].get("labels") is None  # type: ignore[attr-defined] # JSON
+
+
+def test_a_plan_needs_no_right_to_write(adopted: Adopted) -> None:
+    client = adopted.osm.management.client()
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "look"}}
+    client.create(role | {"rules": rules})
+    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "look"}}
+    subject = {"kind": "User", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}
+    ref = {"kind": "ClusterRole", "name": "look", "apiGroup": "rbac.authorization.k8s.io"}
+    client.create(binding | {"subjects": [subject], "roleRef": ref})
+    for _ in range(100):  # the server's view of its roles follows within milliseconds
+        ran = adopted.run("plan", "--detailed-exitcode", user="reader")
+        if ran.code == 2:
+            break
+    assert ran.code == 2, ran.err
+    assert adopted.run("apply", user="reader").code == 1
+
+
+def test_a_saved_plan_is_applied_or_refused(adopted: Adopted) -> None:
+    plan = adopted.folder / "plan.json"
+    adopted.run("plan", "--out", str(plan))
+    adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00000", {"metadata": {"annotations": {"example.com/a": "b"}}})
+    ran = osm_gitops("apply", str(plan), "--settle", "0s")
+    assert ran.code == 1
+    assert "cluster default has moved since" in ran.err
+    adopted.run("plan", "--out", str(plan))
+    assert osm_gitops("apply", str(plan), "--settle", "0s").err == "default: 5 pools written\n"
+
+
+def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopted) -> None:
+    tree = write_tree(adopted.folder / "tree", profile(script="#!/bin/sh\n"), pool("web"), pool("later"))
+    live = pool("web", annotations={REVISION: "1"})
+    live["spec"]["template"]["metadata"] = {"labels": {"pool": "web"}}
+    adopted.osm.create(live, "kubectl")
+    adopted.osm.machine_set("web")
+    fleet = adopted.folder / "osm-gitops.yaml"
+    kubeconfig = adopted.osm.management.kubeconfig(adopted.folder / "kubeconfig")
+    fleet.write_text(
+        "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\nclusters:\n- name: prod\n"
+        f"  from: {{machineDeployments: {tree}, profiles: {tree}, facts: cluster}}\n"
+        f"  to: cluster\n  management: {{kubeconfig: {kubeconfig}}}\n",
+        "utf-8",
+    )
+    ran = osm_gitops("apply", "--fleet", str(fleet), "--settle", "0s", "-v")
+    assert ran.code == 0, ran.err
+    assert "prod: 1 pool written" in ran.err
+    assert "prod: left for now: kube-system/later: " in ran.err
+    made = adopted.secret("web-kube-system-bootstrap-config")
+    assert made["metadata"]["annotations"]["k8c.io/machine-deployment-revision"] == "1"  # type: ignore[index] # JSON
+    assert adopted.osm.management.client().get(f"{_PROFILES}/osp-a")["spec"]["version"] == "v1.0.0"
+    write_tree(tree, profile(script="#!/bin/sh\necho other\n"))
+    ran = osm_gitops("plan", "--fleet", str(fleet))
+    assert ran.code == 1
+    assert "its content changed and its version did not: v1.0.0 is sha256:" in ran.err
