@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.sops.keys import new_identity
-from tests.conformance.test_cases import _flags, _write_tree
+from tests.conformance.test_cases import _write_tree, flags_of
 from tests.conformance_data import case_names, load_case
 from tests.demo_fleet import DEMO, DEMO_KEY
 
@@ -95,10 +95,10 @@ def test_a_case_with_everything_is_the_same_whatever_its_files_are_called(tmp_pa
     case = _richest_case()
     tree = tmp_path / "tree"
     _write_tree(case, tree)
-    first = _run(tmp_path, "render", "--from", "tree", "--to", "-", *_flags(case))
+    first = _run(tmp_path, "render", "--from", "tree", "--to", "-", *flags_of(case))
     other = _shuffled(tree, tmp_path / "other")
     for surroundings in ({"PYTHONHASHSEED": "7"}, {"PYTHONHASHSEED": "random", "LC_ALL": "C", "PYTHONOPTIMIZE": "2"}):
-        assert _run(tmp_path, "render", "--from", str(other), "--to", "-", *_flags(case), **surroundings) == first
+        assert _run(tmp_path, "render", "--from", str(other), "--to", "-", *flags_of(case), **surroundings) == first
 
 
 def test_written_files_are_the_same_bytes_too(tmp_path: Path) -> None:

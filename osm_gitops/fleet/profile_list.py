@@ -10,13 +10,11 @@ from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import ProfileUse
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
-from osm_gitops.resolve.pools import profile_ref
-from osm_gitops.resolve.provider_config import readable_provider_config
+from osm_gitops.resolve.pools import wanted_profile
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.templates.hints import similar
@@ -62,19 +60,11 @@ def profiles_of(
 def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
     pools: dict[tuple[str, str], list[ObjectRef]] = {}
     for machine in inputs.machines:
-        used = _profile_of(machine, namespace)
+        used = wanted_profile(machine, namespace)
         if used is not None and not machine.deleting:
             pools.setdefault(used, []).append(machine.ref)
     for key in sorted(inputs.profiles):
         yield ProfileUse(cluster, inputs.profiles[key], tuple(sorted(pools.get(key, ()))))
-
-
-def _profile_of(machine: MachineDeployment, namespace: str) -> tuple[str, str] | None:
-    """The profile that a pool names or would get; ``None`` where there is no default for it."""
-    try:
-        return profile_ref(machine, readable_provider_config(machine.provider_spec), namespace)
-    except InputError:
-        return None
 
 
 def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:

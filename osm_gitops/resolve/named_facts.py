@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
+from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.resolve.cloudconfig import variables
 from osm_gitops.resolve.cloudconfig.variables import Place, Variable
 from osm_gitops.resolve.cluster_info import CLUSTER_INFO
+from osm_gitops.resolve.pools import wanted_profile
 from osm_gitops.resolve.provider_config import readable_provider_config
 
 MOST_GETS: Final = 20
@@ -58,10 +59,10 @@ def named_facts(machines: Iterable[MachineDeployment], settings: Settings) -> Na
     )
 
 
-def profile_namespaces(machines: Iterable[MachineDeployment], namespace: str) -> frozenset[str]:
-    """The namespaces of a management cluster that pools take profiles from: the one of the settings, and named ones."""
-    named = (machine.annotation(PROFILE_NAMESPACE_ANNOTATION) for machine in machines if not machine.deleting)
-    return frozenset({namespace, *filter(_NAMESPACE.fullmatch, named)})
+def named_profiles(machines: Iterable[MachineDeployment], namespace: str) -> frozenset[tuple[str, str]]:
+    """The profiles of a management cluster that pools name or would get, each as ``(namespace, name)``."""
+    found = (wanted_profile(machine, namespace) for machine in machines if not machine.deleting)
+    return frozenset(key for key in found if key is not None and _can_be(key))
 
 
 def by_namespace(keys: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -129,6 +129,17 @@ def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: s
     return machine.annotation(PROFILE_NAMESPACE_ANNOTATION) or namespace, name or _default_profile(config)
 
 
+def wanted_profile(machine: MachineDeployment, namespace: str) -> tuple[str, str] | None:
+    """:func:`profile_ref` of whatever can be read of the pool; ``None`` where there is no default for it."""
+    named = machine.annotation(PROFILE_ANNOTATION)
+    try:
+        # Most pools name theirs, and need not be decoded.
+        config = ProviderConfig() if named else readable_provider_config(machine.provider_spec)
+        return profile_ref(machine, config, namespace)
+    except InputError:
+        return None
+
+
 def _default_profile(config: ProviderConfig) -> str:
     if config.provider == "anexia" and config.os == "flatcar" and _explicit_utility(config.os_spec) == "cloud-init":
         return "osp-flatcar-cloud-init"

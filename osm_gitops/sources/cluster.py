@@ -24,12 +24,12 @@ from osm_gitops.kubedoor.kinds import (
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import Json, Manifest, Origin
+from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
-from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace, named_facts, profile_namespaces
+from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace, named_facts, named_profiles
 from osm_gitops.sources.facts import SERVICE_LABEL, credential_environment, read_config_map
 from osm_gitops.sources.gathering import Gathering
 from osm_gitops.sources.manifests import KKP_NAMESPACE, LooseObject, identify
@@ -50,14 +50,15 @@ def read_machines(worker: Api) -> Inputs:
 def read_profiles(management: Api, machines: Iterable[MachineDeployment], namespace: str) -> Inputs:
     """The profiles in the management ``namespace``, and in those that MachineDeployments name.
 
-    KKP's CustomOperatingSystemProfiles are read where the server has the kind, and count where there is no profile of
-    the same name: where KKP synchronises them, OSM reads the copies.
+    Where one is missing that a pool needs, and the server has KKP's kind CustomOperatingSystemProfile, it is looked for
+    among these. Elsewhere KKP keeps copies of them that are OperatingSystemProfiles, which OSM reads too.
     """
     live = _Live(management, namespace)
-    namespaces = profile_namespaces(machines, namespace)
+    needed = named_profiles(machines, namespace)
+    namespaces = {namespace, *(each for each, _ in needed)}
     for each in sorted(namespaces):
         live.list(PROFILE, each)
-    if management.serves(CUSTOM_PROFILE):
+    if not live.has_all(PROFILE, needed) and management.serves(CUSTOM_PROFILE):
         for each in sorted({*namespaces, KKP_NAMESPACE}):
             live.list(CUSTOM_PROFILE, each)
     return live.inputs()
@@ -96,11 +97,15 @@ class _Live:
         self._namespace = management_namespace
         self._origin = Origin(api.display)
         self._gathering = Gathering()
-        self._known: set[tuple[str, str, str]] = set()
+        self._known: set[ObjectRef] = set()
         self.has_cluster_info = False
 
     def inputs(self, environment: Mapping[str, str] | None = None) -> Inputs:
         return self._gathering.inputs(environment or {}, (f"cluster {self._api.host}",))
+
+    def has_all(self, kind: Kind, keys: Iterable[tuple[str, str]]) -> bool:
+        """Whether all objects of a kind have been read that are meant."""
+        return all(ObjectRef(kind.name, *key) in self._known for key in keys)
 
     def list(self, kind: Kind, namespace: str = "", *, labels: str = "", names: Collection[str] | None = None) -> None:
         """All objects of a kind, or those of some ``names``."""
@@ -141,12 +146,10 @@ class _Live:
         return manifest
 
     def _add(self, manifest: Manifest) -> None:
-        ref = manifest.ref
-        key = (ref.kind, ref.namespace, ref.name)
-        if key not in self._known:
-            self._known.add(key)
+        if manifest.ref not in self._known:
+            self._known.add(manifest.ref)
             self._gathering.add(manifest)
-        if (ref.kind, (ref.namespace, ref.name)) == (CONFIG_MAP.name, CLUSTER_INFO):
+        if manifest.ref == ObjectRef(CONFIG_MAP.name, *CLUSTER_INFO):
             self.has_cluster_info = _is_readable(manifest)
 
 

@@ -15,7 +15,8 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.rights import allow, rule
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, file, objects_of, pool, profile, write_fleet, write_tree
-from tests.conformance_data import CONFORMANCE
+from tests.conformance.test_cases import check_objects, flags_of, objects_in, profile_of, profile_text
+from tests.conformance_data import CONFORMANCE, load_case
 from tests.gitdoor.repos import git, new_repository
 
 _FLAGS = ("-namespace", "kube-system", "-external-cloud-provider", "--immutable-secrets")
@@ -212,3 +213,42 @@ def test_what_is_in_git_names_the_cluster_that_it_was_made_from(worker: Cluster,
     assert ran.code == 0
     assert f"Osm-Gitops-Source: cluster {worker.server}\n" in git(repository, "log", "-1", "--format=%B")
     assert osm_gitops("apply", "--from", "cluster", *flags).out.endswith("No changes.\n")
+
+
+def _load(cluster: Cluster, case: dict[str, Any]) -> None:
+    """A conformance case in a cluster, with the namespaces that it needs."""
+    bodies = [*case["objects"], profile_of(case, profile_text(case)), case["md"]]
+    there = {body["metadata"]["name"] for body in cluster.client().get("/api/v1/namespaces")["items"]}
+    for namespace in sorted({body["metadata"].get("namespace", "default") for body in bodies} - there):
+        cluster.namespace(namespace)
+    for body in bodies:
+        body["metadata"].setdefault("namespace", "default")
+        cluster.client().create(body)
+
+
+def _authority_of(case: dict[str, Any], folder: Path) -> list[str]:
+    """What the recorded cluster was trusted by, where the case does not say it."""
+    if "kubernetes-ca-bundle" in case["flags"]:
+        return []
+    info = next(body for body in case["objects"] if body["metadata"]["name"] == "cluster-info")
+    cluster = yaml.safe_load(info["data"]["kubeconfig"])["clusters"][0]["cluster"]
+    (folder / "ca.pem").write_bytes(b64decode(cluster["certificate-authority-data"]))
+    return ["--kubernetes-ca-bundle", str(folder / "ca.pem")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("default-ubuntu-edge", "endpointslice-v4", "management-namespace", "intree-ubuntu-vsphere-131"),
+        *("own-kubeconfig-inline", "own-modules", "registry-credentials-dockerconfig", "static-flatcar"),
+    ],
+)
+def test_a_conformance_case_in_a_cluster_renders_to_what_osm_wrote(
+    management: Cluster, tmp_path: Path, name: str
+) -> None:
+    case = load_case(name)
+    _load(management, case)
+    flags = (*flags_of(case), *_authority_of(case, tmp_path), "--kubeconfig", str(_config(tmp_path, management)))
+    ran = osm_gitops("render", "--from", "cluster", "--to", "-", "--immutable-secrets", *flags)
+    assert ran.code == 0
+    check_objects(case, objects_in(ran.out))

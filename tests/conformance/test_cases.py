@@ -39,12 +39,17 @@ def _write_tree(case: dict[str, Any], folder: Path, text: str = "") -> None:
         (folder / "manifests.yaml").write_bytes(text.encode())
         return
     (folder / "md.json").write_text(json.dumps(case["md"]))
-    body = json.loads(text) if "inline" in case["osp"] else yaml.load(text, yaml.CSafeLoader)
+    (folder / "osp.json").write_text(json.dumps(profile_of(case, text)))
+
+
+def profile_of(case: dict[str, Any], text: str) -> dict[str, Any]:
+    """The profile in ``text``, in the case's namespace."""
+    body: dict[str, Any] = json.loads(text) if "inline" in case["osp"] else yaml.load(text, yaml.CSafeLoader)
     body["metadata"]["namespace"] = case["osp"].get("namespace", case["flags"].get("namespace", "kube-system"))
-    (folder / "osp.json").write_text(json.dumps(body))
+    return body
 
 
-def _flags(case: dict[str, Any]) -> list[str]:
+def flags_of(case: dict[str, Any]) -> list[str]:
     """OSM's own spelling, as its Deployment has it; file names start at the data's folder."""
     flags = []
     for name, value in case["flags"].items():
@@ -99,9 +104,14 @@ def render_case(case: dict[str, Any], folder: Path, text: str = "") -> tuple[int
     ``text`` takes the place of the file that holds its profile.
     """
     _write_tree(case, folder / "tree", text)
-    ran = osm_gitops("render", "--from", str(folder / "tree"), "--to", "-", "--immutable-secrets", *_flags(case))
-    bodies = [body for body in yaml.load_all(ran.out, yaml.CSafeLoader) if body["kind"] != "OperatingSystemProfile"]
-    return ran.code, [_as_expected(body) for body in bodies], ran.err
+    ran = osm_gitops("render", "--from", str(folder / "tree"), "--to", "-", "--immutable-secrets", *flags_of(case))
+    return ran.code, objects_in(ran.out), ran.err
+
+
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """The objects of a rendering, without profiles, as the data writes them."""
+    bodies = [body for body in yaml.load_all(text, yaml.CSafeLoader) if body["kind"] != "OperatingSystemProfile"]
+    return [_as_expected(body) for body in bodies]
 
 
 def check_objects(case: dict[str, Any], objects: list[dict[str, Any]]) -> None:

@@ -20,7 +20,7 @@ from osm_gitops.render import config
 from osm_gitops.templates.assembly import CompiledHalf, compile_go_half
 from osm_gitops.templates.engine import Engine
 from tests.cli.running import osm_gitops
-from tests.conformance.test_cases import _flags, render_case
+from tests.conformance.test_cases import flags_of, render_case
 from tests.oracle_tests.comparison import Half, compare
 from tests.oracle_tests.random_cases import Cases
 
@@ -62,7 +62,7 @@ def _nothing_is_left(case: dict[str, Any], folder: Path) -> None:
     """Apply the tree of a rendered case to a repository, and plan again."""
     target = folder / "repository"
     subprocess.run(["git", "init", "--quiet", target], check=True)
-    places = ["--from", str(folder / "tree"), "--to", str(target), *_flags(case)]
+    places = ["--from", str(folder / "tree"), "--to", str(target), *flags_of(case)]
     applied = osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets", *places)
     assert applied.code == 0, applied.err
     planned = osm_gitops("plan", "--detailed-exitcode", *places)

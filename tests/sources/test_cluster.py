@@ -128,14 +128,17 @@ def test_profiles_are_read_where_settings_and_pools_look_for_them(management: Cl
 def test_profiles_of_kkp_count_where_there_is_no_other_of_their_name(management: Cluster, tmp_path: Path) -> None:
     management.define(definition(_OSM, "CustomOperatingSystemProfile"))
     management.namespace("kubermatic")
-    custom = [profile(name, version=version) for name, version in (("osp-a", "v9.0.0"), ("osp-b", "v2.0.0"))]
+    custom = [profile(f"osp-{name}", version="v2.0.0") for name in ("a", "b", "ubuntu")]
     for body in custom:
         body["kind"] = "CustomOperatingSystemProfile"
         body["metadata"]["namespace"] = "kubermatic"
     _create(management, profile("osp-a"), *custom)
-    inputs = read_profiles(_api(management, tmp_path), (), "kube-system")
-    versions = {key: found.version for key, found in inputs.profiles.items()}
-    assert versions == {("kube-system", "osp-a"): "v1.0.0", ("kube-system", "osp-b"): "v2.0.0"}
+    unnamed = pool("c")
+    unnamed["metadata"]["annotations"] = {}
+    for pools, count in (((pool("a", "osp-a"),), 1), ((pool("b", "osp-b"),), 3), ((unnamed,), 3)):
+        inputs = read_profiles(_api(management, tmp_path), _machines(*pools), "kube-system")
+        assert inputs.profiles["kube-system", "osp-a"].version == "v1.0.0"
+        assert len(inputs.profiles) == count
 
 
 def test_facts_are_what_is_named_and_nothing_else(worker: Cluster, tmp_path: Path) -> None:
@@ -279,5 +282,8 @@ def test_a_read_that_is_forbidden_is_an_error_that_names_it(management: Cluster,
 def test_profiles_of_kkp_that_may_not_be_read_are_an_error(management: Cluster, tmp_path: Path) -> None:
     management.define(definition(_OSM, "CustomOperatingSystemProfile"))
     allow(management, "reader", [rule("list", f"operatingsystemprofiles.{_OSM}")])
+    api = _api(management, tmp_path, "reader")
     with pytest.raises(ClusterError, match=r"list customoperatingsystemprofiles.* in namespace kube-system"):
-        read_profiles(_api(management, tmp_path, "reader"), (), "kube-system")
+        read_profiles(api, _machines(pool("a", "osp-missing")), "kube-system")
+    _create(management, profile("osp-missing"))
+    assert len(read_profiles(api, _machines(pool("a", "osp-missing")), "kube-system").profiles) == 1
