@@ -63,9 +63,16 @@ class AfterOsm:
         self.objects[created["kind"], metadata.get("namespace", ""), metadata["name"]] = created
         return created
 
-    def machine_set(self, pool: str, *, revision: str = "", template: Mapping[str, Any] | None = None) -> Object:
+    def machine_set(
+        self,
+        pool: str,
+        namespace: str = "kube-system",
+        *,
+        revision: str = "",
+        template: Mapping[str, Any] | None = None,
+    ) -> Object:
         """The MachineSet of a pool, of the pool's revision and template unless told, with the label of its hash."""
-        owner = self.objects["MachineDeployment", "kube-system", pool]
+        owner = self.objects["MachineDeployment", namespace, pool]
         wanted = copy.deepcopy(dict(template or owner["spec"]["template"]))
         number = revision or owner["metadata"]["annotations"][REVISION]
         labels = wanted["metadata"]["labels"] | {"machine-template-hash": f"10000{number}"}

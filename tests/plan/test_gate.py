@@ -19,7 +19,13 @@ from osm_gitops.plan.gate import (
 
 
 def _machine(**more: Any) -> LiveMachineDeployment:
-    given = {"revision": "2", "paused": False, "deleting": False, "template": "b", "finalizers": ()} | more
+    given: dict[str, Any] = {
+        "revision": "2",
+        "paused": False,
+        "deleting": False,
+        "template": "b",
+        "finalizers": (),
+    } | more
     return LiveMachineDeployment(
         ref=ObjectRef("MachineDeployment", "kube-system", "a"),
         uid="1",

@@ -81,7 +81,7 @@ class Scene:
         body["spec"]["template"]["metadata"] = {"labels": {"pool": name}}
         created = self.osm.create(body, "kubectl")
         if machine_set and revision is not None:
-            self.osm.machine_set(name)
+            self.osm.machine_set(name, created["metadata"]["namespace"])
         return created
 
     def change(self, name: str, change: Object) -> Object:
@@ -213,7 +213,8 @@ def machines_of(cluster: Cluster) -> tuple[MachineDeployment, ...]:
 def _machine(body: Object) -> MachineDeployment:
     metadata = body["metadata"]
     body = {"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment"} | body
-    manifest = Manifest(ref(metadata["name"]), body, Origin("the cluster"), {})
+    found = ObjectRef("MachineDeployment", metadata["namespace"], metadata["name"])
+    manifest = Manifest(found, body, Origin("the cluster"), {})
     machine = read_machine(manifest).value
     assert machine is not None
     return machine
