@@ -1,0 +1,223 @@
+"""Clusters as source and target: MachineDeployments of a made-up fleet on a real API server.
+
+The floor comes first: the writes that an apply of the same fleet makes, sent by as many threads from a client that does
+nothing else, to a server of its own.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import resource
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import local
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from osm_gitops.yamldoor.kubernetes import load_documents
+from tests.apiserver.after_osm import HAS_INSTANCE, REVISION
+from tests.apiserver.binaries import Binaries, find_binaries
+from tests.apiserver.client import Client, Object, path_of
+from tests.apiserver.cluster import Cluster
+from tests.apiserver.server import running
+from tests.bench.fleets import PROFILES, write_fleet
+
+_THREADS = 8
+_WRITTEN = (
+    "/apis/operatingsystemmanager.k8c.io/v1alpha1/operatingsystemconfigs",
+    "/api/v1/namespaces/cloud-init-settings/secrets",
+    "/api/v1/namespaces/kube-system/secrets",
+)
+_REQUESTS = re.compile(r'^apiserver_request_total\{[^}]*verb="(?!WATCH)[^}]*\} (\d+)$', re.MULTILINE)
+_LONGEST = "24h"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one process took: seconds, seconds of CPU, MB, requests of the server."""
+
+    wall: float
+    cpu: float
+    memory: float
+    requests: int
+
+    def __str__(self) -> str:
+        return f"{self.wall:.1f} s, {self.cpu:.1f} s CPU, {self.memory:.0f} MB, {self.requests:,} requests"
+
+
+def measures(count: int) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of the table, for a fleet of ``count`` MachineDeployments."""
+    binaries = find_binaries(os.environ)
+    fleet = f"{count:,} MDs"
+    with _loaded(binaries, count) as (cluster, folder):
+        arguments = _arguments(cluster, folder)
+        plan = _measured(cluster, "plan", *arguments)
+        cold = _measured(cluster, "apply", *arguments, "--settle", "0s")
+        same = _measured(cluster, "plan", *arguments)
+        again = _measured(cluster, "apply", *arguments, "--settle", "0s")
+        bodies = _written(cluster)
+    with _loaded(binaries, count) as (cluster, folder):
+        floor = _floor(cluster, folder, bodies)
+    yield f"the floor: the writes of {fleet}, without us", str(floor), "1.0", ""
+    for name, found, wanted in (
+        (f"plan of {fleet} against a cluster, cold", plan, ""),
+        (f"apply of {fleet} to a cluster, cold", cold, "8 s, 6 s CPU, 120 MB"),
+        (f"plan of {fleet} against a cluster, unchanged", same, f"{count / 1000:.0f} s"),
+        (f"apply of {fleet} to a cluster, unchanged", again, f"{count / 1000:.0f} s"),
+    ):
+        yield name, str(found), f"{found.wall / floor.wall:.2f}", wanted
+
+
+def _arguments(cluster: Cluster, folder: Path) -> tuple[str, ...]:
+    kubeconfig = str(cluster.kubeconfig(folder / "kubeconfig"))
+    return ("--from", "cluster", "--to", "cluster", "--kubeconfig", kubeconfig, "--external-cloud-provider")
+
+
+@contextmanager
+def _loaded(binaries: Binaries, count: int) -> Iterator[tuple[Cluster, Path]]:
+    """A cluster with a fleet that machine-controller has numbered, one Machine a pool."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, data = Path(name, "fleet"), Path(name, "data")
+        data.mkdir()
+        write_fleet(folder, count, distinct=False, profiles=PROFILES)
+        with running("bench", data, binaries) as cluster:
+            cluster.namespace("cloud-init-settings")
+            bodies = [document.value for path in sorted(folder.iterdir()) for document in _documents(path)]
+            _in_threads(cluster, [("POST", path_of(body, named=False), body) for body in bodies])
+            machines = cluster.client().get("/apis/cluster.k8s.io/v1alpha1/machinedeployments")["items"]
+            sets = [_owned(each, "MachineSet", {REVISION: "1"}, each["spec"]) for each in machines]
+            made = _in_threads(cluster, [("POST", path_of(body, named=False), body) for body in sets])
+            for body in made:
+                body["spec"] = body["spec"]["template"]["spec"]
+            instances = [_owned(each, "Machine", {}, each["spec"], HAS_INSTANCE) for each in made]
+            _in_threads(cluster, [("POST", path_of(body, named=False), body) for body in instances])
+            yield cluster, Path(name)
+
+
+def _documents(path: Path) -> Iterator[Any]:
+    for document in load_documents(path.read_bytes(), str(path)):
+        yield from document.items or (document,)
+
+
+def _owned(owner: Object, kind: str, annotations: Mapping[str, str], spec: Object, *finalizers: str) -> Object:
+    metadata = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
+    more = {"uid": metadata["uid"], "controller": True}
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": kind,
+        "metadata": {
+            "name": f"{metadata['name']}-1",
+            "namespace": metadata["namespace"],
+            "annotations": dict(annotations),
+            "finalizers": list(finalizers),
+            "ownerReferences": [reference | more],
+        },
+        "spec": spec,
+    }
+
+
+def _measured(cluster: Cluster, *arguments: str) -> Usage:
+    """One command line, by itself: only its own process counts."""
+    command = [sys.executable, "-m", "osm_gitops", *arguments]
+    before, started = _requests(cluster), perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    said = process.stderr.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        message = f"osm-gitops {' '.join(arguments)} ended with {status}: {said}"
+        raise RuntimeError(message)
+    wall = perf_counter() - started
+    requests = _requests(cluster) - before - 1  # the question itself
+    return Usage(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, requests)
+
+
+def _requests(cluster: Cluster) -> int:
+    return sum(map(int, _REQUESTS.findall(cluster.client().text("/metrics"))))
+
+
+def _written(cluster: Cluster) -> list[Object]:
+    """What an apply wrote, as it would be sent again; and the finalizers."""
+    found = [body for path in _WRITTEN for body in _items(cluster.client(), path)]
+    for body in found:
+        kept = {key: body["metadata"].get(key) for key in ("name", "namespace", "labels", "annotations")}
+        body["metadata"] = {key: value for key, value in kept.items() if value}
+    return found
+
+
+def _items(client: Client, path: str) -> list[Object]:
+    answer = client.get(path)
+    kind, version = answer["kind"].removesuffix("List"), answer["apiVersion"]
+    ours: list[Object] = [body for body in answer["items"] if "osm-gitops" in json.dumps(body["metadata"].get("labels"))]
+    return [{"apiVersion": version, "kind": kind, **body} for body in ours]
+
+
+def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> Usage:
+    """The same writes and nothing else, in a process of its own, so that its CPU can be told."""
+    path = folder / "writes.json"
+    machines = cluster.client().get("/apis/cluster.k8s.io/v1alpha1/machinedeployments")["items"]
+    hold = {"metadata": {"finalizers": ["kubermatic.io/cleanup-operating-system-configs"]}}
+    writes = [("MERGE", path_of(each), hold) for each in machines]
+    writes += [("APPLY", f"{path_of(body)}?fieldManager=floor&force=true", body) for body in bodies]
+    path.write_text(json.dumps(writes), "utf-8")
+    place = json.dumps([cluster.server, cluster.authority, cluster.tokens["admin"], str(path)])
+    before = _requests(cluster)
+    command = [sys.executable, "-m", "tests.bench.clusters"]
+    answer = subprocess.run(command, input=place, text=True, stdout=subprocess.PIPE, check=True).stdout
+    wall, cpu, memory = json.loads(answer)
+    return Usage(wall, cpu, memory, _requests(cluster) - before - 1)
+
+
+_CONTENT = {"APPLY": "application/apply-patch+yaml", "MERGE": "application/merge-patch+json", "POST": "application/json"}
+
+
+def _in_threads(cluster: Cluster, writes: Sequence[tuple[str, str, Object]]) -> list[Object]:
+    sent = [(verb, path, json.dumps(body)) for verb, path, body in writes]
+    answers = _send(cluster.server, cluster.authority, cluster.tokens["admin"], sent)
+    return [json.loads(answer) for answer in answers]
+
+
+def _send(server: str, authority: str, token: str, writes: Sequence[tuple[str, str, str]]) -> list[bytes]:
+    """As many threads as we have, each with a connection of its own."""
+    trust, mine = ssl.create_default_context(cadata=authority), local()
+
+    def send(write: tuple[str, str, str]) -> bytes:
+        if not hasattr(mine, "connection"):
+            mine.connection = http.client.HTTPSConnection(urlsplit(server).netloc, context=trust)
+        verb, path, body = write
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": _CONTENT[verb]}
+        mine.connection.request("POST" if verb == "POST" else "PATCH", path, body, headers)
+        with mine.connection.getresponse() as response:
+            answer: bytes = response.read()
+        if response.status >= 300:
+            raise RuntimeError(answer.decode())
+        return answer
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return list(threads.map(send, writes))
+
+
+def _only_send() -> None:
+    server, authority, token, path = json.load(sys.stdin)
+    writes = [(verb, place, json.dumps(body)) for verb, place, body in json.loads(Path(path).read_text("utf-8"))]
+    before, started = resource.getrusage(resource.RUSAGE_SELF), perf_counter()
+    _send(server, authority, token, writes)
+    after, wall = resource.getrusage(resource.RUSAGE_SELF), perf_counter() - started
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(json.dumps([wall, cpu, after.ru_maxrss / 1024]))
+
+
+if __name__ == "__main__":
+    _only_send()
