@@ -65,7 +65,10 @@ class Upkeep:
 
     def _of_finalizer(self, pool: LivePool) -> Iterator[Change]:
         deleting = pool.gate is Gate.DELETING
-        if not self.finalizers or not pool.uid or (CLEANUP_FINALIZER in pool.finalizers) != deleting:
+        if not pool.uid or (CLEANUP_FINALIZER in pool.finalizers) != deleting:
+            return
+        # Who wants none set still waits for those that are there.
+        if not (self.finalizers or deleting):
             return
         reason = "its finalizer goes with its objects" if deleting else f"finalizer {CLEANUP_FINALIZER}"
         yield Change(pool.ref, Side.WORKER, Action.UPDATE, reason, group_name(pool.ref), pool.ref, upkeep=True)

@@ -183,6 +183,7 @@ class _Run:
         if unit.has_finalizer:
             clean_up(self.writes, pool, self.options.namespace, spared)
         else:  # nobody waits for us
+            self._bring_tokens(unit, pool)
             write_pool(self.writes, work)
         return _Outcome(unit, written=True)
 
@@ -193,9 +194,7 @@ class _Run:
             held = hold(self.writes, pool)
             if held is None:
                 return _Outcome(unit, left=MOVED)
-        if unit.has_tokens and self.tokens is not None:
-            self._may_write()
-            self.tokens.bring(pool.ref)
+        self._bring_tokens(unit, pool)
         if not unit.changes_content:
             return _Outcome(unit)
         if pool.gate is not Gate.READY:
@@ -204,6 +203,11 @@ class _Run:
             return _Outcome(unit, left=MOVED)
         write_pool(self.writes, work)
         return _Outcome(unit, written=True)
+
+    def _bring_tokens(self, unit: Unit, pool: LivePool) -> None:
+        if unit.has_tokens and self.tokens is not None:
+            self._may_write()
+            self.tokens.bring(pool.ref)
 
     def nudge(self) -> None:
         """Wake Machines, after all that they may wait for is there."""
