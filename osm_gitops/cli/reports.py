@@ -118,9 +118,9 @@ def show_trouble(outcome: Outcome) -> None:
     """Print on stderr what failed: whole clusters, and pools."""
     for cluster in outcome.plan.clusters:
         console.failures(cluster.cluster, cluster.failed, Masker(cluster.sensitive))
-    console.problems(
-        outcome.problems, masker=Masker(value for each in outcome.plan.clusters for value in each.sensitive)
-    )
+    masker = Masker(value for each in outcome.plan.clusters for value in each.sensitive)
+    console.problems(outcome.problems, masker=masker)
+    console.problems(outcome.warnings, label="Warning", masker=masker)
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from osm_gitops import __version__
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
 from osm_gitops.fleet.options import Confirm, ReadClusters, RunOptions
+from osm_gitops.fleet.recording import Ended, measure
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.fleet.states import desired_states
 from osm_gitops.gitdoor.clone import CLONE_REMOTE
 from osm_gitops.gitdoor.remote import PushOutcome
 from osm_gitops.model.desired import Desired
+from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.session import GitSession
@@ -90,6 +94,19 @@ class GitWork:
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
         """Commit, and push where asked; then ``commits`` has them by cluster."""
         self.commits = self._deliver(options, confirm, problems)
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Figures alone: what is in git tells of itself."""
+        return tuple(measure(spec.name, self._ended(spec.name, problems), started, options) for spec in self.specs), ()
+
+    def _ended(self, cluster: str, problems: Sequence[Problem]) -> Ended:
+        others = {f"cluster {spec.name}" for spec in self.specs if spec.name != cluster}
+        plan = next((plan for plan in self.plans if plan.cluster == cluster), None)
+        changes = plan.effective if plan and cluster in self.commits else ()
+        delivery = Delivery(written=tuple(dict.fromkeys(change.pool for change in changes)))
+        return Ended(plan, delivery, tuple(problem for problem in problems if problem.about not in others))
 
     def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
         if self.stale and not self._plan_again(options, confirm, problems):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -12,6 +12,7 @@ from osm_gitops.fleet.desire import desire
 from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unbumped
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
+from osm_gitops.fleet.recording import Ended, record
 from osm_gitops.fleet.spec import ClusterSpec, TreeRef
 from osm_gitops.fleet.states import unusable
 from osm_gitops.fleet.token_facts import with_tokens
@@ -27,7 +28,9 @@ from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.report.metrics import Measured
 from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
+from osm_gitops.targets.cluster.lease import Held
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.state import Scope, read_state
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
@@ -143,10 +146,10 @@ def _tokens(inputs: Inputs, settings: Settings, live: Clusters, now: datetime) -
 
 @dataclass(slots=True)
 class LiveWork:
-    """What is to be done in one cluster, while its Lease is held: ``check`` raises LostLockError once it is not."""
+    """What is to be done in one cluster, while its Lease is held."""
 
     spec: ClusterSpec
-    check: Callable[[], None]
+    held: Held
     look: Look | None = None
     delivery: Delivery = field(default_factory=Delivery)
     moved: bool = False
@@ -180,7 +183,7 @@ class LiveWork:
             return
         try:
             if self.look.stand_ins and not self.look.plan.refusals:
-                self.check()
+                self.held.check()
                 self.look = look_at(self.spec, options, make_tokens=True)
             self._write(self.look, options)
             self._settle(self.look, options)
@@ -189,11 +192,25 @@ class LiveWork:
         for found in self.delivery.failed.values():
             problems.extend(named(self.spec.name, found))
 
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Record the run in the cluster."""
+        of_pools = {each for found in self.delivery.failed.values() for each in named(self.spec.name, found)}
+        whole = tuple(problem for problem in problems if problem not in of_pools)
+        ended = Ended(None, self.delivery, whole)
+        if self.look is not None:
+            uids = {ref: pool.uid for ref, pool in self.look.pools.items() if pool.uid}
+            end = self.look.tokens.first_end() if self.look.tokens is not None else None
+            ended = replace(ended, plan=self.look.plan, uids=uids, tokens_end=end)
+        measured, warnings = record(self.spec, self.held, ended, started, options)
+        return (measured,), tuple(named(self.spec.name, warnings))
+
     def _write(self, look: Look, options: RunOptions) -> None:
         if look.plan.refusals:
             raise UnsafePlanError(look.plan.refusals)
         live = options.connections.clusters(self.spec)
-        control = Control(self.check, options.advance(self.spec.name, "pools written"))
+        control = Control(self.held.check, options.advance(self.spec.name, "pools written"))
         write = replace(options.live.write, namespace=look.namespace)
         done = deliver(live, look.plan, look.pools, look.tokens, write, control)
         for note in done.notes:

@@ -18,6 +18,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.model.progress import Advance
 from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.cluster.lease import LOCK_TIMEOUT
 from osm_gitops.targets.cluster.writing import WriteOptions
@@ -71,7 +72,8 @@ class RunOptions:
 class Outcome:
     """What a run came to: a plan of the clusters that could be planned, and what failed as a whole.
 
-    ``commits`` and ``deliveries`` tell by cluster what became of the plan in git and in live clusters.
+    ``commits`` and ``deliveries`` tell by cluster what became of the plan in git and in live clusters. ``measured`` are
+    the figures of every cluster, ``warnings`` what could not be left behind for those who look at clusters later.
     """
 
     plan: Plan
@@ -80,6 +82,8 @@ class Outcome:
     deliveries: Mapping[str, Delivery] = field(default_factory=dict)
     pushed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -115,6 +119,11 @@ class Work(Protocol):
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
         """Do what was planned, and ask again where a new plan differs."""
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Leave behind what the run came to, given what this work added to ``problems``: figures, and warnings."""
 
 
 def sealing_of(options: RunOptions) -> Sealing:

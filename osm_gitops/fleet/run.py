@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError
@@ -12,12 +14,14 @@ from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
 from osm_gitops.fleet.live import LiveWork, look_at
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
+from osm_gitops.fleet.recording import Ended, measure
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.fleet.upkeep import named
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.cluster.lease import Held, holder_name, lease
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
@@ -61,26 +65,32 @@ def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) ->
 
     A push that meets newer commits plans again from them, and asks again.
     """
+    started = options.live.now()
     problems: list[Problem] = []
     with ExitStack() as locks:
-        works = list(_works(read, options, locks, problems))
-        for work in works:
-            work.prepare(options, problems)
-        check_only(options.only, [pool for work in works for pool in work.pools], problems)
+        works = list(_works(read, options, locks))
+        troubles: list[list[Problem]] = [[] for _ in works]
+        for work, own in zip(works, troubles, strict=True):
+            work.prepare(options, own)
+        if not any(troubles):
+            check_only(options.only, [pool for work in works for pool in work.pools], problems)
         if not confirm(_whole(works)):
-            return Outcome(_whole(works), tuple(problems))
-        for number, work in enumerate(works, start=1):
-            work.deliver(options, confirm, problems)
-            for later in works[number:]:
+            return Outcome(_whole(works), tuple(chain(problems, *troubles)))
+        for number, work in enumerate(works):
+            work.deliver(options, confirm, troubles[number])
+            for later in works[number + 1 :]:
                 later.stale = later.stale or work.moved
-    return _outcome(works, problems)
+        ends = [work.finish(options, started, own) for work, own in zip(works, troubles, strict=True)]
+    outcome = _outcome(works, [*problems, *chain(*troubles)])
+    measured, warnings = (tuple(chain(*parts)) for parts in zip(*ends, strict=True)) if ends else ((), ())
+    return replace(outcome, measured=measured, warnings=warnings)
 
 
 def _whole(works: Sequence[Work]) -> Plan:
     return Plan(tuple(plan for work in works for plan in work.plans))
 
 
-def _works(read: ReadClusters, options: RunOptions, locks: ExitStack, problems: list[Problem]) -> Iterator[Work]:
+def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterator[Work]:
     """A work for each target, locked by ``locks``. Clusters whose folders share a work tree are one work."""
     groups: dict[TargetSpec, list[ClusterSpec]] = {}
     live = []
@@ -96,12 +106,38 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack, problems: 
             session = locks.enter_context(git_session(git_place(target, specs, options), sealing, held))
             yield GitWork(session, specs, read)
         except OsmGitopsError as failure:
-            problems.extend(failure.problems)
+            yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
     for spec in live:
         try:
-            yield LiveWork(spec, check=locks.enter_context(_lease(spec, options)).check)
+            yield LiveWork(spec, locks.enter_context(_lease(spec, options)))
         except OsmGitopsError as failure:
-            problems.extend(named(spec.name, failure.problems))
+            yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
+
+
+@dataclass(slots=True)
+class LockedOut:
+    """Clusters in which nothing is done, for what has to be locked could not be: another run is at work."""
+
+    clusters: tuple[str, ...]
+    why: tuple[Problem, ...]
+    moved: bool = False
+    stale: bool = False
+    plans: list[ClusterPlan] = field(default_factory=list)
+    pools: list[ObjectRef] = field(default_factory=list)
+
+    def prepare(self, _options: RunOptions, problems: list[Problem]) -> None:
+        """Tell why."""
+        problems.extend(self.why)
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Do nothing."""
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Figures of a run that failed."""
+        ended = Ended(problems=tuple(problems))
+        return tuple(measure(cluster, ended, started, options) for cluster in self.clusters), ()
 
 
 def _lease(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:

@@ -25,7 +25,7 @@ class PoolState(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """One run over one cluster. ``plan`` is ``None`` where it could not be planned; ``problems`` are of the cluster
-    as a whole; ``narrowed``: it looked at some pools only. ``requests`` counts those to its API servers.
+    as a whole, refusals too; ``narrowed``: it looked at some pools only. ``requests`` counts those to its API servers.
 
     ``tokens_end`` is when the first of the tokens that machines join with ends, ``None`` where there are none.
     """
@@ -58,8 +58,7 @@ class Ran:
     @property
     def troubles(self) -> tuple[Problem, ...]:
         """Problems that belong to no pool."""
-        refused = self.plan.refusals if self.plan else ()
-        return (*self.problems, *refused, *self.delivery.failed.get(None, ()))
+        return (*self.problems, *self.delivery.failed.get(None, ()))
 
     @property
     def changed(self) -> frozenset[ObjectRef]:
@@ -72,7 +71,10 @@ class Ran:
     def pools(self) -> Mapping[ObjectRef, PoolState]:
         """All pools of the run."""
         changes = self.plan.changes if self.plan else ()
-        known = {change.pool: PoolState.OK for change in changes if change.pool and change.action is not Action.DELETE}
+        going = {Action.DELETE}
+        known = {
+            each.pool: PoolState.OK for each in changes if each.pool and not each.upkeep and each.action not in going
+        }
         left, failed = dict.fromkeys(self.left, PoolState.LEFT), dict.fromkeys(self.failed, PoolState.FAILED)
         return {**known, **left, **failed}
 

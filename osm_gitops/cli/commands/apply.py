@@ -24,6 +24,7 @@ from osm_gitops.cli.live_options import (
     Settle,
     live_options,
 )
+from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metric_sinks
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import (
@@ -81,6 +82,8 @@ def apply(
         ),
     ] = None,
     report: ReportFiles = None,
+    metrics_file: MetricsFile = None,
+    pushgateway: PushgatewayAddress = None,
     settle: Settle = DEFAULT_SETTLE,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
@@ -111,6 +114,7 @@ def apply(
     """
     reports = Reports(verbose=request.verbose, files=tuple(report or ()))
     reports.check()
+    metrics = metric_sinks(metrics_file, pushgateway)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     _refuse_lost_commits(request, push)
     saved = open_plan(plan_file) if plan_file is not None else None
@@ -148,6 +152,7 @@ def apply(
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
     show_trouble(outcome)
     reports.save(outcome)
+    console.problems(metrics.publish(outcome.measured), label="Warning")
     return 1 if declined or outcome.failed else 0
 
 

@@ -103,6 +103,11 @@ class Held:
         self._left: dict[str, str] = {}
 
     @property
+    def namespace(self) -> str:
+        """Where the Lease is: the management namespace."""
+        return str(self._body["metadata"]["namespace"])
+
+    @property
     def annotations(self) -> Mapping[str, str]:
         """What earlier runs left on the Lease."""
         return _annotations(self._body)

@@ -58,8 +58,8 @@ def read_record(management: Api, namespace: str) -> RunRecord | None:
     return _with_times(record or RunRecord(), found["metadata"].get("annotations") or {})
 
 
-def record_run(live: Clusters, namespace: str, ran: Ran, held: Held, uids: Mapping[ObjectRef, str]) -> Recorded:
-    """Write down what a run came to, tell of new errors by Events, and have the Lease say when it was.
+def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, str]) -> Recorded:
+    """Write down what a run came to where its Lease is, tell of new errors by Events, and have the Lease say when.
 
     ``uids`` are those of the MachineDeployments of the worker cluster. A run that lost its Lease writes nothing.
     """
@@ -68,13 +68,13 @@ def record_run(live: Clusters, namespace: str, ran: Ran, held: Held, uids: Mappi
     warnings: list[Problem] = []
     try:
         held.check()
-        earlier = _with_times(_stored(live.management, namespace) or RunRecord(), held.annotations)
+        earlier = _with_times(_stored(live.management, held.namespace) or RunRecord(), held.annotations)
         record = after_run(earlier, ran, masker)
         # Events first: whoever is killed in between tells of the same errors by the same names.
         warnings += tell(live.worker, _news(earlier, record, ran, uids, masker), ran.ended)
         if _lasting(record) != _lasting(earlier):
             held.check()
-            live.management.apply(_body(namespace, record), force=True, metadata_only=True)
+            live.management.apply(_body(held.namespace, record), force=True, metadata_only=True)
         held.leave({LAST_RUN: record.last_run} | ({LAST_GOOD_RUN: record.last_run} if record.good else {}))
     except LostLockError as lost:
         return Recorded(after_run(earlier, ran, masker), lost.problems)

@@ -79,7 +79,7 @@ def recording(
 
     def record(each: Ran) -> Recorded:
         with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
-            return record_run(live, "kube-system", each, held, UIDS)
+            return record_run(live, held, each, UIDS)
 
     yield record, live
 
@@ -306,7 +306,7 @@ def test_a_run_that_lost_its_lease_leaves_nothing(
     def stolen(held: Held) -> Recorded:
         management.client().merge(LEASE, {"spec": {"holderIdentity": "thief"}})
         held.renew()
-        return record_run(live, "kube-system", ran(A, failed={B: (Problem("x"),)}), held, UIDS)
+        return record_run(live, held, ran(A, failed={B: (Problem("x"),)}), UIDS)
 
     with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
         recorded = stolen(held)

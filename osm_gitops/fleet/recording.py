@@ -1,0 +1,66 @@
+"""The end of a run: what it leaves behind in a live cluster, and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from osm_gitops.errors import Problem
+from osm_gitops.fleet.options import RunOptions
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.model.live import Delivery
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import ClusterPlan
+from osm_gitops.model.record import Ran
+from osm_gitops.report.metrics import Measured
+from osm_gitops.targets.cluster.lease import Held
+from osm_gitops.targets.cluster.record import record_run
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a run over one cluster came to. ``problems`` are of the cluster as a whole; ``uids`` are those of its live
+    MachineDeployments; ``tokens_end`` is when the first token ends that machines join with."""
+
+    plan: ClusterPlan | None = None
+    delivery: Delivery = field(default_factory=Delivery)
+    problems: tuple[Problem, ...] = ()
+    uids: Mapping[ObjectRef, str] = field(default_factory=dict)
+    tokens_end: datetime | None = None
+
+
+def measure(cluster: str, ended: Ended, started: datetime, options: RunOptions) -> Measured:
+    """Figures of a run that leaves nothing in a cluster: one into git, or one that never got the Lease."""
+    ran = Ran(
+        cluster=cluster,
+        started=started,
+        ended=options.live.now(),
+        plan=ended.plan,
+        delivery=ended.delivery,
+        problems=ended.problems,
+        narrowed=bool(options.only),
+        tokens_end=ended.tokens_end,
+    )
+    return Measured(ran, ran.ended if ran.good else None)
+
+
+def record(
+    spec: ClusterSpec, held: Held, ended: Ended, started: datetime, options: RunOptions
+) -> tuple[Measured, tuple[Problem, ...]]:
+    """Leave behind in the clusters what the run came to; its figures, and what could not be left."""
+    live = options.connections.clusters(spec)
+    ran = measure(spec.name, ended, started, options).ran
+    recorded = record_run(live, held, ran, ended.uids)
+    good = recorded.record.last_good_run
+    last_good = datetime.fromisoformat(good).astimezone(UTC) if good else None
+    # What the run itself has failed with need not be told again as a warning.
+    known = {problem.what for problem in ended.problems}
+    warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
+    return Measured(replace(ran, requests=_requests(live)), last_good), warnings
+
+
+def _requests(live: Clusters) -> int:
+    apis = {id(api): api for api in (live.management, live.worker)}
+    return sum(api.requests for api in apis.values())
