@@ -67,7 +67,7 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
     for note in inputs.notes:
         options.note(note)
     from_tree = isinstance(spec.source.machines, TreeRef)
-    pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree)
+    pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree, broken=inputs.broken)
     if from_tree:
         inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
     writes_profiles = isinstance(spec.source.profiles, TreeRef)

@@ -160,7 +160,9 @@ def _written(cluster: Cluster) -> list[Object]:
 def _items(client: Client, path: str) -> list[Object]:
     answer = client.get(path)
     kind, version = answer["kind"].removesuffix("List"), answer["apiVersion"]
-    ours: list[Object] = [body for body in answer["items"] if "osm-gitops" in json.dumps(body["metadata"].get("labels"))]
+    ours: list[Object] = [
+        body for body in answer["items"] if "osm-gitops" in json.dumps(body["metadata"].get("labels"))
+    ]
     return [{"apiVersion": version, "kind": kind, **body} for body in ours]
 
 
@@ -180,7 +182,11 @@ def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> Usage:
     return Usage(wall, cpu, memory, _requests(cluster) - before - 1)
 
 
-_CONTENT = {"APPLY": "application/apply-patch+yaml", "MERGE": "application/merge-patch+json", "POST": "application/json"}
+_CONTENT = {
+    "APPLY": "application/apply-patch+yaml",
+    "MERGE": "application/merge-patch+json",
+    "POST": "application/json",
+}
 
 
 def _in_threads(cluster: Cluster, writes: Sequence[tuple[str, str, Object]]) -> list[Object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.kubedoor.api import Api
@@ -29,19 +29,23 @@ _HAS_INSTANCE: Final = frozenset({"machine-delete-finalizer", "machine-node-dele
 
 
 def read_pools(
-    worker: Api, machines: Sequence[MachineDeployment], *, live_machines: bool
+    worker: Api, machines: Sequence[MachineDeployment], *, live_machines: bool, broken: Iterable[ObjectRef] = ()
 ) -> Mapping[ObjectRef, LivePool]:
     """How the cluster has each pool, by MachineDeployment. Raises ClusterError.
 
     ``live_machines``: ``machines`` were read from this cluster just now, with all that their manifests hold there.
     Those of a tree are compared with the live ones, which are listed here: one that the cluster does not have waits,
-    and MachineDeployments that are being deleted are told of even where the tree has them no more.
-    Takes ⌈N/500⌉ requests for each of MachineDeployments (of a tree), MachineSets and Machines.
+    and MachineDeployments that are being deleted are told of even where the tree has them no more. ``broken`` are
+    those that nothing can be rendered for: they still have to be held, and let go.
+    Takes ⌈N/500⌉ requests for each of MachineDeployments (of a tree), MachineSets and Machines, and one for each that
+    is ``broken``.
     """
     if live_machines:
         found = [_live(each.manifest.body, each.template) for each in machines]
     else:
         found = _compared(worker, {each.ref: each for each in machines})
+    known = {each.ref for each in found}
+    found += _unread(worker, (ref for ref in broken if ref.kind == MACHINE_DEPLOYMENT.name and ref not in known))
     sets = _machine_sets(worker) if found else {}
     machines_of = _machines(worker, {each.uid: each.revision for facts in sets.values() for each in facts})
     pools = {each.ref: _pool(each, sets.get(each.uid, ()), machines_of) for each in found}
@@ -107,6 +111,13 @@ def _compared(worker: Api, machines: Mapping[ObjectRef, MachineDeployment]) -> l
         return _live(body, template) if left_behind else None
 
     return worker.list(MACHINE_DEPLOYMENT, keep)
+
+
+def _unread(worker: Api, refs: Iterable[ObjectRef]) -> Iterator[LiveMachineDeployment]:
+    for ref in refs:
+        body = worker.get(MACHINE_DEPLOYMENT, ref.namespace, ref.name)
+        if body is not None:
+            yield _live(body, (body.get("spec") or {}).get("template"))
 
 
 def _machine_sets(worker: Api) -> Mapping[str, Sequence[MachineSetFact]]:

@@ -207,17 +207,17 @@ class Counting:
 
 def machines_of(cluster: Cluster) -> tuple[MachineDeployment, ...]:
     """The MachineDeployments of a cluster, as a source reads them."""
-    return tuple(_machine(item) for item in cluster.client().get(f"{MACHINES}/machinedeployments")["items"])
+    found = (_machine(item) for item in cluster.client().get(f"{MACHINES}/machinedeployments")["items"])
+    return tuple(each for each in found if each is not None)
 
 
-def _machine(body: Object) -> MachineDeployment:
+def _machine(body: Object) -> MachineDeployment | None:
     metadata = body["metadata"]
     body = {"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment"} | body
     found = ObjectRef("MachineDeployment", metadata["namespace"], metadata["name"])
     manifest = Manifest(found, body, Origin("the cluster"), {})
-    machine = read_machine(manifest).value
-    assert machine is not None
-    return machine
+    checked = read_machine(manifest)
+    return None if checked.problems else checked.value
 
 
 def _finalizers(pools: Iterable[LivePool]) -> Iterable[Change]:

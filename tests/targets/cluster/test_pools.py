@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from osm_gitops.model.live import CLEANUP_FINALIZER, Gate
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.targets.cluster.pools import read_pools
 from tests.apiserver.after_osm import after_osm, with_machine_sets
 from tests.apiserver.cluster import Cluster
@@ -83,3 +84,16 @@ def test_machine_deployments_of_a_tree_are_compared_with_the_live_ones(single: S
         "leaving": (Gate.DELETING, "it is being deleted"),
     }
     assert pools[ref("only-there")].uid == ""
+
+
+def test_a_machine_deployment_that_nothing_can_be_rendered_for_is_still_let_go(single: Scene) -> None:
+    single.pool("a")
+    metadata = {"name": "broken", "namespace": "kube-system", "finalizers": [CLEANUP_FINALIZER]}
+    body = {"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment", "metadata": metadata, "spec": {}}
+    single.osm.create(body, "kubectl")
+    single.worker.client().delete(machine_path("broken"))
+    machines = [each for each in single.machines() if each.name == "a"]
+    broken = [ref("broken"), ref("gone"), ObjectRef("OperatingSystemProfile", "kube-system", "osp")]
+    for live in (True, False):
+        pools = read_pools(single.live.worker, machines, live_machines=live, broken=broken)
+        assert {each.name: pool.gate for each, pool in pools.items()} == {"a": Gate.READY, "broken": Gate.DELETING}
