@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from osm_gitops.errors import ClusterError, Problem
 from osm_gitops.kubedoor.failures import Wanted, is_missing_object, refusal, status_of
-from osm_gitops.kubedoor.kinds import KINDS, SERVICE_ACCOUNT, Kind
+from osm_gitops.kubedoor.kinds import ACCESS_REVIEW, KINDS, SERVICE_ACCOUNT, Kind
 from osm_gitops.kubedoor.transport import Answer, Call, Transport
 
 MANAGER: Final = "osm-gitops"
@@ -105,6 +105,18 @@ class Api:
             return False
         found = self._object(Wanted("discover", kind), answer)
         return any(each.get("name") == kind.plural for each in found.get("resources") or [])
+
+    def may(self, verb: str, kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> bool:
+        """Whether this user is allowed something, which whoever is logged in may ask. Nothing is done."""
+        asked = {"verb": verb, "group": kind.group, "resource": kind.plural, "namespace": namespace, "name": name}
+        body = {
+            "apiVersion": ACCESS_REVIEW.api_version,
+            "kind": ACCESS_REVIEW.name,
+            "spec": {"resourceAttributes": asked | {"subresource": subresource}},
+        }
+        call = Call("POST", ACCESS_REVIEW.collection(), {}, _json(body))
+        answer = self._ask(Wanted("create", ACCESS_REVIEW), call)
+        return (answer.get("status") or {}).get("allowed") is True
 
     def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
         """An object; ``None`` where the server says that it is not there, and only then."""

@@ -58,6 +58,9 @@ EVENT: Final = Kind("events.k8s.io", "v1", "Event", "events")
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments")
+ACCESS_REVIEW: Final = Kind(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
 MACHINE_DEPLOYMENT: Final = Kind(_MACHINES, "v1alpha1", "MachineDeployment", "machinedeployments")
 MACHINE_SET: Final = Kind(_MACHINES, "v1alpha1", "MachineSet", "machinesets")
 MACHINE: Final = Kind(_MACHINES, "v1alpha1", "Machine", "machines")

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from osm_gitops.sops.keys import new_identity
+from tests.apiserver.cluster import Cluster
+from tests.apiserver.rights import allow, rule
 from tests.cli.running import Ran, osm_gitops
-from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
 from tests.gitdoor.repos import git, new_repository
 
 _KEY, _RECIPIENT = new_identity()
@@ -342,3 +344,59 @@ def test_a_kubeconfig_that_is_no_yaml_is_not_cited(tmp_path: Path) -> None:
     ran = osm_gitops("doctor", "--kubeconfig", "config")
     assert _has(_lines(ran, "fix"), "config: it is no YAML")
     assert "a-very-secret-token" not in ran.out
+
+
+# --- live clusters ---
+
+
+_LIVE = """
+clusters:
+- name: live
+  from: cluster
+  to: cluster
+  management: {kubeconfig: config, context: management}
+"""
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, management: Cluster) -> Cluster:
+    """A cluster with a pool and what it needs; a fleet file in the current folder names it for its admin."""
+    monkeypatch.chdir(tmp_path)
+    management.namespace("cloud-init-settings")
+    for body in (*facts(), profile(), pool()):
+        management.client().create(body)
+    management.kubeconfig(tmp_path / "config")
+    write_fleet(tmp_path, _LIVE)
+    return management
+
+
+def test_a_cluster_that_allows_everything_is_told_with_its_server(live: Cluster) -> None:
+    ran = osm_gitops("doctor")
+    server = f"{live.server} (context management)"
+    assert (ran.code, ran.err) == (0, "")
+    counts = "MachineDeployments: 1, OperatingSystemProfiles: 1"
+    assert f"cluster live: {counts}, read from cluster {server}" in _lines(ran, "ok")
+    assert f"target of cluster live: {server} allows what a run does there" in _lines(ran, "ok")
+
+
+def test_every_right_that_is_missing_in_a_cluster_is_told(live: Cluster, tmp_path: Path) -> None:
+    live.kubeconfig(tmp_path / "config", "reader")
+    allow(live, "reader", [rule("get list create", "secrets")], "cloud-init-settings")
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    wrong = _lines(ran, "fix")
+    assert _has(wrong, "cluster live: ", "list machinedeployments.cluster.k8s.io: it is forbidden (403)")
+    named = "does not allow patch, delete on secrets in namespace cloud-init-settings. osm-gitops install prints roles"
+    assert _has(wrong, f"target of cluster live: {live.server} (context management) {named}")
+    assert _has(wrong, "does not allow list on machines in all namespaces")
+
+
+@pytest.mark.usefixtures("live")
+def test_a_context_that_a_fleet_names_and_that_is_not_there_is_told(tmp_path: Path) -> None:
+    config = json.loads((tmp_path / "config").read_text("utf-8"))
+    config["contexts"][0]["name"] = config["current-context"] = "other"
+    (tmp_path / "config").write_text(json.dumps(config), "utf-8")
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    assert _has(_lines(ran, "fix"), "cluster live", 'there is no context "management"')
+    assert _has(_lines(ran, "fix"), "target of cluster live", 'there is no context "management"')

@@ -76,8 +76,9 @@ def doctor(
     """Say what is missing on this machine.
 
     Looks at git, private keys, the fleet file, sources, targets, kubeconfigs and programs; a line
-    each: ok, note (worth knowing) or fix (a run would fail). Changes nothing, uses no network, and
-    exits with 1 if there is something to fix.
+    each: ok, note (worth knowing) or fix (a run would fail). Asks servers only where the fleet file
+    says cluster: what a run reads there, and what it may do. Changes nothing, and exits with 1 if
+    there is something to fix.
 
     Examples:
       osm-gitops doctor                 # in a config repository

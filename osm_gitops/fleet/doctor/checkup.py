@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from osm_gitops.errors import InputError
+from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.doctor.clusters import look_at_source, look_at_targets
 from osm_gitops.fleet.doctor.finding import Finding, found, note, ok
 from osm_gitops.fleet.doctor.git import look_at_git
@@ -55,9 +57,10 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
         return
     yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
     yield from _schema(path.parent / SCHEMA_FILE)
-    for spec in specs:
-        yield from look_at_source(spec, keys)
-    yield from look_at_targets(specs, keys)
+    with closing(Connections(checkup.environment)) as connections:
+        for spec in specs:
+            yield from look_at_source(spec, keys, connections)
+        yield from look_at_targets(specs, keys, connections)
 
 
 def _schema(path: Path) -> Iterator[Finding]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem
+from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.doctor.finding import Finding, State, fix, found, note, ok
 from osm_gitops.fleet.doctor.git import look_at_line_ends, look_at_signing
 from osm_gitops.fleet.doctor.keys import Keys
+from osm_gitops.fleet.doctor.live import look_at_live_target
 from osm_gitops.fleet.load import load_inputs, load_settings
-from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
+from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec, TreeRef
 from osm_gitops.gitdoor.repository import find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.sops.recipients import shown
@@ -23,11 +25,11 @@ from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
 _LISTED = 10
 
 
-def look_at_source(spec: ClusterSpec, keys: Keys) -> Iterator[Finding]:
-    """Settings and manifests of a cluster."""
+def look_at_source(spec: ClusterSpec, keys: Keys, connections: Connections) -> Iterator[Finding]:
+    """Settings and objects of a cluster, of trees and of API servers."""
     area = f"cluster {spec.name}"
     try:
-        inputs = load_inputs(spec, load_settings(spec), keys.environment, keys.search)
+        inputs = load_inputs(spec, load_settings(spec), keys.environment, keys.search, connections)
     except OsmGitopsError as failure:
         yield from found(area, failure.problems)
         return
@@ -39,11 +41,12 @@ def look_at_source(spec: ClusterSpec, keys: Keys) -> Iterator[Finding]:
 
 def _count(area: str, spec: ClusterSpec, inputs: Inputs) -> Finding:
     counts = f"MachineDeployments: {len(inputs.machines)}, OperatingSystemProfiles: {len(inputs.profiles)}"
+    read = f", read from {', '.join(inputs.hosts)}" if inputs.hosts else ""
     if inputs.machines:
-        return ok(area, counts)
-    return fix(
-        area, f"{counts}, so there is nothing to render", f"Put MachineDeployments into {spec.source.machines.display}"
-    )
+        return ok(area, counts + read)
+    part = spec.source.machines
+    how = f"Put some into {part.display}" if isinstance(part, TreeRef) else "Check that it is the right cluster"
+    return fix(area, f"{counts}{read}, so there is nothing to render", how)
 
 
 def _cut(findings: list[Finding]) -> Iterator[Finding]:
@@ -54,13 +57,16 @@ def _cut(findings: list[Finding]) -> Iterator[Finding]:
         yield Finding(last.area, last.state, more)
 
 
-def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys) -> Iterator[Finding]:
-    """The folders of the desired state, each once with all of its clusters."""
+def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys, connections: Connections) -> Iterator[Finding]:
+    """Live clusters, and the folders of the desired state, each once with all of its clusters."""
     clusters: dict[TargetSpec, list[str]] = {}
     for spec in specs:
         if spec.target is None:
-            yield fix(f"cluster {spec.name}", "it has no target", "Add to: {git: {path: …}} to the fleet file")
-        elif not isinstance(spec.target, LiveTarget):
+            how = "Add to: {git: {path: …}} or to: cluster to the fleet file"
+            yield fix(f"cluster {spec.name}", "it has no target", how)
+        elif isinstance(spec.target, LiveTarget):
+            yield from look_at_live_target(spec, connections)
+        else:
             clusters.setdefault(spec.target, []).append(spec.name)
     for target, names in clusters.items():
         yield from _target(target, tuple(names), keys)
