@@ -1,4 +1,4 @@
-"""The kubernetes client's connections to one server: TLS, proxies, keep-alive."""
+"""Connections to one server: TLS, proxies, keep-alive."""
 
 from __future__ import annotations
 
@@ -82,29 +82,38 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> tuple[str, str]:
 def open_pool(server: Server) -> PoolManager:
     """Connections that are verified by the server's authority. Raises InputError."""
     import urllib3  # noqa: PLC0415 - slow
+
+    # They would be printed: of no verification, which the user asked for, and of a SOCKS proxy that will be refused.
+    urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)
+    # The kubernetes client takes as long to load as a thousand pools to plan; it is for its rules on proxies.
+    pool = _proxied_pool(server) if server.proxy else urllib3.PoolManager(maxsize=_CONNECTIONS)
+    pool.connection_pool_kw |= {"block": True}
+    if server.url.startswith("https"):
+        pool.connection_pool_kw["ssl_context"] = _trust(server)
+        if server.name:
+            pool.connection_pool_kw["server_hostname"] = server.name
+    return pool
+
+
+def _proxied_pool(server: Server) -> PoolManager:
+    import urllib3  # noqa: PLC0415 - slow
     from kubernetes.client import Configuration  # noqa: PLC0415 - slow
     from kubernetes.client.rest import RESTClientObject  # noqa: PLC0415 - slow
 
     # Without a proxy of ours it would look for one in the environment of the process.
     settings = Configuration(host=server.url, proxy=server.proxy, no_proxy=server.no_proxy)
     settings.verify_ssl = not server.insecure
-    settings.tls_server_name = server.name or None
     settings.connection_pool_maxsize = _CONNECTIONS
     userinfo = urlsplit(server.proxy).netloc.rpartition("@")[0]
     if userinfo:
         settings.proxy_headers = urllib3.make_headers(proxy_basic_auth=userinfo)
-    # They would be printed: of no verification, which the user asked for, and of a SOCKS proxy that will be refused.
-    urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)
     try:
         pool: PoolManager = RESTClientObject(settings).pool_manager
     except ImportError:
         raise input_error("a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy") from None
     except urllib3.exceptions.HTTPError:
         raise input_error("the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY") from None
-    pool.connection_pool_kw |= {"block": True}
-    if server.url.startswith("https"):
-        pool.connection_pool_kw["ssl_context"] = _trust(server)
     return pool
 
 

@@ -45,17 +45,24 @@ class Span:
 
 
 class Masker:
-    """Knows the secrets of a run; replaces them by ``***`` wherever they occur."""
+    """Knows the secrets of a run; replaces them by ``***`` wherever they occur.
+
+    They are taken in when the first text is looked at: many maskers never meet one.
+    """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
         self._plain: set[bytes] = set()
         self._base64: set[bytes] = set()
         self._lengths: dict[bytes, tuple[int, ...]] = {}
-        self.learn(values)
+        self._untaken: list[str] = list(values)
 
     def learn(self, values: Iterable[str]) -> None:
         """Add secrets; one of several lines is searched for line by line."""
+        self._untaken += values
+
+    def _take_in(self) -> None:
+        values, self._untaken = self._untaken, []
         for value in values:
             lines = _LINE_BREAKS.split(value)
             for line in lines:
@@ -124,6 +131,8 @@ class Masker:
         return [Span(span.start + 1, span.end + 1) for span in self.spans(line[1:])]
 
     def _known(self, data: bytes) -> Iterator[Span]:
+        if self._untaken:
+            self._take_in()
         lengths, plain, encoded = self._lengths, self._plain, self._base64
         for start in range(len(data) - _GRAM + 1):
             for length in lengths.get(data[start : start + _GRAM], ()):
