@@ -252,3 +252,41 @@ def test_a_conformance_case_in_a_cluster_renders_to_what_osm_wrote(
     ran = osm_gitops("render", "--from", "cluster", "--to", "-", "--immutable-secrets", *flags)
     assert ran.code == 0
     check_objects(case, objects_in(ran.out))
+
+
+def test_a_cluster_that_cannot_be_read_stops_no_other_of_the_fleet(
+    management: Cluster, worker: Cluster, tmp_path: Path
+) -> None:
+    _small(management, management)
+    _config(tmp_path, management, worker, user="reader")
+    management.kubeconfig(tmp_path / "admin")
+    clusters = "{name: shut, management: {kubeconfig: config}}, {name: open, management: {kubeconfig: admin}}"
+    fleet = write_fleet(tmp_path, f"defaults: {{from: cluster}}\nclusters: [{clusters}]\n")
+    ran = osm_gitops("render", "--fleet", str(fleet), "--to", str(tmp_path / "out"))
+    assert ran.code == 1
+    assert "cluster shut: list machinedeployments.cluster.k8s.io: it is forbidden (403)" in ran.err
+    assert "open: 4 objects of 1 pool" in ran.err
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == ["open"]
+
+
+def test_profiles_of_a_tree_are_compared_with_an_earlier_revision_for_live_pools(
+    worker: Cluster, tmp_path: Path
+) -> None:
+    _small(worker, worker)
+    repository = new_repository(tmp_path / "repository")
+    worker.kubeconfig(tmp_path / "config")
+    write_tree(repository / "osps", profile(script="one\n"))
+    parts = "{machineDeployments: cluster, profiles: osps}"
+    write_fleet(repository, f"clusters: [{{name: a, from: {parts}, management: {{kubeconfig: {tmp_path}/config}}}}]\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "one")
+    write_tree(repository / "osps", profile(script="two\n", version="v2.0.0"))
+    ran = osm_gitops("plan", "--fleet", str(repository / "osm-gitops.yaml"), "--against", "HEAD")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"Servers: cluster {worker.server} (context worker)" in ran.out
+    assert "        -one\n        +two\n" in ran.out
+
+
+def test_a_cluster_alone_has_no_earlier_revision(tmp_path: Path) -> None:
+    ran = osm_gitops("plan", "--from", "cluster", "--to", str(tmp_path), "--against", "main")
+    assert (ran.code, ran.err) == (1, "Error: --against main: a cluster has no revisions. Name a tree in git\n")
