@@ -9,7 +9,7 @@ from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
 from osm_gitops.fleet.desire import desire
-from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unbumped
+from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unwritable
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
 from osm_gitops.fleet.recording import Ended, record
@@ -72,7 +72,7 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
         inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
     writes_profiles = isinstance(spec.source.profiles, TreeRef)
     if writes_profiles:
-        inputs = refuse_unbumped(inputs, live.management)
+        inputs = refuse_unwritable(inputs, live.management, settings.namespace)
     tokens = _tokens(inputs, settings, live, options.live.now())
     printed = with_tokens(inputs, settings, tokens, make=make_tokens) if tokens is not None else inputs
     desired = desire(spec.name, printed, settings, options.only, options.advance(spec.name, "pools rendered"))
@@ -80,7 +80,8 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
         # They are read where they would be written: whoever put them there goes on owning them.
         desired = replace(desired, objects=tuple(each for each in desired.objects if each.ref.kind != PROFILE.name))
     leaving = frozenset(pool.ref for pool in pools.values() if pool.gate is Gate.DELETING)
-    scope = Scope(settings.namespace, profile_namespaces(inputs) if writes_profiles else frozenset(), leaving)
+    namespaces = profile_namespaces(inputs) | {settings.namespace} if writes_profiles else frozenset()
+    scope = Scope(settings.namespace, frozenset(namespaces), leaving)
     upkeep = Upkeep(
         machines=inputs.machines,
         pools=pools,

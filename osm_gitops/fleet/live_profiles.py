@@ -14,26 +14,43 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.render.manifests import whole_profile
+from osm_gitops.sources.osm_deployment import find_osm
 
 _DIGEST_SHOWN = 12
 
 
-def refuse_unbumped(inputs: Inputs, api: Api) -> Inputs:
-    """``inputs`` in which a profile is broken whose content differs from the cluster's under the same version.
-
-    Operating System Manager and every reader take equal versions for equal content (contract §3), so such a change
-    would reach nobody who holds the old one. Pools that use it fail, and the profile in the cluster stays as it is.
-    """
-    live = dict(_specs(inputs, api))
-    broken = dict(inputs.broken)
-    for key, profile in inputs.profiles.items():
-        ref = ObjectRef(PROFILE.name, *key)
-        found = live.get(key)
-        problem = _unbumped(profile, found, api.display) if found is not None else None
-        if problem is not None:
-            broken[ref] = (problem,)
+def refuse_unwritable(inputs: Inputs, api: Api, namespace: str) -> Inputs:
+    """``inputs`` in which profiles are broken that must not go to this cluster. Pools that use them fail, and what is
+    in the cluster stays as it is. ``namespace`` is where Operating System Manager runs, if it does."""
+    broken = {
+        ref: (problem,) for ref, problem in (*_unbumped_ones(inputs, api), *_unreadable_ones(inputs, api, namespace))
+    }
     left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in broken}
-    return replace(inputs, broken=broken, profiles=left)
+    return replace(inputs, broken={**inputs.broken, **broken}, profiles=left)
+
+
+def _unbumped_ones(inputs: Inputs, api: Api) -> Iterator[tuple[ObjectRef, Problem]]:
+    """Profiles whose content differs from the cluster's under the same version.
+
+    OSM and every reader take equal versions for equal content (contract §3), so such a change would reach nobody who
+    holds the old one.
+    """
+    for key, found in _specs(inputs, api):
+        problem = _unbumped(inputs.profiles[key], found, api.display)
+        if problem is not None:
+            yield ObjectRef(PROFILE.name, *key), problem
+
+
+def _unreadable_ones(inputs: Inputs, api: Api, namespace: str) -> Iterator[tuple[ObjectRef, Problem]]:
+    """Profiles in Jinja2, while a controller runs that would print ``{% if %}`` into boot scripts (design §6)."""
+    written = [profile for profile in inputs.profiles.values() if profile.jinja]
+    running = [found for found in find_osm(api, namespace) if found.replicas] if written else []
+    for profile in written if running else ():
+        what = f"it is written in Jinja2, which {running[0]} would take for text as long as it runs"
+        fix = "Switch Operating System Manager off first: scale it to 0 replicas"
+        place = profile.manifest.line_of("metadata.annotations")
+        ref = ObjectRef(PROFILE.name, profile.namespace, profile.name)
+        yield ref, Problem(what, where=place, about=str(ref), fix=fix)
 
 
 def profile_namespaces(inputs: Inputs) -> frozenset[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.after_osm import REVISION, AfterOsm, after_osm, recorded_authority, with_machine_sets
+from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
@@ -171,3 +172,30 @@ def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopt
     ran = osm_gitops("plan", "--fleet", str(fleet))
     assert ran.code == 1
     assert "its content changed and its version did not: v1.0.0 is sha256:" in ran.err
+
+
+def test_no_profile_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> None:
+    tree = adopted.folder / "tree"
+    body = profile(script="#!/bin/sh\n{% if true %}echo{% endif %}\n")
+    body["metadata"]["annotations"] = {"osm-gitops.io/template": "jinja2/v1"}
+    write_tree(tree, body)
+    container = {"name": "operating-system-manager", "image": "osm", "command": ["/usr/local/bin/osm-controller"]}
+    labels = {"app": "operating-system-manager"}
+    osm = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "operating-system-manager", "namespace": "kube-system"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+    client = adopted.osm.management.client()
+    client.create(osm)
+    ran = adopted.run("plan", "--profiles-from", str(tree))
+    assert (
+        "it is written in Jinja2, which Deployment kube-system/operating-system-manager would take for text" in ran.err
+    )
+    client.merge(path_of(osm), {"spec": {"replicas": 0}})
+    assert "Jinja2" not in adopted.run("plan", "--profiles-from", str(tree)).err
