@@ -13,6 +13,7 @@ from osm_gitops.cli.commands.init import init
 from osm_gitops.cli.commands.install import install
 from osm_gitops.cli.commands.osp import osp
 from osm_gitops.cli.commands.plan import plan
+from osm_gitops.cli.commands.refresh import refresh
 from osm_gitops.cli.commands.rekey import rekey
 from osm_gitops.cli.commands.render import render
 from osm_gitops.cli.commands.schema import schema
@@ -62,6 +63,7 @@ app.command()(render)
 app.command()(plan)
 app.command()(apply)
 app.command()(install)
+app.command()(refresh)
 app.command()(rekey)
 app.add_typer(osp)
 app.command()(schema)

@@ -48,6 +48,18 @@ def one_cluster(request: Request) -> ClusterSpec | None:
     return specs[0]
 
 
+def live_clusters_of(request: Request) -> tuple[ClusterSpec, ...]:
+    """The clusters of a command that works on them alone, wherever their desired state goes: those of the fleet, or
+    without one the cluster that flags name, or that kubectl would take. Raises InputError."""
+    if request.fleet is None and request.clone is None and find_fleet_file(request.base.absolute()) is None:
+        specs: tuple[ClusterSpec, ...] = (_from_flags(request, LIVE, needs_target=False),)
+    else:
+        specs = _from_fleet(request, needs_target=False)
+    specs = tuple(replace(spec, target=LiveTarget()) for spec in specs)
+    check_live_targets(specs)
+    return specs
+
+
 def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     """The clusters that a command works on as the repository had them at a revision; a fleet may have had others."""
     if request.source is not None:

@@ -163,6 +163,12 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, ("source", "cluster", "fleet"), SETTINGS)
 
 
+def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_request`, for what works on clusters alone: without source and target. All runs for a cluster can be
+    given the same settings, whether or not they need all of them."""
+    return _with_options(command, ("cluster", "fleet", "only", "verbose"), SETTINGS)
+
+
 def _with_options(
     command: Callable[..., int],
     shared: Sequence[str],

@@ -76,7 +76,8 @@ class Upkeep:
     def _orphans(self, plan: ClusterPlan) -> Iterable[Change]:
         if self.tokens is None or self.only or plan.not_deleted or plan.no_deletion:
             return ()
-        return self.tokens.orphans(self.pools)
+        # What failed may be a MachineDeployment that cannot be read: it is there all the same.
+        return self.tokens.orphans((*self.pools, *plan.failed))
 
     def _left(self, changes: Iterable[Change]) -> Iterator[tuple[ObjectRef, str]]:
         """Pools that would change, were it their time."""

@@ -79,10 +79,21 @@ def read_facts(
         live.list(SECRET, TOKEN_NAMESPACE, labels=NAME_LABEL)
     elif named.service_account is not None:
         live.service_account(*named.service_account)
+    return _with_server(live, worker, settings, credential_environment(environment))
+
+
+def read_server(worker: Api, settings: Settings) -> Inputs:
+    """Of the facts those alone that bootstrap kubeconfigs are made of (contract §9.1)."""
+    live = _Live(worker)
+    live.named(CONFIG_MAP, [CLUSTER_INFO])
+    return _with_server(live, worker, settings, {})
+
+
+def _with_server(live: _Live, worker: Api, settings: Settings, environment: Mapping[str, str]) -> Inputs:
     if not live.has_cluster_info:
         # OSM looks for servers there only then, too (contract §9.1).
         live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
-    inputs = live.inputs(credential_environment(environment))
+    inputs = live.inputs(environment)
     authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))
     warned = (_no_authority(worker),) if not authority and not settings.kubernetes_ca_bundle else ()
     facts = replace(inputs.facts, certificate_authority=authority)

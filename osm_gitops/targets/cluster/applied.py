@@ -14,6 +14,9 @@ from typing import Final
 from osm_gitops.model.objects import Json
 
 FIELD_MANAGER: Final = "osm-gitops"
+STAMPER: Final = "osm-gitops-refresh"
+"""Field manager of revision stamps, which are set on what others apply from git."""
+
 DIGEST: Final = "osm-gitops.io/digest"
 _CONTENT: Final = frozenset({"f:data", "f:stringData", "f:spec", "f:type", "f:immutable"})
 

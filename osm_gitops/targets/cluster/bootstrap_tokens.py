@@ -36,6 +36,9 @@ class BootstrapTokens:
     def __init__(self, api: Api, now: int, life: timedelta) -> None:
         self._api, self._now, self._life = api, now, life
         self._found: dict[str, list[BootstrapToken]] = {}
+
+    def read(self) -> None:
+        """Take what is there: one list. Raises ClusterError."""
         for token in self._list(NAME_LABEL):
             self._found.setdefault(token.key, []).append(token)
 

@@ -13,7 +13,7 @@ from osm_gitops.model.live import Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json
 from osm_gitops.render.manifests import REVISION
-from osm_gitops.targets.cluster.applied import FIELD_MANAGER
+from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
 from osm_gitops.targets.cluster.pools import NUDGED, controller_of, waiting_machine
 
 _GONE: Final = frozenset({404, 409})
@@ -58,7 +58,9 @@ def _written(found: Mapping[str, Json] | None, revision: str | None) -> str:
     if (metadata.get("annotations") or {}).get(REVISION) != revision:
         return ""
     entries = metadata.get("managedFields") or ()
-    return max((str(each.get("time", "")) for each in entries if each.get("manager") == FIELD_MANAGER), default="")
+    return max(
+        (str(each.get("time", "")) for each in entries if each.get("manager") in {FIELD_MANAGER, STAMPER}), default=""
+    )
 
 
 def _nudge(worker: Api, machines: Iterable[WaitingMachine], check: Callable[[], None]) -> int:

@@ -2,8 +2,8 @@
 
 Server-side apply removes a field that is not desired any more only from an object in which nobody else owns it. OSM
 wrote by plain creates and updates, so what it wrote would stay for ever beside what we apply. Its entries in
-``managedFields``, and those that a plain write left under our own name, become part of the entry of our applies; the
-next apply then removes what is in them and not desired.
+``managedFields``, those that a plain write left under our own name, and revision stamps become part of the entry of our
+applies; the next apply then removes what is in them and not desired.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from osm_gitops.model.objects import Json
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
-from osm_gitops.targets.cluster.applied import FIELD_MANAGER
+from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
 
 OSM_MANAGERS: Final = frozenset({"osm-controller", "osc-controller", "osp-controller", "operating-system-manager"})
 """What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
@@ -49,8 +49,10 @@ def _is_apply_of_ours(entry: Mapping[str, Json]) -> bool:
 
 
 def _is_taken(entry: Mapping[str, Json]) -> bool:
-    if entry.get("operation") != "Update" or entry.get("subresource"):
+    if entry.get("subresource"):
         return False
+    if entry.get("operation") != "Update":
+        return entry.get("manager") == STAMPER  # from the time when this object came through git
     return entry.get("manager") in {FIELD_MANAGER, *OSM_MANAGERS} or _wrote_as_osm(entry.get("fieldsV1") or {})
 
 

@@ -71,6 +71,8 @@ class Tokens:
         account = setup.service_account
         self._account = AccountToken(worker, account, setup.seconds, setup.life, setup.interval) if account else None
         self._tokens = BootstrapTokens(worker, setup.seconds, setup.life)
+        if self._account is None:  # else there are none, and no right to list them is needed
+            self._tokens.read()
         keys = dict.fromkeys(machine.token_key for machine in machines)
         self._kubeconfigs = read_kubeconfigs(worker, keys, self._digest)
 
@@ -78,8 +80,8 @@ class Tokens:
     def read(cls, worker: Api, machines: Sequence[MachineDeployment], setup: TokenSetup) -> Tokens:
         """Read what is there for ``machines``: those of this run, deleting ones too. Raises ClusterError.
 
-        Takes ⌈N/500⌉ requests for tokens, as many for kubeconfigs, as many again as there are Secrets where a pool has
-        no kubeconfig of ours yet, and some for a service account.
+        Takes ⌈N/500⌉ requests for tokens, or some for the service account in their place, as many for kubeconfigs, and
+        as many again as there are Secrets where a pool has no kubeconfig of ours yet.
         """
         return cls(worker, machines, setup)
 

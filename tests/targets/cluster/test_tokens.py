@@ -431,7 +431,7 @@ def test_without_a_legacy_token_one_is_requested_and_renewed_at_half_of_its_life
     robot.close()
     requests = api.requests
     assert run(api, setup(now + timedelta(hours=11), account=account), *machines) == []
-    assert api.requests == requests + 3  # the account, and the lists
+    assert api.requests == requests + 2  # the account, and the list of kubeconfigs
     told = run(api, setup(now + timedelta(hours=13), account=account), *machines)
     assert all(re.search(r": (11 h|10 h 59 min) of (24 h|23 h 59 min|24 h 1 s) left$", each) for each in told)
     assert data_of(kubelet_in(worker, "kube-system-a"))["kubeconfig"] != _KUBECONFIG.with_token(token[1])

@@ -1,0 +1,189 @@
+"""What cannot live in git, for clusters whose desired state comes from there (design §6): tokens and kubeconfigs of
+kubelets, the revisions of Secrets and OSCs, finalizers, and what goes with pools that are gone.
+
+It reads nothing but the clusters, so it needs no tree, no key and no profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.fleet.desire import is_chosen
+from osm_gitops.fleet.load import load_settings
+from osm_gitops.fleet.options import Outcome, RunOptions
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.fleet.upkeep import Upkeep, named
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.model.desired import MANAGED_BY
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.live import Delivery, Gate, LivePool
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, PoolCounts
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.compare import group_name
+from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
+from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
+from osm_gitops.sources.cluster import read_machines, read_server
+from osm_gitops.targets.cluster.lease import holder_name, lease
+from osm_gitops.targets.cluster.pools import read_pools
+from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
+from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
+from osm_gitops.targets.cluster.writing import Control, deliver
+
+_FIRST_PAUSE: Final = 1.0  # seconds
+_LONGEST_PAUSE: Final = 8.0
+_NO_POOLS: Final = Problem("the cluster has no MachineDeployments, so what they may have had stays")
+
+
+def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
+    """Refresh all clusters; one that fails stops no other. The outcome's plan is what was due."""
+    problems: list[Problem] = []
+    plans, deliveries = [], {}
+    for spec in clusters:
+        work = _Refresh(spec, options)
+        try:
+            work.run()
+        except OsmGitopsError as failure:
+            problems.extend(named(spec.name, failure.problems))
+        problems.extend(named(spec.name, work.problems))
+        plans.append(work.plan)
+        deliveries[spec.name] = work.delivery
+        problems.extend(named(spec.name, (each for found in work.delivery.failed.values() for each in found)))
+    return Outcome(Plan(tuple(plans)), tuple(dict.fromkeys(problems)), deliveries=deliveries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one look at a cluster gave. ``plan`` are tokens, finalizers and deletions; stamps stand beside it."""
+
+    plan: ClusterPlan
+    pools: Mapping[ObjectRef, LivePool]
+    tokens: Tokens | None
+    stampings: Mapping[ObjectRef, Stamping]
+
+    def shown(self) -> ClusterPlan:
+        """The plan with the stamps in it, as reports show it."""
+        stamps = (
+            Change(each.target.ref, each.target.side, Action.UPDATE, each.reason, group_name(ref), ref, upkeep=True)
+            for ref, stamping in self.stampings.items()
+            for each in stamping.stamps
+        )
+        changes = sorted((*self.plan.changes, *stamps), key=lambda change: (change.group, change.ref))
+        return replace(self.plan, changes=tuple(changes))
+
+
+@dataclass(slots=True)
+class _Refresh:
+    """One cluster's refresh: what was due so far, and what became of it."""
+
+    spec: ClusterSpec
+    options: RunOptions
+    problems: list[Problem] = field(default_factory=list)
+    delivery: Delivery = field(default_factory=Delivery)
+    plan: ClusterPlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.plan = ClusterPlan(self.spec.name, ())
+
+    def run(self) -> None:
+        """Do what is due while the Lease is held, and again what machine-controller had to do something for first."""
+        settings, live = load_settings(self.spec), self.options.connections.clusters(self.spec)
+        timeout = self.options.live.lock_timeout.total_seconds()
+        holder = holder_name()
+        with lease(live.management, settings.namespace, holder=holder, timeout=timeout, note=self.options.note) as held:
+            left, pause = self.options.live.settle.total_seconds(), _FIRST_PAUSE
+            waiting = self._once(settings, live, held.check)
+            while waiting and left > 0:
+                self.options.note(f"{self.spec.name}: {waiting} pools wait for machine-controller")
+                self.options.live.wait(min(pause, left))
+                left, pause = left - pause, min(2 * pause, _LONGEST_PAUSE)
+                waiting = self._once(settings, live, held.check)
+
+    def _once(self, settings: Settings, live: Clusters, check: Callable[[], None]) -> int:
+        """Look and do what is due; how many pools another look may find ready."""
+        look = self._look(settings, live)
+        self._add(look.shown())
+        write = replace(self.options.live.write, namespace=settings.namespace, nudge=False)
+        kept = deliver(live, look.plan, look.pools, look.tokens, write, self._control(check, "pools kept"))
+        write = replace(write, nudge=self.options.live.write.nudge)
+        control = self._control(check, "pools stamped")
+        stamped = stamp_pools(live, look.pools, look.stampings, write, control)
+        for note in (*kept.notes, *stamped.notes):
+            self.options.note(note)
+        left = {**kept.left, **stamped.left}
+        self.delivery = replace(
+            self.delivery,
+            written=tuple(dict.fromkeys((*self.delivery.written, *kept.written, *stamped.written))),
+            failed={**self.delivery.failed, **kept.failed, **stamped.failed},
+            left=left,
+        )
+        self.plan = replace(self.plan, left=left, warnings=look.tokens.warnings() if look.tokens else ())
+        return sum(look.pools[ref].gate is Gate.WAITING for ref in left)
+
+    def _control(self, check: Callable[[], None], what: str) -> Control:
+        return Control(check, self.options.advance(self.spec.name, what))
+
+    def _add(self, plan: ClusterPlan) -> None:
+        """What a further look found due comes to what was; what failed once is told once."""
+        changes = tuple(dict.fromkeys((*self.plan.changes, *plan.changes)))
+        self.plan = replace(plan, changes=changes, failed={**self.plan.failed, **plan.failed})
+
+    def _look(self, settings: Settings, live: Clusters) -> _Look:
+        inputs = read_machines(live.worker)
+        pools = read_pools(live.worker, inputs.machines, live_machines=True)
+        self.problems = list(inputs.unreadable)
+        tokens = self._tokens(settings, live, inputs)
+        upkeep = Upkeep(
+            machines=inputs.machines,
+            pools=pools,
+            tokens=tokens,
+            only=self.options.only,
+            finalizers=self.options.live.write.finalizers,
+        )
+        plan = ClusterPlan(
+            self.spec.name,
+            (),
+            pools=PoolCounts(desired=len(inputs.machines)),
+            failed=inputs.broken,
+            no_deletion=(*inputs.unreadable, *([] if inputs.machines or inputs.broken else [_NO_POOLS])),
+            hosts=self.options.connections.hosts(self.spec),
+        )
+        return _Look(upkeep.added_to(plan), pools, tokens, dict(self._stampings(settings, live, inputs, pools)))
+
+    def _tokens(self, settings: Settings, live: Clusters, inputs: Inputs) -> Tokens | None:
+        """``None``, with a problem, where no kubeconfig can be made; all else is done then too."""
+        try:
+            kubeconfig = base_kubeconfig(settings, read_server(live.worker, settings).facts)
+        except InputError as failure:
+            self.problems.extend(failure.problems)
+            return None
+        setup = TokenSetup(
+            life=settings.token_life,
+            interval=settings.interval,
+            now=self.options.live.now(),
+            service_account=settings.bootstrap_token_service_account,
+            kubeconfig=kubeconfig,
+        )
+        return Tokens.read(live.worker, inputs.machines, setup)
+
+    def _stampings(
+        self, settings: Settings, live: Clusters, inputs: Inputs, pools: Mapping[ObjectRef, LivePool]
+    ) -> Iterator[tuple[ObjectRef, Stamping]]:
+        """Of the pools that have anything of ours which is not stamped as it should be."""
+        living = {
+            machine.ref: machine
+            for machine in inputs.machines
+            if not machine.deleting and is_chosen(machine.name, self.options.only)
+        }
+        objects = read_stampables(live, living, settings.namespace)
+        doubtful = [ref for ref in living if not is_stamped(pools[ref], objects[ref])]
+        templates = read_templates(live, [living[ref] for ref in doubtful])
+        for ref in doubtful:
+            if ref in templates:  # else it has gone in the meantime
+                yield ref, stamping_of(pools[ref], objects[ref], templates[ref])
+        unmanaged = sum(not any(objects[ref].all()) for ref in living)
+        if unmanaged:
+            self.options.note(f"{self.spec.name}: {unmanaged} pools have no objects of {MANAGED_BY} to stamp")

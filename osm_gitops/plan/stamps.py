@@ -1,0 +1,163 @@
+"""Revision stamps for what came through git (design §6): which objects may get which revision, and when a stamp is old.
+
+git cannot know the revision that machine-controller gives a MachineDeployment. So the Secrets in it tell the template
+that they were made from (``osm-gitops.io/template-digest``), and the revision is stamped on them in the cluster, when
+the MachineDeployment has that template and machine-controller has a MachineSet of its revision with it.
+
+A live template may have more than the one in git, for webhooks add defaults to it, and then its digest is another.
+What its owner applied can still be told: from the annotation that ``kubectl apply`` leaves (Argo CD too), and from the
+fields that a server-side apply owns (Flux). Such a template counts if the live one has all of it, and has added to it
+only what webhooks add. A MachineDeployment that was made in another way and has such defaults is never stamped, and
+named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from osm_gitops.model.desired import Side
+from osm_gitops.model.live import Gate, LivePool
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.plan.content import LAST_APPLIED
+from osm_gitops.plan.gate import is_template_of
+from osm_gitops.resolve.pools import template_digest
+
+STAMPED_TEMPLATE = "osm-gitops.io/stamped-template"
+"""Annotation beside the stamp: the digest of the template that the object had then. Another one now, and what it holds
+came after the stamp."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stampable:
+    """An object that bears our label, as its metadata tell it. ``None`` are annotations that it does not have."""
+
+    ref: ObjectRef
+    side: Side
+    uid: str
+    resource_version: str
+    revision: str | None
+    template: str | None
+    stamped: str | None
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its content came after its stamp."""
+        return self.stamped is not None and self.template is not None and self.stamped != self.template
+
+
+@dataclass(frozen=True, slots=True)
+class PoolObjects:
+    """What of a pool's objects is there and ours."""
+
+    config: Stampable | None = None
+    provisioning: Stampable | None = None
+    bootstrap: Stampable | None = None
+
+    def all(self) -> Iterator[Stampable]:
+        """In the order in which they are stamped: machines are created from the last."""
+        return (each for each in (self.config, self.provisioning, self.bootstrap) if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A stamp to set on an object, or (``revision`` is ``None``) to take away."""
+
+    target: Stampable
+    revision: str | None
+    template: str = ""
+
+    @property
+    def opens(self) -> bool:
+        """Whether Machines may have been refused until now: the revision of the bootstrap Secret is another."""
+        is_gate = self.target.ref.name.endswith("-bootstrap-config")
+        return is_gate and self.revision is not None and self.revision != self.target.revision
+
+    @property
+    def reason(self) -> str:
+        if self.revision is None:
+            return f"what it holds came after its stamp, so it is not of revision {self.target.revision}"
+        before = "not set" if self.target.revision is None else self.target.revision or '""'
+        return f"MachineDeployment revision {before} → {self.revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamping:
+    """What is to be stamped of a pool, in order; ``left``: why not, as a clause."""
+
+    stamps: tuple[Stamp, ...] = ()
+    left: str = ""
+
+
+def is_stamped(pool: LivePool, objects: PoolObjects) -> bool:
+    """Whether nothing has to be looked at more closely: every object has the revision and is what was stamped."""
+    found = list(objects.all())
+    numbered = pool.revision is not None or not found
+    return numbered and all(each.revision == pool.revision and not each.is_outdated for each in found)
+
+
+def stamping_of(pool: LivePool, objects: PoolObjects, templates: frozenset[str]) -> Stamping:
+    """What a pool's objects need; ``templates`` are the :func:`template_digests` of its MachineDeployment."""
+    bootstrap, provisioning = objects.bootstrap, objects.provisioning
+    left = _why_left(pool, objects, templates)
+    if left or bootstrap is None or provisioning is None or bootstrap.template is None or pool.revision is None:
+        # The bootstrap Secret first: from then on no machine is created from it.
+        outdated = [each for each in reversed(list(objects.all())) if each.is_outdated]
+        return Stamping(tuple(Stamp(each, None) for each in outdated), left)
+    template = bootstrap.template
+    due = [
+        each
+        for each in objects.all()
+        if each.revision != pool.revision or (each.stamped is not None and each.stamped != template)
+    ]
+    return Stamping(tuple(Stamp(each, pool.revision, template) for each in due))
+
+
+def template_digests(template: Json, metadata: Mapping[str, Json]) -> frozenset[str]:
+    """Digests of a live template, and of those that were applied and became it; ``metadata`` with managed fields."""
+    applied = (each for each in _applied(template, metadata) if is_template_of(each, template))
+    return frozenset(map(template_digest, (template, *applied)))
+
+
+def _why_left(pool: LivePool, objects: PoolObjects, templates: frozenset[str]) -> str:
+    bootstrap, provisioning = objects.bootstrap, objects.provisioning
+    if bootstrap is None or provisioning is None:
+        lacking = "bootstrap" if bootstrap is None else "provisioning"
+        return f"its {lacking} Secret has not come from git yet"
+    if bootstrap.template != provisioning.template:
+        return "its two Secrets were made from different templates: one of them has not come from git yet"
+    if bootstrap.template is None or bootstrap.template not in templates:
+        return "what came from git was made from another template than it has"
+    return "" if pool.gate is Gate.READY else pool.why
+
+
+def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
+    """Templates as somebody applied them."""
+    yield from _last_applied(metadata.get("annotations") or {})
+    for entry in metadata.get("managedFields") or ():
+        if entry.get("operation") == "Apply" and not entry.get("subresource"):
+            fields = ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:template") or {}
+            # A map that is owned as a whole may have been empty, or may be of a kind that has no parts.
+            for empty in (True, False) if fields else ():
+                yield _part(template, fields, empty=empty)
+
+
+def _last_applied(annotations: Mapping[str, str]) -> Iterator[Json]:
+    try:
+        body = json.loads(annotations.get(LAST_APPLIED, "null"))
+    except ValueError:
+        return
+    spec = body.get("spec") if isinstance(body, Mapping) else None
+    if isinstance(spec, Mapping) and "template" in spec:
+        yield spec["template"]
+
+
+def _part(value: Json, fields: Mapping[str, Json], *, empty: bool) -> Json:
+    """The part of a live value that somebody owns; a list is owned as a whole."""
+    names = [key.removeprefix("f:") for key in fields if key.startswith("f:")]
+    if not isinstance(value, Mapping):
+        return value
+    if not names:
+        return {} if empty else value
+    return {name: _part(value[name], fields[f"f:{name}"], empty=empty) for name in names if name in value}
