@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import ClusterError, Problem
 from osm_gitops.golang.text import runes
 from osm_gitops.kubedoor.kinds import (
     CONFIG_MAP,
@@ -153,7 +153,8 @@ class _Live:
         body["metadata"].pop("managedFields", None)
         body.pop("status", None)
         manifest = identify(LooseObject(body, self._origin, {}), self._namespace)
-        assert isinstance(manifest, Manifest), "the API server names what it has"
+        if isinstance(manifest, Problem):  # no API server has such an object
+            raise ClusterError([manifest])
         return manifest
 
     def _add(self, manifest: Manifest) -> None:

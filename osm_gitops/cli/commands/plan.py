@@ -77,6 +77,7 @@ def plan(
       osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
       osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
       osm-gitops plan --from cluster-dump --to config-repo/clusters
+      osm-gitops plan --from cluster --to cluster --context prod
     """
     reports = Reports(
         form=output,

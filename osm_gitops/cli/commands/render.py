@@ -34,6 +34,7 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
       osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
       osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
       osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
+      osm-gitops render --from cluster --to rendered --context prod
       osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
     """
     if request.target is None:

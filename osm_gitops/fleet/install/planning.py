@@ -12,15 +12,13 @@ from osm_gitops.fleet.install.jobs import FILES
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.kubedoor.connecting import connect
-from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT
 from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
-from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.named_facts import named_facts
 from osm_gitops.resolve.setting_flags import arguments
 from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.machines import read_machine
+from osm_gitops.sources.cluster import read_machines
 
 _BUNDLES: Final[Mapping[str, str]] = {
     "kubernetes-ca-bundle": "kubernetes_ca_bundle",
@@ -32,21 +30,12 @@ def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[M
     """The MachineDeployments of a cluster's source; nothing else is read. Raises InputError and ClusterError."""
     machines = spec.source.machines
     if isinstance(machines, LiveRef):
-        api = connect(spec.worker, environment)
-        origin = Origin(api.display)
-        return api.list(MACHINE_DEPLOYMENT, lambda body: _machine(body, origin))
+        return read_machines(connect(spec.worker, environment)).machines
     alone = replace(spec, source=SourceSpec(machines, machines, machines))
     inputs = load_inputs(alone, load_settings(spec), environment, KeySearch(environment, without_keys=True))
     if inputs.unreadable:  # what was not read may name anything
         raise InputError(inputs.unreadable)
     return inputs.machines
-
-
-def _machine(body: Mapping[str, Json], origin: Origin) -> MachineDeployment | None:
-    """A MachineDeployment that can be used; one that cannot names nothing."""
-    metadata = body["metadata"]
-    ref = ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"])
-    return read_machine(Manifest(ref, body, origin, {})).value
 
 
 def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[MachineDeployment]) -> InstallPlan:
