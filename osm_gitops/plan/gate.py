@@ -119,11 +119,10 @@ def _is_contained(wanted: Json, live: Json) -> bool:
     return (not wanted and not live) or json.dumps(wanted) == json.dumps(live)
 
 
-def is_as_read(pool: LivePool, metadata: Mapping[str, Json] | None) -> bool:
+def is_as_read(pool: LivePool, metadata: Mapping[str, Json]) -> bool:
     """Whether a MachineDeployment, of which this is the metadata now, is still what it was when it was read."""
     return (
-        metadata is not None
-        and metadata.get("uid") == pool.uid
+        metadata.get("uid") == pool.uid
         and not metadata.get("deletionTimestamp")
         and metadata.get("generation", 0) == pool.generation
         and annotations_key(metadata.get("annotations")) == pool.annotations

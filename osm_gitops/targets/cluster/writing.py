@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.model.live import Delivery, Gate, LivePool
+from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
@@ -199,9 +199,14 @@ class _Run:
             return _Outcome(unit)
         if pool.gate is not Gate.READY:
             return _Outcome(unit, left=pool.why)
-        if not is_as_read(pool, held or read_machine(self.writes, pool)):
+        held = held or read_machine(self.writes, pool)
+        if held is None or not is_as_read(pool, held):
             return _Outcome(unit, left=MOVED)
         write_pool(self.writes, work)
+        if CLEANUP_FINALIZER not in (held.get("finalizers") or ()) and read_machine(self.writes, pool) is None:
+            # Nothing has kept it from going, and a successor would take what was made for it (machine-controller 36).
+            self.writes.remove(*next(made_for(PoolNames(pool.ref.name, pool.ref.namespace), self.options.namespace)))
+            return _Outcome(unit, left=MOVED)
         return _Outcome(unit, written=True)
 
     def _bring_tokens(self, unit: Unit, pool: LivePool) -> None:

@@ -6,12 +6,13 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
+from typing import Any
 
 import pytest
 
 from osm_gitops.errors import ClusterError, LostLockError, Problem
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import SECRET, Kind
+from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.targets.cluster.writing import Control, WriteOptions, deliver
@@ -255,6 +256,35 @@ def test_a_pool_that_changed_since_it_was_read_is_left(
     if happens in {_deleted, _replaced}:
         held = single.get(machine_path("a"))["metadata"].get("finalizers", [])
         assert CLEANUP_FINALIZER not in held
+
+
+class _Vanishing(Counting):
+    """Somebody deletes the pool when its provisioning Secret is written."""
+
+    def apply(self, body: Object, **more: Any) -> Object:
+        if body["metadata"]["name"].endswith("provisioning-config"):
+            self._api.delete(MACHINE_DEPLOYMENT, "kube-system", "a")
+        applied: Object = self._api.apply(body, **more)
+        return applied
+
+
+def test_a_pool_that_goes_meanwhile_leaves_a_successor_no_bootstrap_secret(single: Scene) -> None:
+    single.pool("a")
+    api = _Vanishing(single.live.worker).as_api
+    single.live = Clusters(api, api)
+    assert single.run(finalizers=False).left == {ref("a"): "it changed while this run was under way"}
+    assert single.find(secret_path("a")) is None
+
+
+def test_a_pool_that_is_held_stays_until_it_is_cleaned_up_after(single: Scene) -> None:
+    single.pool("a")
+    there, api = single.live, _Vanishing(single.live.worker).as_api
+    single.live = Clusters(api, api)
+    assert single.run().written == (None, ref("a"))
+    assert single.get(machine_path("a"))["metadata"]["deletionTimestamp"]
+    single.live = there
+    single.run()
+    assert [single.find(path) for path in (machine_path("a"), secret_path("a"))] == [None, None]
 
 
 def test_a_pool_that_waits_gets_its_finalizer_and_its_tokens_but_no_configuration(single: Scene) -> None:
