@@ -123,14 +123,24 @@ def check_live_targets(specs: Iterable[ClusterSpec]) -> None:
 
 
 def _shared_targets(specs: Iterable[ClusterSpec]) -> Iterator[Problem]:
-    seen: dict[Access, str] = {}
+    workers: dict[Access, str] = {}
+    managements: dict[tuple[Access, str], str] = {}
     for spec in specs:
         if not isinstance(spec.target, LiveTarget):
             continue
-        if spec.worker in seen:
+        namespace = next((str(each.value) for each in spec.settings if each.name == "namespace"), "")
+        if spec.worker in workers:
             yield Problem(
-                f"it would be applied to the same worker cluster as cluster {seen[spec.worker]}",
+                f"it would be applied to the same worker cluster as cluster {workers[spec.worker]}",
                 about=f"cluster {spec.name}",
                 fix="Give each cluster its own context, or choose one of them with --cluster",
             )
-        seen.setdefault(spec.worker, spec.name)
+        elif (spec.management, namespace) in managements:
+            other = managements[spec.management, namespace]
+            yield Problem(
+                f"its configurations would be in the same namespace of the management cluster as those of {other}",
+                about=f"cluster {spec.name}",
+                fix="Give each cluster its own management.namespace",
+            )
+        workers.setdefault(spec.worker, spec.name)
+        managements.setdefault((spec.management, namespace), spec.name)

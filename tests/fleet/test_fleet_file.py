@@ -235,6 +235,22 @@ def test_what_cannot_name_a_cluster_is_refused(tmp_path: Path) -> None:
     ]
 
 
+def test_two_clusters_in_one_management_namespace_are_refused(tmp_path: Path) -> None:
+    specs = _read(
+        tmp_path,
+        """\
+        defaults: {from: cluster, to: cluster}
+        clusters:
+        - {name: a, worker: {context: a}}
+        - {name: b, worker: {context: b}}
+        - {name: c, worker: {context: c}, management: {namespace: c}}
+        """,
+    )
+    with pytest.raises(InputError, match="^cluster b: its configurations would be in the same namespace") as refused:
+        check_live_targets(specs)
+    assert len(refused.value.problems) == 1
+
+
 def test_two_desired_states_in_one_worker_cluster_are_refused(tmp_path: Path) -> None:
     specs = _read(
         tmp_path,
@@ -243,7 +259,7 @@ def test_two_desired_states_in_one_worker_cluster_are_refused(tmp_path: Path) ->
         clusters:
         - {name: a, management: {context: m}, worker: {context: w}}
         - {name: b, management: {context: o}, worker: {context: w}}
-        - {name: c, management: {context: m}, worker: {context: x}}
+        - {name: c, management: {context: m, namespace: c}, worker: {context: x}}
         """,
     )
     with pytest.raises(InputError, match="cluster b: it would be applied to the same worker cluster as cluster a"):
