@@ -164,8 +164,8 @@ def with_settings(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what works on clusters alone: without source and target. All runs for a cluster can be
-    given the same settings, whether or not they need all of them."""
+    """As :func:`with_request`, for what works on clusters alone: no source, no target. All settings, so that every run
+    for a cluster can be given the same."""
     return _with_options(command, ("cluster", "fleet", "only", "verbose"), SETTINGS)
 
 
