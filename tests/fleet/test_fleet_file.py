@@ -246,7 +246,7 @@ def test_two_clusters_in_one_management_namespace_are_refused(tmp_path: Path) ->
         - {name: c, worker: {context: c}, management: {namespace: c}}
         """,
     )
-    with pytest.raises(InputError, match="^cluster b: its configurations would be in the same namespace") as refused:
+    with pytest.raises(InputError, match=r"^cluster b: its configurations would be in the same namespace") as refused:
         check_live_targets(specs)
     assert len(refused.value.problems) == 1
 
