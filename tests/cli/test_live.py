@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
 
-import pytest
-
-from tests.apiserver.after_osm import REVISION, AfterOsm, after_osm, recorded_authority, with_machine_sets
+from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import path_of
-from tests.apiserver.cluster import Cluster
-from tests.cli.running import Ran, osm_gitops
+from tests.cli.adopted import Adopted
+from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
 
-_SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
 _PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """A cluster that OSM has run on, and the command line that goes on from there."""
-
-    osm: AfterOsm
-    folder: Path
-
-    def run(self, command: str, *more: str, user: str = "admin") -> Ran:
-        kubeconfig = self.osm.management.kubeconfig(self.folder / f"kubeconfig-{user}", user)
-        where = ("--from", "cluster", "--to", "cluster", "--kubeconfig", str(kubeconfig))
-        waiting = () if command == "plan" else ("--settle", "0s")
-        settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(self.folder / "ca.pem"))
-        return osm_gitops(command, *where, *settings, *waiting, *more)
-
-    def secret(self, name: str) -> dict[str, object]:
-        return self.osm.worker.client().get(f"{_SECRETS}/{name}")
-
-
-@pytest.fixture
-def adopted(management: Cluster, tmp_path: Path) -> Adopted:
-    (tmp_path / "ca.pem").write_text(recorded_authority(), "utf-8")
-    return Adopted(with_machine_sets(after_osm(management)), tmp_path)
 
 
 def _pools(plan: str) -> dict[str, int]:
