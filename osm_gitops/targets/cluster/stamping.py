@@ -167,7 +167,8 @@ class _Stamping:
 
 def _stamp_pool(writes: Writes, pool: LivePool, stamps: Sequence[Stamp]) -> str:
     """Carry out the stamps of a pool, in order; why they were left, as a clause. Raises ClusterError."""
-    if not is_as_read(pool, read_machine(writes, pool)):
+    now = read_machine(writes, pool)
+    if now is None or not is_as_read(pool, now):
         return MOVED
     for stamp in stamps:
         try:
