@@ -152,6 +152,11 @@ def with_sources(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), settings)
 
 
+def with_live(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_request`, for what looks at clusters, whatever the target is."""
+    return _with_options(command, tuple(name for name in _SHARED if name != "target"), SETTINGS)
+
+
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what may write a repository from a cluster: CA files are the only settings."""
     bundles = tuple(setting for setting in SETTINGS if setting.kind is Kind.FILE)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
-from tests.apiserver.client import Object
+from tests.apiserver.client import Object, path_of
+from tests.apiserver.cluster import Cluster
 
 NAME: Final = "operating-system-manager"
 PROGRAM: Final = "/usr/local/bin/osm-controller"
@@ -67,7 +69,7 @@ def webhooks(kind: str, name: str, hooks: Sequence[tuple[str, str, str]], **more
         "metadata": {"name": name},
         "webhooks": [
             {
-                "name": f"{resource}.{name}",
+                "name": f"{resource}.{name}.example.com",
                 "failurePolicy": more.get("policy", "Fail"),
                 "sideEffects": "None",
                 "admissionReviewVersions": ["v1"],
@@ -84,6 +86,16 @@ def webhooks(kind: str, name: str, hooks: Sequence[tuple[str, str, str]], **more
             for path, group, resource in hooks
         ],
     }
+
+
+@contextmanager
+def present(cluster: Cluster, body: Object) -> Iterator[None]:
+    """Create an object, and remove it before anything else: a webhook would judge that too."""
+    cluster.client().create(body)
+    try:
+        yield
+    finally:
+        cluster.client().delete(path_of(body))
 
 
 def _deployment(name: str, namespace: str, container: Object, more: Mapping[str, Any]) -> Object:

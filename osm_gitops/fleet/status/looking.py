@@ -1,0 +1,112 @@
+"""How clusters stand: everything is read, nothing written (design §3, ``status``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+
+from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
+from osm_gitops.fleet.live import Look, look_at
+from osm_gitops.fleet.load import load_settings
+from osm_gitops.fleet.options import RunOptions
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.fleet.status.in_the_way import find_in_the_way
+from osm_gitops.fleet.status.pools import Known, pool_status
+from osm_gitops.fleet.status.seen import Seen, see
+from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kubedoor.kinds import SECRET
+from osm_gitops.model.record import RunRecord
+from osm_gitops.model.settings import Settings
+from osm_gitops.model.status import ClusterStatus, PoolStatus
+from osm_gitops.plan.tokens import read_bootstrap_token
+from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
+from osm_gitops.targets.cluster.record import read_record
+
+
+def statuses(specs: Sequence[ClusterSpec], options: RunOptions) -> Iterator[ClusterStatus]:
+    """How each cluster stands; what cannot be read of one is among its problems."""
+    for spec in specs:
+        now = options.live.now()
+        try:
+            yield _Looking(spec, options, load_settings(spec), options.connections.clusters(spec), now).status()
+        except OsmGitopsError as failure:
+            yield ClusterStatus(name=spec.name, now=now, problems=failure.problems)
+
+
+@dataclass(slots=True)
+class _Looking:
+    """One cluster being looked at; ``problems`` are what could not be read."""
+
+    spec: ClusterSpec
+    options: RunOptions
+    settings: Settings
+    live: Clusters
+    now: datetime
+    problems: list[Problem] = field(default_factory=list)
+
+    def status(self) -> ClusterStatus:
+        seen, look, record = self._seen(), self._look(), self._record()
+        findings = tuple(find_in_the_way(self.live, self.settings.namespace, seen))
+        # A kind that is missing, say, is the reason of whatever else could not be read.
+        told = {finding.problem for finding in findings}
+        return ClusterStatus(
+            name=self.spec.name,
+            now=self.now,
+            hosts=self.options.connections.hosts(self.spec),
+            findings=findings,
+            pools=tuple(self._pools(seen or Seen(), look, record)),
+            record=record,
+            problems=tuple(problem for problem in dict.fromkeys(self.problems) if problem not in told),
+            sensitive=look.desired.sensitive if look else frozenset(),
+        )
+
+    def _pools(self, seen: Seen, look: Look | None, record: RunRecord | None) -> Iterator[PoolStatus]:
+        known = Known(self.settings, seen, look, record, self._tokens(), self.now)
+        for ref in sorted({*seen.machines, *(look.pools if look else ())}):
+            if fnmatchcase(ref.name, self.options.only or "*"):
+                yield pool_status(ref, known)
+
+    def _seen(self) -> Seen | None:
+        try:
+            return see(self.live, self.settings.namespace)
+        except ClusterError as failure:
+            self.problems.extend(failure.problems)
+            return None
+
+    def _look(self) -> Look | None:
+        try:
+            look = look_at(self.spec, replace(self.options, only=""))
+        except OsmGitopsError as failure:
+            self.problems.extend(failure.problems)
+            return None
+        self.problems.extend(look.problems)
+        return look
+
+    def _record(self) -> RunRecord | None:
+        try:
+            return read_record(self.live.management, self.settings.namespace)
+        except ClusterError as failure:
+            self.problems.extend(failure.problems)
+            return None
+
+    def _tokens(self) -> Mapping[str, tuple[datetime | None, ...]] | None:
+        """The ends of the bootstrap tokens by key; ``None`` where pools have none of their own, or nobody can tell."""
+        if self.settings.bootstrap_token_service_account is not None:
+            return None
+        try:
+            return _read_tokens(self.live.worker)
+        except ClusterError as failure:
+            self.problems.extend(failure.problems)
+            return None
+
+
+def _read_tokens(worker: Api) -> Mapping[str, tuple[datetime | None, ...]]:
+    """When they end. Takes ⌈N/500⌉ requests."""
+    found: dict[str, tuple[datetime | None, ...]] = {}
+    for token in worker.list(SECRET, read_bootstrap_token, NAMESPACE, labels=NAME_LABEL):
+        end = datetime.fromtimestamp(token.expires, UTC) if token.expires else None
+        found[token.key] = (*found.get(token.key, ()), end)
+    return found

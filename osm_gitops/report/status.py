@@ -1,0 +1,206 @@
+"""How clusters stand: a table and sentences for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.live import Gate
+from osm_gitops.model.objects import Json
+from osm_gitops.model.record import PoolRecord
+from osm_gitops.model.span import spoken
+from osm_gitops.model.status import ClusterStatus, Finding, ObjectStatus, PoolStatus
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.outline import visible
+
+FORMAT_VERSION: Final = "1.0"
+_HEADS: Final = ("POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "GATE", "MACHINES", "TOKEN")
+_GATES: Final = {Gate.PAUSED: "paused", Gate.DELETING: "deleting"}
+
+
+def status_text(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
+    """For people; may change."""
+    lines = (line for cluster in clusters for line in _cluster_lines(cluster))
+    return "".join(f"{visible(masker.text(line))}\n" for line in lines)
+
+
+def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
+    """``formatVersion`` and ``clusters``; the meaning of a key changes only with the first number of the version."""
+    trouble = any(cluster.is_in_trouble for cluster in clusters)
+    document = {"formatVersion": FORMAT_VERSION, "trouble": trouble, "clusters": [_cluster(each) for each in clusters]}
+    return masker.text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+
+
+# --- text ---
+
+
+def _cluster_lines(cluster: ClusterStatus) -> Iterator[str]:
+    yield f"Cluster {cluster.name}: {_summary(cluster)}"
+    yield from (f"  {host}" for host in cluster.hosts)
+    yield f"  {_last_run(cluster)}"
+    for title, trouble in (("In the way", True), ("Worth knowing", False)):
+        told = [finding for finding in cluster.findings if finding.trouble is trouble]
+        if told:
+            yield f"{title}:"
+            yield from (f"  - {finding.problem}" for finding in told)
+    if cluster.problems:
+        yield "Could not be looked at:"
+        yield from (f"  - {problem}" for problem in cluster.problems)
+    if cluster.pools:
+        yield ""
+        yield from _table([_HEADS, *(_row(pool, cluster.now) for pool in cluster.pools)])
+        yield from _details(cluster.pools)
+    yield ""
+
+
+def _summary(cluster: ClusterStatus) -> str:
+    bad = sum(pool.is_in_trouble for pool in cluster.pools)
+    pools = f"{len(cluster.pools)} pool{'' if len(cluster.pools) == 1 else 's'}"
+    return f"{pools}, {bad} in trouble" if bad else f"{pools}, none in trouble"
+
+
+def _last_run(cluster: ClusterStatus) -> str:
+    record = cluster.record
+    if record is None or not record.last_run:
+        return "no run of osm-gitops has been here yet"
+    if record.good:
+        return f"last run {record.last_run}, good"
+    good = f"the last good one was {record.last_good_run}" if record.last_good_run else "there was no good one yet"
+    return f"last run {record.last_run} failed, {good}{''.join(f'; {error}' for error in record.errors)}"
+
+
+def _row(pool: PoolStatus, now: datetime) -> tuple[str, ...]:
+    waiting = f" ({len(pool.waiting)} wait)" if pool.waiting else ""
+    return (
+        f"{pool.ref.namespace}/{pool.ref.name}",
+        *map(_state, (pool.config, pool.bootstrap, pool.provisioning)),
+        _gate_word(pool),
+        f"{pool.machines}{waiting}",
+        _token_words(pool, now),
+    )
+
+
+def _state(each: ObjectStatus) -> str:
+    if not each.present:
+        return "missing"
+    return {True: "ok", False: "differs", None: "there"}[each.in_step]
+
+
+def _gate_word(pool: PoolStatus) -> str:
+    if pool.gate.gate in _GATES:
+        return _GATES[pool.gate.gate]
+    return {True: "open", False: "closed", None: "unknown"}[pool.gate.accepts]
+
+
+def _token_words(pool: PoolStatus, now: datetime) -> str:
+    if pool.expires is None:
+        return pool.token
+    return f"{spoken(pool.expires - now)} left" if pool.expires > now else "ended"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
+
+
+def _details(pools: Sequence[PoolStatus]) -> Iterator[str]:
+    for pool in pools:
+        if pool.troubles:
+            yield ""
+            yield f"{pool.ref.namespace}/{pool.ref.name}:"
+            yield from (f"  - {trouble}" for trouble in pool.troubles)
+            yield from (f"    {problem}" for problem in pool.errors)
+            yield from _recorded_lines(pool.recorded)
+
+
+def _recorded_lines(record: PoolRecord | None) -> Iterator[str]:
+    if record is None:
+        return
+    yield from (f"    last error: {error}" for error in record.errors)
+    if record.good:
+        yield f"    last good run: {record.good}"
+
+
+# --- JSON ---
+
+
+def _cluster(cluster: ClusterStatus) -> dict[str, Json]:
+    record = cluster.record
+    return {
+        "name": cluster.name,
+        "trouble": cluster.is_in_trouble,
+        "at": _time(cluster.now),
+        "hosts": list(cluster.hosts),
+        "lastRun": (record.last_run or None) if record else None,
+        "lastGoodRun": (record.last_good_run or None) if record else None,
+        "lastRunGood": record.good if record and record.last_run else None,
+        "lastErrors": list(record.errors) if record else [],
+        "findings": [_finding(finding) for finding in cluster.findings],
+        "problems": [_problem(problem) for problem in cluster.problems],
+        "pools": [_pool(pool, cluster.now) for pool in cluster.pools],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Json]:
+    return {"kind": finding.kind, "trouble": finding.trouble, **_problem(finding.problem)}
+
+
+def _problem(problem: Problem) -> dict[str, Json]:
+    return {
+        "message": problem.what,
+        "where": problem.where,
+        "object": problem.about,
+        "field": problem.field,
+        "fix": problem.fix,
+    }
+
+
+def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:
+    record, gate = pool.recorded, pool.gate
+    return {
+        "namespace": pool.ref.namespace,
+        "name": pool.ref.name,
+        "trouble": pool.is_in_trouble,
+        "troubles": list(pool.troubles),
+        "config": _object(pool.config),
+        "bootstrapSecret": _object(pool.bootstrap),
+        "provisioningSecret": _object(pool.provisioning),
+        "gate": {
+            "accepts": gate.accepts,
+            "revision": gate.revision,
+            "secretRevision": gate.stamped,
+            "state": gate.gate.value,
+            "reason": gate.why,
+        },
+        "machines": pool.machines,
+        "waitingMachines": [
+            {"namespace": each.ref.namespace, "name": each.ref.name, "since": each.since, "revision": each.revision}
+            for each in pool.waiting
+        ],
+        "token": {
+            "expires": _time(pool.expires) if pool.expires else None,
+            "secondsLeft": max(0, int((pool.expires - now).total_seconds())) if pool.expires else None,
+            "state": pool.token,
+        },
+        "errors": [_problem(problem) for problem in pool.errors],
+        "lastErrors": list(record.errors) if record else [],
+        "lastGoodRun": (record.good or None) if record else None,
+    }
+
+
+def _object(each: ObjectStatus) -> dict[str, Json]:
+    return {
+        "present": each.present,
+        "inStep": each.in_step,
+        "ours": each.ours,
+        "created": each.created or None,
+        "difference": each.difference or "",
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

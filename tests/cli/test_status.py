@@ -1,0 +1,157 @@
+"""``osm-gitops status``: how pools stand, for people and for programs, and nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority, with_machine_sets
+from tests.apiserver.client import path_of
+from tests.apiserver.cluster import Cluster
+from tests.apiserver.osm_deployment import osm
+from tests.cli.running import Ran, osm_gitops
+
+_SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
+
+
+@pytest.fixture
+def loaded(management: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AfterOsm:
+    """The recorded cluster, with MachineSets."""
+    monkeypatch.setenv("KUBECONFIG", str(management.kubeconfig(tmp_path / "kubeconfig")))
+    (tmp_path / "ca.pem").write_text(recorded_authority(), "utf-8")
+    return with_machine_sets(after_osm(management))
+
+
+def _status(*more: str) -> Ran:
+    return osm_gitops("status", "--external-cloud-provider", "--kubernetes-ca-bundle", "ca.pem", *more)
+
+
+def _told(*more: str) -> dict[str, Any]:
+    ran = _status("-o", "json", *more)
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    assert document["formatVersion"] == "1.0"
+    (cluster,) = document["clusters"]
+    return dict(cluster)
+
+
+def _pool(cluster: dict[str, Any], name: str) -> dict[str, Any]:
+    return dict(next(pool for pool in cluster["pools"] if pool["name"] == name))
+
+
+def test_what_osm_left_is_in_step_with_what_would_be_rendered(loaded: AfterOsm) -> None:
+    cluster = _told()
+    assert [pool["name"] for pool in cluster["pools"]] == list(loaded.pools())
+    for pool in cluster["pools"]:
+        for part in ("config", "bootstrapSecret", "provisioningSecret"):
+            assert (pool[part]["present"], pool[part]["inStep"]) == (True, True)
+        assert pool["gate"] == {
+            "accepts": True,
+            "revision": "1",
+            "secretRevision": "1",
+            "state": "ready",
+            "reason": "",
+        }
+        assert pool["token"]["secondsLeft"] == 0  # the recorded ones have ended
+        assert pool["troubles"] == [trouble for trouble in pool["troubles"] if "its token ended" in trouble]
+    assert [finding["kind"] for finding in cluster["findings"] if finding["trouble"]] == []
+    assert (cluster["lastRun"], cluster["problems"]) == (None, [])
+
+
+def test_people_get_a_table_and_sentences(loaded: AfterOsm) -> None:
+    loaded.management.client().create(osm())
+    ran = _status()
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert lines[0] == "Cluster default: 5 pools, 5 in trouble"
+    assert "  no run of osm-gitops has been here yet" in lines
+    assert any(line.startswith("  - Deployment kube-system/operating-system-manager: Operating") for line in lines)
+    head = next(line for line in lines if line.startswith("POOL"))
+    assert head.split() == ["POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "GATE", "MACHINES", "TOKEN"]
+    row = next(line for line in lines if line.startswith("kube-system/pool-00000 "))
+    assert row.split()[1:] == ["ok", "ok", "ok", "open", "0", "ended"]
+
+
+def test_machines_that_machine_controller_would_refuse_are_counted(loaded: AfterOsm) -> None:
+    sets = loaded.objects["MachineSet", "kube-system", "pool-00001-1"]
+    loaded.machine(sets, "runs")
+    path = path_of(loaded.objects["MachineDeployment", "kube-system", "pool-00001"])
+    revision = {"machinedeployment.clusters.k8s.io/revision": "2"}
+    loaded.management.client().merge(path, {"metadata": {"annotations": revision}})
+    newer = loaded.machine_set("pool-00001", revision="2")
+    waiting = loaded.machine(newer, "waits", waits=True)
+    pool = _pool(_told(), "pool-00001")
+    assert (pool["machines"], pool["trouble"]) == (2, True)
+    assert pool["waitingMachines"] == [
+        {
+            "namespace": "kube-system",
+            "name": "waits",
+            "since": waiting["metadata"]["creationTimestamp"],
+            "revision": "2",
+        }
+    ]
+    assert (pool["gate"]["accepts"], pool["gate"]["secretRevision"], pool["gate"]["revision"]) == (False, "1", "2")
+    text = " ".join(pool["troubles"])
+    assert "its bootstrap Secret has revision 1, and Machines are of revision 2" in text
+    assert "1 of its Machines wait for an instance" in text
+
+
+def test_what_is_missing_and_what_differs_is_told(loaded: AfterOsm) -> None:
+    client = loaded.management.client()
+    client.delete(f"{_SECRETS}/pool-00002-kube-system-bootstrap-config")
+    client.delete(f"{_SECRETS}/pool-00003-kube-system-provisioning-config")
+    old = loaded.objects["Secret", "cloud-init-settings", "pool-00003-kube-system-provisioning-config"]
+    metadata = {key: old["metadata"][key] for key in ("name", "namespace", "annotations")}
+    client.create({**old, "metadata": metadata, "data": {"cloud-config": "b2xk"}})
+    cluster = _told()
+    missing, different = _pool(cluster, "pool-00002"), _pool(cluster, "pool-00003")
+    assert (missing["bootstrapSecret"]["present"], missing["bootstrapSecret"]["inStep"]) == (False, False)
+    assert "missing: bootstrap Secret" in missing["troubles"]
+    assert different["provisioningSecret"]["inStep"] is False
+    assert any("its provisioning Secret is not what would be rendered" in each for each in different["troubles"])
+
+
+def test_trouble_ends_with_two_where_that_is_asked_for(loaded: AfterOsm) -> None:
+    assert len(loaded.pools()) == 5
+    assert _status("--detailed-exitcode").code == 2
+
+
+def test_some_pools_can_be_chosen(loaded: AfterOsm) -> None:
+    assert len(loaded.pools()) == 5
+    assert [pool["name"] for pool in _told("--only", "*-0000[13]")["pools"]] == ["pool-00001", "pool-00003"]
+
+
+def test_a_pool_that_cannot_be_rendered_says_why(loaded: AfterOsm) -> None:
+    path = path_of(loaded.objects["MachineDeployment", "kube-system", "pool-00004"])
+    annotations = {"k8c.io/operating-system-profile": "osp-gone"}
+    loaded.management.client().merge(path, {"metadata": {"annotations": annotations}})
+    pool = _pool(_told(), "pool-00004")
+    assert pool["troubles"][0] == "it cannot be rendered"
+    assert "osp-gone" in pool["errors"][0]["message"]
+    assert (pool["config"]["present"], pool["config"]["inStep"]) == (True, None)
+
+
+def test_who_may_not_read_is_told_so_and_it_is_no_absence(loaded: AfterOsm, tmp_path: Path) -> None:
+    kubeconfig = loaded.management.kubeconfig(tmp_path / "reader", "reader")
+    ran = _status("--kubeconfig", str(kubeconfig))
+    assert ran.code == 1
+    assert "machinedeployments" in ran.err
+    assert "missing" not in ran.out
+
+
+def test_nothing_is_written_and_no_secret_told(loaded: AfterOsm) -> None:
+    def everything() -> list[str]:
+        client = loaded.management.client()
+        return [
+            client.text(f"{path}?resourceVersion=0")
+            for path in (_SECRETS, "/api/v1/namespaces/kube-system/secrets", "/api/v1/configmaps")
+        ]
+
+    before = [json.loads(text)["items"] for text in everything()]
+    shown = [_status("-o", form).out for form in ("text", "json")]
+    assert [json.loads(text)["items"] for text in everything()] == before
+    for found in (each for items in before for each in items if each.get("type") == "bootstrap.kubernetes.io/token"):
+        assert all(found["data"]["token-secret"] not in text for text in shown)
