@@ -56,16 +56,16 @@ class Jobs:
 class InstallPlan:
     """Everything that the manifests depend on.
 
-    ``namespace`` is that of profiles and configurations, ``profile_namespaces`` are others in which MachineDeployments
-    look for their profiles; ``home`` is that of our own accounts and jobs. ``split``: the worker cluster is another
-    one than the management cluster. ``named`` is what settings and MachineDeployments name, ``more`` are Secrets
-    besides, by namespace and name. ``writers`` are users, and ``group:`` names groups, that may change configurations
-    besides our own account. With a ``repo`` runs start from it; ``into_git``: they commit to it, and others bring that
-    to the clusters.
+    ``namespace`` is that of configurations, ``profile_namespaces`` are those in which MachineDeployments look for their
+    profiles, that one among them; ``home`` is that of our own accounts and jobs. ``split``: the worker cluster is
+    another one than the management cluster. ``named`` is what settings and MachineDeployments name, ``more`` are
+    Secrets besides, by namespace and name. ``writers`` are users, and ``group:`` names groups, that may change
+    configurations besides our own account. With a ``repo`` runs start from it; ``into_git``: they commit to it, and
+    others bring that to the clusters.
     """
 
     namespace: str = "kube-system"
-    profile_namespaces: tuple[str, ...] = ()
+    profile_namespaces: tuple[str, ...] = ("kube-system",)
     home: str = DEFAULT_HOME
     split: bool = False
     named: NamedFacts = field(default_factory=lambda: named_facts((), Settings()))

@@ -12,9 +12,9 @@ from osm_gitops.fleet.install.jobs import FILES
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.kubedoor.connecting import connect
-from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
+from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
-from osm_gitops.resolve.named_facts import named_facts
+from osm_gitops.resolve.named_facts import named_facts, named_profiles
 from osm_gitops.resolve.setting_flags import arguments
 from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.sops.search import KeySearch
@@ -41,11 +41,11 @@ def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[M
 def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[MachineDeployment]) -> InstallPlan:
     """``plan`` with what the cluster's settings and MachineDeployments add to it. Raises InputError."""
     settings = load_settings(spec)
-    elsewhere = {machine.annotation(PROFILE_NAMESPACE_ANNOTATION) for machine in machines} - {"", settings.namespace}
+    profiles = named_profiles(machines, settings.namespace)
     made = replace(
         plan,
         namespace=settings.namespace,
-        profile_namespaces=tuple(sorted(elsewhere)),
+        profile_namespaces=tuple(sorted({settings.namespace, *(namespace for namespace, _ in profiles)})),
         split=plan.split or spec.worker != spec.management,
         named=named_facts(machines, settings),
         into_git=plan.into_git and not isinstance(spec.target, LiveTarget),

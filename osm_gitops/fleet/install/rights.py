@@ -1,7 +1,8 @@
 """What a run asks of API servers: the tables from which roles are made.
 
-Server-side apply of an object that may not exist takes ``create`` beside ``patch``. No role can tell Secrets apart
-by type or label, so whoever lists bootstrap tokens may list every Secret in kube-system.
+Server-side apply of an object that may not exist takes ``create`` beside ``patch``. MachineDeployments may be in any
+namespace, so what is done to them, their MachineSets and Machines is allowed in all. No role can tell Secrets apart by
+type or label, so whoever lists bootstrap tokens may list every Secret in kube-system.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from osm_gitops.kubedoor.kinds import (
     PROFILE,
     SECRET,
     SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOKS,
     Kind,
 )
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
+from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace
-
-_SYSTEM = "kube-system"
+from osm_gitops.targets.cluster.lease import LEASE_NAME
+from osm_gitops.targets.cluster.record import STATUS_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,64 +45,62 @@ class Right:
 
 
 def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``plan`` and ``status`` read in the management cluster."""
+    """What ``plan`` reads in the management cluster."""
     return (
-        *(Right(PROFILE, "list", namespace) for namespace in (plan.namespace, *plan.profile_namespaces)),
+        *(Right(PROFILE, "list", namespace) for namespace in plan.profile_namespaces),
         Right(CONFIG, "get list", plan.namespace),
+        Right(VALIDATING_WEBHOOKS, "list"),
     )
 
 
 def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What a run writes in the management cluster besides."""
-    records = Right(CONFIG_MAP, "create", plan.namespace)
-    leases = (Right(LEASE, "create", plan.namespace), Right(LEASE, "get update", plan.namespace, ("osm-gitops",)))
-    status = Right(CONFIG_MAP, "patch", plan.namespace, ("osm-gitops-status",))
-    if plan.into_git:
-        return (*leases, records, status)
+    """What ``apply`` does besides; profiles are written only where they come from elsewhere."""
+    writes_profiles = plan.repo is not None
     return (
-        *(Right(PROFILE, "create patch", plan.namespace), Right(CONFIG, "create patch delete", plan.namespace)),
-        *(*leases, records, status),
+        *(Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces if writes_profiles),
+        Right(CONFIG, "create patch delete", plan.namespace),
+        Right(LEASE, "create", plan.namespace),
+        Right(LEASE, "get update", plan.namespace, (LEASE_NAME,)),
+        Right(CONFIG_MAP, "create", plan.namespace),
+        Right(CONFIG_MAP, "get patch", plan.namespace, (STATUS_NAME,)),
     )
 
 
 def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``plan`` and ``status`` read in the worker cluster."""
+    """What ``plan`` reads in the worker cluster."""
+    secrets = {key for key in (*plan.named.secrets, *plan.more) if key[0] != CLOUD_INIT_NAMESPACE}
     return (
         Right(MACHINE_DEPLOYMENT, "list"),
         Right(MACHINE_SET, "list"),
         Right(MACHINE, "list"),
         Right(ENDPOINT_SLICE, "list", "default"),
         Right(SECRET, "get list", CLOUD_INIT_NAMESPACE),
-        *_tokens(plan, "list"),
-        *_named(SECRET, {*plan.named.secrets, *plan.more}),
+        *_tokens(plan, Right(SECRET, "list", TOKEN_NAMESPACE), "get"),
+        *_named(SECRET, secrets),
         *_named(CONFIG_MAP, plan.named.config_maps),
     )
 
 
 def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What a run writes in the worker cluster besides."""
+    """What ``apply`` does besides."""
     return (
-        Right(MACHINE_DEPLOYMENT, "patch"),
+        Right(MACHINE_DEPLOYMENT, "get patch"),
         Right(MACHINE, "patch"),
-        Right(EVENT, "create patch"),
+        Right(EVENT, "create"),
         Right(SECRET, "create patch delete", CLOUD_INIT_NAMESPACE),
-        *_tokens(plan, "create patch delete"),
+        *_tokens(plan, Right(SECRET, "get create patch delete", TOKEN_NAMESPACE), "create", "token"),
     )
 
 
-def _tokens(plan: InstallPlan, verbs: str) -> tuple[Right, ...]:
-    """Bootstrap tokens; with a ServiceAccount in their place there are none."""
-    if plan.named.service_account is None:
-        return (Right(SECRET, verbs, _SYSTEM),)
-    namespace, name = plan.named.service_account
-    if verbs == "list":
-        return (Right(SERVICE_ACCOUNT, "get", namespace, (name,)),)
-    return (Right(SERVICE_ACCOUNT, "create", namespace, (name,), "token"),)
+def _tokens(plan: InstallPlan, tokens: Right, verb: str, subresource: str = "") -> tuple[Right, ...]:
+    """Bootstrap tokens; where machines join with the token of a ServiceAccount, a right to that in their place."""
+    account = plan.named.service_account
+    if account is None:
+        return (tokens,)
+    return (Right(SERVICE_ACCOUNT, verb, account[0], account[1:], subresource),)
 
 
 def _named(kind: Kind, keys: Iterable[tuple[str, str]]) -> Iterator[Right]:
     """Objects that are got by their names; so many of one namespace that they are listed take the right to that."""
     for namespace, names in by_namespace(keys).items():
-        if kind is SECRET and namespace == CLOUD_INIT_NAMESPACE:
-            continue  # read with all others there
         yield Right(kind, "list", namespace) if len(names) > MOST_GETS else Right(kind, "get", namespace, tuple(names))

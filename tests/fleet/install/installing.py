@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from osm_gitops.fleet.install.install_plan import InstallPlan, Jobs
+from osm_gitops.fleet.install.install_plan import InstallPlan, Jobs, Part
 from osm_gitops.fleet.install.manifests import manifests
 from osm_gitops.model.desired import Side
 from tests.apiserver.client import Client, Object, Refused, path_of
@@ -15,9 +15,11 @@ PLAN = InstallPlan(namespace="kube-system", jobs=Jobs(image="registry.example.co
 _ATTEMPTS = 2000
 
 
-def install(cluster: Cluster, plan: InstallPlan = PLAN, side: Side = Side.MANAGEMENT) -> list[Object]:
+def install(
+    cluster: Cluster, plan: InstallPlan = PLAN, side: Side = Side.MANAGEMENT, without: Collection[Part] = ()
+) -> list[Object]:
     """Apply what is printed, in its order, all but the definitions, which the servers of the tests have."""
-    bodies = [body for body in manifests(plan, side) if body["kind"] != "CustomResourceDefinition"]
+    bodies = manifests(plan, side, frozenset(Part) - {Part.CRDS, *without})
     return [cluster.client().apply(body, "installer") for body in bodies]
 
 
@@ -61,3 +63,12 @@ def until_allowed(client: Client, bodies: Iterable[Object]) -> None:
                 break
         else:
             raise AssertionError(f"{path} stays forbidden")
+
+
+def until_allowed_to_list(client: Client, collection: str) -> None:
+    """Until the server's judge knows that this user may list."""
+    for _ in range(_ATTEMPTS):
+        with suppress(Refused):
+            client.get(collection)
+            return
+    raise AssertionError(f"{collection} stays forbidden")

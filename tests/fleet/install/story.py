@@ -1,0 +1,122 @@
+"""All that a run can come to meet in a cluster, one after the other, told by somebody who may do everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.apiserver.after_osm import REVISION, AfterOsm
+from tests.apiserver.client import Object
+from tests.cli.running import Ran, osm_gitops
+
+MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
+
+
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A cluster that OSM has run on, and a user who takes over from it."""
+
+    osm: AfterOsm
+    folder: Path
+    user: str
+    settings: tuple[str, ...]
+
+    def run(self, command: str, *more: str) -> Ran:
+        management = self.osm.management.kubeconfig(self.folder / "management", self.user)
+        where = ["--from", "cluster", "--to", "cluster", "--kubeconfig", str(management)]
+        if self.osm.worker is not self.osm.management:
+            worker = self.osm.worker.kubeconfig(self.folder / "worker", self.user)
+            where += ["--worker-cluster-kubeconfig", str(worker)]
+        return osm_gitops(command, *where, *self.settings, *more)
+
+    def apply(self, *more: str) -> Ran:
+        """A run that nobody else's Lease holds up, not even that of an earlier one that could not give it back."""
+        for lease in self.osm.management.client().get(_LEASES)["items"]:
+            if lease["spec"].get("holderIdentity"):
+                self.osm.management.client().delete(f"{_LEASES}/{lease['metadata']['name']}")
+        return self.run("apply", "--yes", "--settle", "0s", *more)
+
+    def change(self, pool: str, change: Object) -> Object:
+        """Change a MachineDeployment, and do what machine-controller does about it."""
+        found = self.osm.worker.client().merge(f"{MACHINES}/{pool}", change)
+        self.osm.objects["MachineDeployment", "kube-system", pool] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What happens before a run, what that says, how it ``ends``, and the settings that it has more."""
+
+    happens: Callable[[Story], object]
+    said: str
+    ends: int = 0
+    settings: tuple[str, ...] = ()
+
+
+def nothing(_: Story) -> None:
+    """OSM was here, and has gone."""
+
+
+def rolled(story: Story) -> None:
+    """A new template, and a Machine that has to wait for its configuration."""
+    template = {"spec": {"versions": {"kubelet": "1.36.1"}}}
+    story.change("pool-00000", {"spec": {"template": template}, "metadata": {"annotations": {REVISION: "2"}}})
+    story.osm.machine(story.osm.machine_set("pool-00000"), "waiting", waits=True)
+
+
+def added(story: Story) -> None:
+    """A new pool that nobody has seen."""
+    found = story.osm.worker.client().get(f"{MACHINES}/pool-00001")
+    metadata = {"name": "newcomer", "namespace": "kube-system", "annotations": found["metadata"]["annotations"]}
+    story.osm.create({key: found[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": metadata}, "kubectl")
+    story.osm.machine_set("newcomer")
+
+
+def removed(story: Story) -> None:
+    """A pool on its way out."""
+    story.osm.worker.client().delete(f"{MACHINES}/pool-00002")
+
+
+def broken(story: Story) -> None:
+    """A pool that cannot be rendered."""
+    profile = {"k8c.io/operating-system-profile": "osp-none"}
+    story.change("pool-00003", {"metadata": {"annotations": profile}})
+
+
+def mended(story: Story) -> None:
+    profile = {"k8c.io/operating-system-profile": "osp-rockylinux"}
+    story.change("pool-00003", {"metadata": {"annotations": profile}})
+
+
+def without_cluster_info(story: Story) -> None:
+    """Nobody says where the API server is but its own EndpointSlice."""
+    story.osm.worker.client().delete("/api/v1/namespaces/kube-public/configmaps/cluster-info")
+    story.osm.worker.client().create(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": "kubernetes"},
+            },
+            "addressType": "IPv4",
+            "ports": [{"name": "https", "port": 6443}],
+            "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}}],
+        }
+    )
+
+
+SCENES = (
+    Scene(nothing, "5 pools written"),  # what OSM made is taken over, and its tokens are over
+    Scene(rolled, "1 pool written"),
+    Scene(added, "1 pool written"),
+    Scene(removed, "1 pool written"),
+    Scene(broken, 'OperatingSystemProfile "osp-none" not found', 1),
+    Scene(mended, "", settings=("--token-life", "1000h")),  # so that tokens have to be extended
+    Scene(without_cluster_info, "5 pools written"),
+)
