@@ -3,7 +3,7 @@ it comes last, and goes first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,7 +17,7 @@ from osm_gitops.render.manifests import REVISION
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.targets.cluster.finalizers import release
-from osm_gitops.targets.cluster.writes import Body, Writes
+from osm_gitops.targets.cluster.writes import Body, Writes, is_removable
 
 _WRITTEN: Final = frozenset({Action.CREATE, Action.UPDATE, Action.REPLACE})
 # Longer values are no labels, so no Secret has them.
@@ -106,27 +106,31 @@ def made_for(names: PoolNames, namespace: str) -> Iterator[tuple[Side, ObjectRef
         yield Side.WORKER, _secret(name)
 
 
-def clean_up(writes: Writes, pool: LivePool, namespace: str, spared: frozenset[ObjectRef]) -> None:
+def clean_up(writes: Writes, pool: LivePool, namespace: str, spared: frozenset[ObjectRef], *, tokens: bool) -> None:
     """Delete everything that was made for a MachineDeployment that is being deleted, then remove the finalizer.
 
-    ``namespace`` is that of OSCs; ``spared`` is what pools that stay have under the same names.
+    ``namespace`` is that of OSCs; ``spared`` is what pools that stay have under the same names; ``tokens``: pools have
+    bootstrap tokens of their own, which OSM forgets.
     """
     names = PoolNames(pool.ref.name, pool.ref.namespace)
     for side, ref in made_for(names, namespace):
         if ref not in spared:
             writes.remove(side, ref)
-    if _secret(names.kubelet_kubeconfig_name) not in spared:
-        for ref in _tokens(writes, names.token_key):
-            writes.remove(Side.WORKER, ref)
+    if tokens and _secret(names.kubelet_kubeconfig_name) not in spared:
+        for ref, uid in _tokens(writes, names.token_key):
+            writes.delete(Side.WORKER, ref, uid)
     release(writes, pool)
 
 
-def _tokens(writes: Writes, key: str) -> list[ObjectRef]:
+def _tokens(writes: Writes, key: str) -> list[tuple[ObjectRef, str]]:
+    """A pool's bootstrap tokens, and their uids."""
     if len(key.encode()) > _LONGEST_LABEL:
         return []
 
-    def keep(body: Json) -> ObjectRef:
-        return ObjectRef(SECRET.name, TOKEN_NAMESPACE, body["metadata"]["name"])
+    def keep(body: Mapping[str, Json]) -> tuple[ObjectRef, str] | None:
+        metadata = body["metadata"]
+        ref = ObjectRef(SECRET.name, TOKEN_NAMESPACE, metadata["name"])
+        return (ref, metadata["uid"]) if is_removable(ref, body) else None
 
     return writes.live.worker.list(SECRET, keep, TOKEN_NAMESPACE, labels=f"{NAME_LABEL}={key}", metadata_only=True)
 

@@ -85,6 +85,11 @@ class Tokens:
         """
         return cls(worker, machines, setup)
 
+    @property
+    def makes_tokens(self) -> bool:
+        """Whether pools have bootstrap tokens of their own, rather than that of a service account."""
+        return self._account is None
+
     def changes(self, machine: MachineDeployment) -> tuple[Change, ...]:
         """What is due for a pool now; for one that is being deleted, what goes with it. Makes no request.
 

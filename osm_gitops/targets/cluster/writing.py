@@ -57,7 +57,10 @@ class Control:
 
 
 class TokenKeeper(Protocol):
-    """Brings what machines of a pool join with."""
+    """Brings what machines of a pool join with. ``makes_tokens``: pools have bootstrap tokens of their own."""
+
+    @property
+    def makes_tokens(self) -> bool: ...
 
     def bring(self, pool: ObjectRef) -> None:
         """Do what is due for the pool. Raises OsmGitopsError."""
@@ -181,7 +184,8 @@ class _Run:
 
     def _clean_up(self, unit: Unit, pool: LivePool, work: PoolWork, spared: frozenset[ObjectRef]) -> _Outcome:
         if unit.has_finalizer:
-            clean_up(self.writes, pool, self.options.namespace, spared)
+            tokens = self.tokens is not None and self.tokens.makes_tokens
+            clean_up(self.writes, pool, self.options.namespace, spared, tokens=tokens)
         else:  # nobody waits for us
             self._bring_tokens(unit, pool)
             write_pool(self.writes, work)

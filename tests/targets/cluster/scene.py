@@ -120,7 +120,7 @@ class Scene:
         **options: Any,
     ) -> Delivery:
         planned, pools = plan or self.plan()
-        return deliver(self.live, planned, pools, tokens, WriteOptions(**options), Control(check))
+        return deliver(self.live, planned, pools, tokens or NoTokens(), WriteOptions(**options), Control(check))
 
     def osm_wrote(self, name: str, **more: Any) -> None:
         """The Secrets of a pool as OSM made them, of older content: immutable, and without a label."""
@@ -170,6 +170,15 @@ def scene(management: Cluster, worker: Cluster, folder: Path, user: str = "admin
 
 def api_of(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
     return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+
+
+class NoTokens:
+    """Keeps tokens of which none is due."""
+
+    makes_tokens = True
+
+    def bring(self, pool: ObjectRef) -> None:
+        """Nothing is."""
 
 
 class EndedError(BaseException):

@@ -304,6 +304,8 @@ def test_a_pool_that_waits_gets_its_finalizer_and_its_tokens_but_no_configuratio
 class _Keeper:
     """Tokens of which one cannot be had; the others' are noted together with what was there by then."""
 
+    makes_tokens = True
+
     def __init__(self, there: Scene) -> None:
         self._there, self._lock = there, Lock()
         self.brought: dict[str, bool] = {}
