@@ -26,6 +26,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
+from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.cluster import read_machines, read_server
 from osm_gitops.targets.cluster.lease import holder_name, lease
 from osm_gitops.targets.cluster.pools import read_pools
@@ -179,11 +180,15 @@ class _Refresh:
             if not machine.deleting and is_chosen(machine.name, self.options.only)
         }
         objects = read_stampables(live, living, settings.namespace)
-        doubtful = [ref for ref in living if not is_stamped(pools[ref], objects[ref])]
-        templates = read_templates(live, [living[ref] for ref in doubtful])
-        for ref in doubtful:
-            if ref in templates:  # else it has gone in the meantime
-                yield ref, stamping_of(pools[ref], objects[ref], templates[ref])
+        doubtful = [
+            machine
+            for ref, machine in living.items()
+            if not is_stamped(pools[ref], objects[ref], template_digest(machine.template))
+        ]
+        for ref, templates in read_templates(live, doubtful).items():
+            stamping = stamping_of(pools[ref], objects[ref], templates)
+            if stamping != Stamping():
+                yield ref, stamping
         unmanaged = sum(not any(objects[ref].all()) for ref in living)
         if unmanaged:
             self.options.note(f"{self.spec.name}: {unmanaged} pools have no objects of {MANAGED_BY} to stamp")

@@ -77,7 +77,7 @@ class Stamp:
     @property
     def reason(self) -> str:
         if self.revision is None:
-            return f"what it holds came after its stamp, so it is not of revision {self.target.revision}"
+            return f"what it holds is not of revision {self.target.revision}, with which it was stamped"
         before = "not set" if self.target.revision is None else self.target.revision or '""'
         return f"MachineDeployment revision {before} → {self.revision}"
 
@@ -90,11 +90,14 @@ class Stamping:
     left: str = ""
 
 
-def is_stamped(pool: LivePool, objects: PoolObjects) -> bool:
-    """Whether nothing has to be looked at more closely: every object has the revision and is what was stamped."""
+def is_stamped(pool: LivePool, objects: PoolObjects, template: str) -> bool:
+    """Whether nothing has to be looked at more closely: every object has the revision, is what was stamped, and was
+    made from just the ``template`` (its digest) that the MachineDeployment has."""
     found = list(objects.all())
-    numbered = pool.revision is not None or not found
-    return numbered and all(each.revision == pool.revision and not each.is_outdated for each in found)
+    if not found:
+        return True
+    numbered = pool.revision is not None and all(each.revision == pool.revision for each in found)
+    return numbered and all(each.template in {None, template} and not each.is_outdated for each in found)
 
 
 def stamping_of(pool: LivePool, objects: PoolObjects, templates: frozenset[str]) -> Stamping:
@@ -103,8 +106,8 @@ def stamping_of(pool: LivePool, objects: PoolObjects, templates: frozenset[str])
     left = _why_left(pool, objects, templates)
     if left or bootstrap is None or provisioning is None or bootstrap.template is None or pool.revision is None:
         # The bootstrap Secret first: from then on no machine is created from it.
-        outdated = [each for each in reversed(list(objects.all())) if each.is_outdated]
-        return Stamping(tuple(Stamp(each, None) for each in outdated), left)
+        wrong = [each for each in reversed(list(objects.all())) if _is_wrong(each, pool, templates)]
+        return Stamping(tuple(Stamp(each, None) for each in wrong), left)
     template = bootstrap.template
     due = [
         each
@@ -118,6 +121,18 @@ def template_digests(template: Json, metadata: Mapping[str, Json]) -> frozenset[
     """Digests of a live template, and of those that were applied and became it; ``metadata`` with managed fields."""
     applied = (each for each in _applied(template, metadata) if is_template_of(each, template))
     return frozenset(map(template_digest, (template, *applied)))
+
+
+def _is_wrong(found: Stampable, pool: LivePool, templates: frozenset[str]) -> bool:
+    """Whether a stamp of ours is for certain not that of the object's content.
+
+    What was stamped with an earlier revision is still right for the machines of that one. The same revision with
+    another template is a MachineDeployment that was made anew, or whose MachineSets were.
+    """
+    if found.stamped is None or found.template is None:
+        return False
+    anew = pool.gate is Gate.READY and found.revision == pool.revision and found.template not in templates
+    return anew or found.is_outdated
 
 
 def _why_left(pool: LivePool, objects: PoolObjects, templates: frozenset[str]) -> str:

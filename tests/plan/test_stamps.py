@@ -57,15 +57,16 @@ def test_all_objects_get_the_revision_and_the_bootstrap_secret_comes_last() -> N
 def test_a_run_that_was_ended_between_two_objects_is_finished() -> None:
     done = _object("config", revision="2", stamped="new")
     objects = replace(_objects(), config=done)
-    assert not is_stamped(_POOL, objects)
+    assert not is_stamped(_POOL, objects, "new")
     assert _told(_POOL, objects) == ([("provisioning-config", "2"), ("bootstrap-config", "2")], "")
 
 
 def test_what_has_its_revision_is_not_looked_at_any_closer() -> None:
     for stamped in ("new", None):  # None: a direct apply wrote it, or git has it
-        assert is_stamped(_POOL, replace(_objects(revision="2", stamped=stamped)))
-    assert is_stamped(_POOL, PoolObjects())
-    assert not is_stamped(replace(_POOL, revision=None), _objects())
+        assert is_stamped(_POOL, _objects(revision="2", stamped=stamped), "new")
+    assert is_stamped(_POOL, PoolObjects(), "new")
+    assert not is_stamped(replace(_POOL, revision=None), _objects(), "new")
+    assert not is_stamped(_POOL, _objects(revision="2", stamped="new"), "another")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,16 @@ def test_a_stamp_goes_where_other_content_came_after_it() -> None:
     waiting = replace(_POOL, gate=Gate.WAITING, why="later")
     assert _told(waiting, came) == ([("bootstrap-config", None), ("provisioning-config", None)], "later")
     reasons = [stamp.reason for stamp in stamping_of(waiting, came, _DIGESTS).stamps]
-    assert set(reasons) == {"what it holds came after its stamp, so it is not of revision 1"}
+    assert set(reasons) == {"what it holds is not of revision 1, with which it was stamped"}
+
+
+def test_a_stamp_goes_where_the_revision_was_given_anew() -> None:
+    """A MachineDeployment that was deleted and made again begins at revision 1 too."""
+    left = "what came from git was made from another template than it has"
+    before = _objects(revision="2", template="old", stamped="old")
+    assert _told(_POOL, before) == ([("bootstrap-config", None), ("provisioning-config", None)], left)
+    assert _told(replace(_POOL, gate=Gate.WAITING), before) == ([], left)
+    assert _told(_POOL, _objects(revision="2", template="old")) == ([], left)  # not our stamp
 
 
 def test_a_stamp_stays_right_while_git_is_behind() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -54,20 +53,22 @@ class BootstrapTokens:
         """
         return self._bring(key, _ATTEMPTS)
 
-    def ours(self) -> Iterator[BootstrapToken]:
-        """Those that bear our label."""
-        return (token for tokens in self._found.values() for token in tokens if token.ours)
+    def keys(self) -> set[str]:
+        """Those of the pools that have a token of ours."""
+        return {key for key in self._found if self.ours(key)}
+
+    def ours(self, key: str) -> list[BootstrapToken]:
+        """The tokens of a pool that bear our label."""
+        return [token for token in self._found.get(key, ()) if token.ours]
 
     def end(self, key: str) -> int | None:
         """When the pool's token ends, in seconds since 1970; ``None`` where it has none."""
         return max((token.expires for token in self._found.get(key, ())), default=None)
 
-    def delete(self, keys: Iterable[str]) -> None:
-        """Remove the tokens of pools that are gone, as far as they bear our label. Raises ClusterError."""
-        for key in keys:
-            for token in self._found.pop(key, ()):
-                if token.ours:
-                    self._api.delete(SECRET, NAMESPACE, token.name, uid=token.uid)
+    def delete(self, key: str) -> None:
+        """Remove the token of a pool that is gone, if it bears our label. Raises ClusterError."""
+        for token in self.ours(key):
+            self._api.delete(SECRET, NAMESPACE, token.name, uid=token.uid)
 
     def _bring(self, key: str, attempts: int) -> str:
         need = self.need(key)

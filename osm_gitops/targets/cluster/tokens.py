@@ -129,8 +129,8 @@ class Tokens:
         Whoever deletes these asks first whether anything may be deleted.
         """
         living = {token_key(pool) for pool in pools}
-        tokens = {token.key for token in self._tokens.ours()}
-        gone = sorted((tokens | {key for key, live in self._kubeconfigs.items() if live.ours}) - living)
+        kubeconfigs = {key for key, live in self._kubeconfigs.items() if live.ours}
+        gone = sorted((self._tokens.keys() | kubeconfigs) - living)
         return tuple(change for key in gone for change in self._departures(key, None))
 
     def first_end(self) -> datetime | None:
@@ -159,18 +159,17 @@ class Tokens:
             accounts = {**facts.service_accounts, (account.namespace, account.name): account}
             secrets = {**facts.secrets, (legacy.namespace, legacy.name): legacy}
             return replace(facts, secrets=secrets, service_accounts=accounts)
-        secrets = dict(facts.secrets)
+        tokens: dict[str, SecretFact] = {}
         for machine in machines:
             try:
                 key = checked_key(machine)
                 text = self._tokens.bring(key) if make else self._token(key) or _stand_in(key)
             except InputError:
                 continue  # rendering or changes() says so, of this pool alone
-            for known in [ref for ref, secret in secrets.items() if secret.labels.get(NAME_LABEL) == key]:
-                del secrets[known]
-            secret = _token_fact(key, text, self._setup)
-            secrets[secret.namespace, secret.name] = secret
-        return replace(facts, secrets=secrets)
+            tokens[key] = _token_fact(key, text, self._setup)
+        others = {ref: secret for ref, secret in facts.secrets.items() if secret.labels.get(NAME_LABEL) not in tokens}
+        made = {(secret.namespace, secret.name): secret for secret in tokens.values()}
+        return replace(facts, secrets=others | made)
 
     # --- what is due ---
 
@@ -220,7 +219,7 @@ class Tokens:
     def _departures(self, key: str, pool: ObjectRef | None) -> Iterator[Change]:
         reason = "its MachineDeployment is being deleted" if pool else "its MachineDeployment is gone"
         group = group_name(pool) if pool else key
-        refs = [ObjectRef(SECRET.name, NAMESPACE, token.name) for token in self._tokens.ours() if token.key == key]
+        refs = [ObjectRef(SECRET.name, NAMESPACE, token.name) for token in self._tokens.ours(key)]
         if key in self._kubeconfigs:
             refs.append(ObjectRef(SECRET.name, CLOUD_INIT_NAMESPACE, kubelet_kubeconfig_name(key)))
         for ref in refs:
@@ -277,7 +276,7 @@ class Tokens:
         live = self._kubeconfigs.get(key)
         if live is not None:
             delete_kubeconfig(self._api, key, live.uid)
-        self._tokens.delete([key])
+        self._tokens.delete(key)
 
 
 def _by_ref(machine: MachineDeployment) -> ObjectRef:

@@ -12,6 +12,7 @@ from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
+from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.targets.cluster.pools import read_pools
@@ -65,7 +66,9 @@ def look(scene: Scene) -> tuple[Mapping[ObjectRef, LivePool], Mapping[ObjectRef,
     machines = scene.machines()
     pools = read_pools(scene.live.worker, machines, live_machines=True)
     objects = read_stampables(scene.live, pools, "kube-system")
-    doubtful = [each for each in machines if not is_stamped(pools[each.ref], objects[each.ref])]
+    doubtful = [
+        each for each in machines if not is_stamped(pools[each.ref], objects[each.ref], template_digest(each.template))
+    ]
     templates = read_templates(scene.live, doubtful)
     return pools, {each.ref: stamping_of(pools[each.ref], objects[each.ref], templates[each.ref]) for each in doubtful}
 

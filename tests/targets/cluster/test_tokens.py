@@ -28,6 +28,7 @@ from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from tests.apiserver.client import Client, Object, Refused, path_of
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import pool, secret
+from tests.targets.cluster.scene import Counting, EndedError
 
 _RBAC = "rbac.authorization.k8s.io"
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -544,3 +545,38 @@ def _eventually(read: Callable[[], Tokens]) -> Tokens:
         with suppress(ClusterError):
             return read()
     raise AssertionError("it stays forbidden")
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_a_run_that_is_ended_at_any_write_is_finished_by_the_next(
+    worker: Cluster, api: Api, last: int, done: bool
+) -> None:
+    for body in (osm_token("2030-01-31T12:40:00Z"), osm_kubeconfig()):
+        worker.client().create(body)
+    counting = Counting(api, last, done=done)
+    tokens = Tokens.read(counting.as_api, [machine()], setup())
+    with pytest.raises(EndedError):
+        tokens.bring(machine().ref)
+    run(api, setup())
+    (token,) = tokens_in(worker)
+    data = data_of(token)
+    assert (data["token-secret"], data["expiration"]) == ("bcdfghjklmnpqrst", "2030-02-01T12:00:00Z")
+    assert data_of(kubelet_in(worker)) == {"kubeconfig": _KUBECONFIG.with_token("bcdfgh.bcdfghjklmnpqrst")}
+    assert run(api, setup()) == []
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_a_new_token_in_place_of_an_expired_one_survives_an_end_at_any_write(
+    worker: Cluster, api: Api, last: int
+) -> None:
+    run(api, setup())
+    late = setup(NOW + timedelta(hours=30))
+    tokens = Tokens.read(Counting(api, last, done=True).as_api, [machine()], late)
+    with pytest.raises(EndedError):
+        tokens.bring(machine().ref)
+    run(api, late)
+    (token,) = tokens_in(worker)
+    data = data_of(token)
+    assert f"{data['token-id']}.{data['token-secret']}" in data_of(kubelet_in(worker))["kubeconfig"]
+    assert run(api, late) == []
