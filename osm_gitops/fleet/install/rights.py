@@ -88,7 +88,7 @@ def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
         Right(MACHINE, "patch"),
         Right(EVENT, "create"),
         Right(SECRET, "create patch delete", CLOUD_INIT_NAMESPACE),
-        *_tokens(plan, Right(SECRET, "get create patch delete", TOKEN_NAMESPACE), "create", "token"),
+        *_tokens(plan, Right(SECRET, "create patch delete", TOKEN_NAMESPACE), "create", "token"),
     )
 
 
