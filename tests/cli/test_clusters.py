@@ -290,3 +290,31 @@ def test_profiles_of_a_tree_are_compared_with_an_earlier_revision_for_live_pools
 def test_a_cluster_alone_has_no_earlier_revision(tmp_path: Path) -> None:
     ran = osm_gitops("plan", "--from", "cluster", "--to", str(tmp_path), "--against", "main")
     assert (ran.code, ran.err) == (1, "Error: --against main: a cluster has no revisions. Name a tree in git\n")
+
+
+def test_flags_and_variables_replace_their_own_key_of_the_fleet_file(
+    worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _small(worker, worker)
+    config = str(_config(tmp_path, worker))
+    fleet = write_fleet(tmp_path, "clusters: [{name: a, from: cluster, management: {kubeconfig: x, context: gone}}]\n")
+    plan = ("plan", "--fleet", str(fleet), "--to", str(tmp_path / "out"))
+    assert f"{tmp_path}/x" in osm_gitops(*plan).err
+    assert 'there is no context "gone"' in osm_gitops(*plan, "--kubeconfig", config).err
+    assert osm_gitops(*plan, "--kubeconfig", config, "--context", "worker").code == 0
+    monkeypatch.setenv("OSM_GITOPS_KUBECONFIG", config)
+    monkeypatch.setenv("OSM_GITOPS_CONTEXT", "worker")
+    assert osm_gitops(*plan).code == 0
+    monkeypatch.setenv("OSM_GITOPS_WORKER_CONTEXT", "other")
+    assert 'there is no context "other"' in osm_gitops(*plan).err
+
+
+def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_target(tmp_path: Path) -> None:
+    clusters = "clusters: [{name: a, management: {context: a}}, {name: b, management: {context: b}}]"
+    fleet = write_fleet(tmp_path, f"defaults: {{from: tree, to: cluster}}\n{clusters}\n")
+    ran = osm_gitops("plan", "--fleet", str(fleet), "--context", "b")
+    assert (ran.code, ran.err) == (
+        1,
+        "Error: cluster b: it would be applied to the same worker cluster as cluster a. "
+        "Give each cluster its own context, or choose one of them with --cluster\n",
+    )

@@ -162,6 +162,12 @@ def test_facts_are_what_is_named_and_nothing_else(worker: Cluster, tmp_path: Pat
     assert api.requests == 5
 
 
+def test_of_the_environment_credentials_of_clouds_are_kept(worker: Cluster, tmp_path: Path) -> None:
+    _with_facts(worker)
+    found = read_facts(_api(worker, tmp_path), (), Settings(), {"OS_USER_NAME": "u", "HOME": "/root"})
+    assert found.facts.environment == {"OS_USER_NAME": "u"}
+
+
 def test_of_a_service_account_the_secrets_are_read_that_it_lists(worker: Cluster, tmp_path: Path) -> None:
     account = {
         "apiVersion": "v1",
