@@ -1,10 +1,11 @@
-"""What the tab key offers: clusters of the fleet file, pools and profiles of their sources.
+"""What the tab key offers: clusters of the fleet file, pools and profiles of their sources, contexts of kubeconfigs.
 
 Whatever goes wrong is no candidate: a message would end up in the line that is being typed.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,24 @@ def complete_profile(ctx: typer.Context, incomplete: str) -> list[str]:
     given = ctx.params.get("profiles_from") or ctx.params.get("source")
     trees = _trees(ctx, given, lambda source: source.profiles)
     return _chosen((name for tree in trees for name in profile_names(tree)), incomplete)
+
+
+def complete_context(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Contexts in the kubeconfig of the management cluster that the line names, or in kubectl's own."""
+    return _contexts(ctx.params.get("kubeconfig"), incomplete)
+
+
+def complete_worker_context(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Contexts in the worker cluster's kubeconfig, or where it would be looked for without one."""
+    return _contexts(ctx.params.get("worker_cluster_kubeconfig") or ctx.params.get("kubeconfig"), incomplete)
+
+
+def _contexts(kubeconfig: str | None, incomplete: str) -> list[str]:
+    from osm_gitops.kubedoor.access import Access  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.kubedoor.kubeconfig import read_kubeconfig  # noqa: PLC0415 - only once somebody asks
+
+    entries = read_kubeconfig(Access(kubeconfig or ""), os.environ).entries
+    return _chosen((name for kind, name in entries if kind == "contexts"), incomplete)
 
 
 def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], SourceRef]) -> list[Path]:

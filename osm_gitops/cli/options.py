@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from osm_gitops.cli.completion import complete_cluster, complete_pool
+from osm_gitops.cli.completion import complete_cluster, complete_context, complete_pool, complete_worker_context
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.gitdoor.clone import Clone
 from osm_gitops.gitdoor.credentials import TokenFile
@@ -36,6 +36,9 @@ _METAVARS: Mapping[Kind, str] = {
 WORK_PANEL = "What to work on"
 _CLUSTERS_PANEL = "Which clusters, where a source or the target is cluster"
 _SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
+
+
+Completion = Callable[[typer.Context, str], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +136,11 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
 
 
 # Named as OSM names them, or in their style.
-_CONNECTION: Mapping[str, tuple[str, str]] = {
-    "kubeconfig": ("FILE", "Kubeconfig of the management cluster; else as kubectl finds it."),
-    "context": ("NAME", "Context in it."),
-    "worker-cluster-kubeconfig": ("FILE", "Kubeconfig of the worker cluster, if that is another one."),
-    "worker-context": ("NAME", "Context in it, or in that of the management cluster."),
+_CONNECTION: Mapping[str, tuple[str, str, Completion | None]] = {
+    "kubeconfig": ("FILE", "Kubeconfig of the management cluster; else as kubectl finds it.", None),
+    "context": ("NAME", "Context in it.", complete_context),
+    "worker-cluster-kubeconfig": ("FILE", "Kubeconfig of the worker cluster, if that is another one.", None),
+    "worker-context": ("NAME", "Context in it, or in that of the management cluster.", complete_worker_context),
 }
 
 
@@ -213,8 +216,9 @@ def _with_options(
 
 def _connection_parameters() -> list[inspect.Parameter]:
     parameters = []
-    for flag, (metavar, text) in _CONNECTION.items():
-        option = _option(str | None, f"--{flag}", text, metavar=metavar, rich_help_panel=_CLUSTERS_PANEL)
+    for flag, (metavar, text, complete) in _CONNECTION.items():
+        more = {"metavar": metavar, "autocompletion": complete, "rich_help_panel": _CLUSTERS_PANEL}
+        option = _option(str | None, f"--{flag}", text, **more)
         parameters.append(_parameter(_python_name(flag), option, None))
     return parameters
 

@@ -313,8 +313,8 @@ def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_tar
     clusters = "clusters: [{name: a, management: {context: a}}, {name: b, management: {context: b}}]"
     fleet = write_fleet(tmp_path, f"defaults: {{from: tree, to: cluster}}\n{clusters}\n")
     ran = osm_gitops("plan", "--fleet", str(fleet), "--context", "b")
-    assert (ran.code, ran.err) == (
-        1,
+    assert ran.code == 1
+    assert ran.err == (
         "Error: cluster b: it would be applied to the same worker cluster as cluster a. "
-        "Give each cluster its own context, or choose one of them with --cluster\n",
+        "Give each cluster its own context, or choose one of them with --cluster\n"
     )

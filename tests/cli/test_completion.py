@@ -34,8 +34,16 @@ def _offered(line: str) -> list[str]:
     return ran.stdout.split()
 
 
+def _kubeconfig(path: Path, *contexts: str) -> None:
+    entries = ", ".join(f"{{name: {name}, context: {{}}}}" for name in contexts)
+    path.write_text(f"{{kind: Config, contexts: [{entries}]}}", "utf-8")
+
+
 @pytest.fixture
-def fleet(tmp_path: Path) -> Path:
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    _kubeconfig(tmp_path / "config", "worker", "seed")
+    _kubeconfig(tmp_path / "other", "lonely")
+    monkeypatch.setenv("KUBECONFIG", "config")
     write_tree(tmp_path / "eu", profile(), pool("workers"), pool("gpu-a"))
     write_tree(tmp_path / "us", profile(), pool("gpu-b"))
     return write_fleet(tmp_path, "clusters: [{name: prod-eu, from: eu}, {name: prod-us, from: us}]")
@@ -55,11 +63,15 @@ def fleet(tmp_path: Path) -> Path:
         ("osm-gitops osp show o", ["osp-a"]),
         ("osm-gitops osp show --from us o", ["osp-a"]),
         ("osm-gitops osp show --cluster nowhere o", []),
+        ("osm-gitops plan --context ", ["seed", "worker"]),
+        ("osm-gitops plan --kubeconfig other --worker-context ", ["lonely"]),
+        ("osm-gitops plan --kubeconfig other --worker-cluster-kubeconfig config --worker-context w", ["worker"]),
+        ("osm-gitops plan --kubeconfig nowhere --context ", []),
         ("osm-gitops osp c", ["convert"]),
         ("osm-gitops plan --output ", ["text", "json"]),
     ],
 )
-def test_clusters_and_pools_are_offered(line: str, offered: list[str]) -> None:
+def test_clusters_pools_profiles_and_contexts_are_offered(line: str, offered: list[str]) -> None:
     assert [word for word in _offered(line) if word not in {"markdown", "html"}] == offered
 
 
