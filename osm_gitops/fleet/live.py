@@ -12,7 +12,7 @@ from osm_gitops.fleet.desire import desire
 from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unwritable
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
-from osm_gitops.fleet.recording import Ended, record
+from osm_gitops.fleet.recording import Ended, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec, TreeRef
 from osm_gitops.fleet.states import unusable
 from osm_gitops.fleet.token_facts import with_tokens
@@ -201,9 +201,14 @@ class LiveWork:
         whole = tuple(problem for problem in problems if problem not in of_pools)
         ended = Ended(None, self.delivery, whole)
         if self.look is not None:
-            uids = {ref: pool.uid for ref, pool in self.look.pools.items() if pool.uid}
-            end = self.look.tokens.first_end() if self.look.tokens is not None else None
-            ended = replace(ended, plan=self.look.plan, uids=uids, tokens_end=end)
+            tokens = self.look.tokens
+            ended = replace(
+                ended,
+                plan=self.look.plan,
+                known=self.look.desired.pools,
+                uids=uids_of(self.look.pools),
+                tokens_end=tokens.first_end() if tokens is not None else None,
+            )
         measured, warnings = record(self.spec, self.held, ended, started, options)
         return (measured,), tuple(named(self.spec.name, warnings))
 

@@ -10,7 +10,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.model.live import Delivery
+from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.record import Ran
@@ -21,12 +21,14 @@ from osm_gitops.targets.cluster.record import record_run
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a run over one cluster came to. ``problems`` are of the cluster as a whole; ``uids`` are those of its live
-    MachineDeployments; ``tokens_end`` is when the first token ends that machines join with."""
+    """What a run over one cluster came to. ``problems`` are of the cluster as a whole; ``known`` are the pools that the
+    run looked at; ``uids`` are those of live MachineDeployments; ``tokens_end`` is when the first token ends that
+    machines join with."""
 
     plan: ClusterPlan | None = None
     delivery: Delivery = field(default_factory=Delivery)
     problems: tuple[Problem, ...] = ()
+    known: tuple[ObjectRef, ...] = ()
     uids: Mapping[ObjectRef, str] = field(default_factory=dict)
     tokens_end: datetime | None = None
 
@@ -40,6 +42,7 @@ def measure(cluster: str, ended: Ended, started: datetime, options: RunOptions) 
         plan=ended.plan,
         delivery=ended.delivery,
         problems=ended.problems,
+        known=ended.known,
         narrowed=bool(options.only),
         tokens_end=ended.tokens_end,
     )
@@ -59,6 +62,11 @@ def record(
     known = {problem.what for problem in ended.problems}
     warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
     return Measured(replace(ran, requests=_requests(live)), last_good), warnings
+
+
+def uids_of(pools: Mapping[ObjectRef, LivePool]) -> Mapping[ObjectRef, str]:
+    """Those of the pools that are there."""
+    return {ref: pool.uid for ref, pool in pools.items() if pool.uid}
 
 
 def _requests(live: Clusters) -> int:

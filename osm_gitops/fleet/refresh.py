@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
 from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import Outcome, RunOptions
+from osm_gitops.fleet.recording import Ended, measure, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.upkeep import Upkeep, named
 from osm_gitops.kubedoor.clusters import Clusters
@@ -25,6 +27,7 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, PoolCounts
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
+from osm_gitops.report.metrics import Measured
 from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
 from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.cluster import read_machines, read_server
@@ -42,18 +45,27 @@ _NO_POOLS: Final = Problem("the cluster has no MachineDeployments, so what they 
 def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
     """Refresh all clusters; one that fails stops no other. The outcome's plan is what was due."""
     problems: list[Problem] = []
-    plans, deliveries = [], {}
+    warnings: list[Problem] = []
+    plans, deliveries, measured = [], {}, []
     for spec in clusters:
-        work = _Refresh(spec, options)
+        work = _Refresh(spec, options, options.live.now())
         try:
             work.run()
-        except OsmGitopsError as failure:
-            problems.extend(named(spec.name, failure.problems))
+        except OsmGitopsError as failure:  # another run is at work, or nobody can say where
+            work.problems.extend(failure.problems)
+        measured.append(work.measured or measure(spec.name, work.ended(), work.started, options))
+        warnings.extend(named(spec.name, work.warnings))
         problems.extend(named(spec.name, work.problems))
         plans.append(work.plan)
         deliveries[spec.name] = work.delivery
         problems.extend(named(spec.name, (each for found in work.delivery.failed.values() for each in found)))
-    return Outcome(Plan(tuple(plans)), tuple(dict.fromkeys(problems)), deliveries=deliveries)
+    return Outcome(
+        Plan(tuple(plans)),
+        tuple(dict.fromkeys(problems)),
+        deliveries=deliveries,
+        measured=tuple(measured),
+        warnings=tuple(warnings),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +94,12 @@ class _Refresh:
 
     spec: ClusterSpec
     options: RunOptions
+    started: datetime
     problems: list[Problem] = field(default_factory=list)
+    warnings: tuple[Problem, ...] = ()
     delivery: Delivery = field(default_factory=Delivery)
+    look: _Look | None = None
+    measured: Measured | None = None
     plan: ClusterPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,17 +111,42 @@ class _Refresh:
         timeout = self.options.live.lock_timeout.total_seconds()
         holder = holder_name()
         with lease(live.management, settings.namespace, holder=holder, timeout=timeout, note=self.options.note) as held:
-            left, pause = self.options.live.settle.total_seconds(), _FIRST_PAUSE
-            waiting = self._once(settings, live, held.check)
-            while waiting and left > 0:
-                self.options.note(f"{self.spec.name}: {waiting} pools wait for machine-controller")
-                self.options.live.wait(min(pause, left))
-                left, pause = left - pause, min(2 * pause, _LONGEST_PAUSE)
-                waiting = self._once(settings, live, held.check)
+            try:
+                self._settle(settings, live, held.check)
+            except OsmGitopsError as failure:
+                self.problems.extend(failure.problems)
+            self.measured, self.warnings = record(self.spec, held, self.ended(), self.started, self.options)
+
+    def ended(self) -> Ended:
+        """What the run came to so far."""
+        whole = Ended(delivery=self.delivery, problems=tuple(self.problems))
+        if self.look is None:
+            return whole
+        tokens, pools = self.look.tokens, self.look.pools
+        return replace(
+            whole,
+            plan=self.plan,
+            known=tuple(
+                ref
+                for ref, pool in pools.items()
+                if pool.gate is not Gate.DELETING and is_chosen(ref.name, self.options.only)
+            ),
+            uids=uids_of(pools),
+            tokens_end=tokens.first_end() if tokens is not None else None,
+        )
+
+    def _settle(self, settings: Settings, live: Clusters, check: Callable[[], None]) -> None:
+        left, pause = self.options.live.settle.total_seconds(), _FIRST_PAUSE
+        waiting = self._once(settings, live, check)
+        while waiting and left > 0:
+            self.options.note(f"{self.spec.name}: {waiting} pools wait for machine-controller")
+            self.options.live.wait(min(pause, left))
+            left, pause = left - pause, min(2 * pause, _LONGEST_PAUSE)
+            waiting = self._once(settings, live, check)
 
     def _once(self, settings: Settings, live: Clusters, check: Callable[[], None]) -> int:
         """Look and do what is due; how many pools another look may find ready."""
-        look = self._look(settings, live)
+        look = self.look = self._look(settings, live)
         self._add(look.shown())
         write = replace(self.options.live.write, namespace=settings.namespace, nudge=False)
         kept = deliver(live, look.plan, look.pools, look.tokens, write, self._control(check, "pools kept"))

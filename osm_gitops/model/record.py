@@ -11,7 +11,7 @@ from enum import Enum
 from osm_gitops.errors import Problem
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, ClusterPlan
+from osm_gitops.model.plan import ClusterPlan
 
 
 class PoolState(Enum):
@@ -25,7 +25,8 @@ class PoolState(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """One run over one cluster. ``plan`` is ``None`` where it could not be planned; ``problems`` are of the cluster
-    as a whole, refusals too; ``narrowed``: it looked at some pools only. ``requests`` counts those to its API servers.
+    as a whole, refusals too; ``narrowed``: it looked at some pools only, which are ``known``, else these are all there
+    are. ``requests`` counts those to its API servers.
 
     ``tokens_end`` is when the first of the tokens that machines join with ends, ``None`` where there are none.
     """
@@ -36,6 +37,7 @@ class Ran:
     plan: ClusterPlan | None = None
     delivery: Delivery = field(default_factory=Delivery)
     problems: tuple[Problem, ...] = ()
+    known: tuple[ObjectRef, ...] = ()
     narrowed: bool = False
     requests: int = 0
     tokens_end: datetime | None = None
@@ -70,13 +72,8 @@ class Ran:
     @property
     def pools(self) -> Mapping[ObjectRef, PoolState]:
         """All pools of the run."""
-        changes = self.plan.changes if self.plan else ()
-        going = {Action.DELETE}
-        known = {
-            each.pool: PoolState.OK for each in changes if each.pool and not each.upkeep and each.action not in going
-        }
         left, failed = dict.fromkeys(self.left, PoolState.LEFT), dict.fromkeys(self.failed, PoolState.FAILED)
-        return {**known, **left, **failed}
+        return {**dict.fromkeys(self.known, PoolState.OK), **left, **failed}
 
     @property
     def good(self) -> bool:

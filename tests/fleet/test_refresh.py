@@ -14,9 +14,13 @@ from osm_gitops.fleet.options import LiveOptions, Outcome, RunOptions
 from osm_gitops.fleet.refresh import refresh_clusters
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.kubedoor.access import Access
+from osm_gitops.kubedoor.connecting import connect
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.progress import unwatched
+from osm_gitops.model.record import PoolState
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.targets.cluster.lease import lease
+from osm_gitops.targets.cluster.record import read_record
 from tests.apiserver.client import Object, Refused
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import facts
@@ -25,6 +29,7 @@ from tests.targets.cluster.test_stamping import from_git, machine_controller, st
 
 _NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 _KUBELET = "/api/v1/namespaces/cloud-init-settings/secrets/kube-system-a-kubelet-bootstrap-config"
+_STATUS = "/api/v1/namespaces/kube-system/configmaps/osm-gitops-status"
 _TOKENS = "/api/v1/namespaces/kube-system/secrets?labelSelector=machinedeployment.k8s.io/name"
 
 
@@ -40,7 +45,7 @@ class Refreshing:
 
     def run(self, now: datetime = _NOW, only: str = "", **live: object) -> Outcome:
         part = LiveRef()
-        spec = ClusterSpec("prod", SourceSpec(part, part, part), (), LiveTarget(), *self._accesses())
+        spec = ClusterSpec("prod", SourceSpec(part, part, part), (), LiveTarget(), *self.accesses())
         options = RunOptions(
             environment={},
             keys=KeySearch({}),
@@ -54,7 +59,7 @@ class Refreshing:
         options.connections.close()
         return outcome
 
-    def _accesses(self) -> tuple[Access, Access]:
+    def accesses(self) -> tuple[Access, Access]:
         clusters = (self.scene.management, self.scene.worker)
         found = [Access(str(each.kubeconfig(self.folder / f"kubeconfig-{each.name}"))) for each in clusters]
         return found[0], found[1]
@@ -236,3 +241,32 @@ def test_two_tokens_of_one_pool_fail_it_alone(refreshing: Refreshing) -> None:
     assert list(outcome.plan.clusters[0].failed) == [ref(name)]
     assert not outcome.problems
     assert outcome.failed
+
+
+def test_a_run_leaves_behind_what_it_came_to(refreshing: Refreshing) -> None:
+    live = refreshing.scene
+    from_git(live, tree_pool())
+    machine_controller(live)
+    outcome = refreshing.run()
+    (measured,) = outcome.measured
+    assert measured.ran.good
+    assert measured.ran.tokens_end == _NOW + timedelta(hours=24)
+    assert measured.last_good == _NOW
+    found = read_record(connect(refreshing.accesses()[0], {}), "kube-system")
+    assert found is not None
+    assert found.count()[PoolState.OK] == 1
+    # Tokens, stamps and finalizers are no change of what machines boot with.
+    assert found.pools == {}
+    before = live.management.client().get(_STATUS)
+    refreshing.run(_NOW + timedelta(hours=13))
+    assert live.management.client().get(_STATUS) == before
+
+
+def test_a_refresh_that_another_run_locks_out_is_a_failed_one(refreshing: Refreshing) -> None:
+    api = connect(refreshing.accesses()[0], {})
+    with lease(api, "kube-system", holder="another", timeout=0, note=refreshing.notes.append):
+        outcome = refreshing.run(lock_timeout=timedelta(0))
+    assert "is at work: another" in str(outcome.problems[0])
+    (measured,) = outcome.measured
+    assert not measured.ran.good
+    assert measured.last_good is None

@@ -18,6 +18,7 @@ from osm_gitops.cli.live_options import (
     Settle,
     live_options,
 )
+from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metric_sinks
 from osm_gitops.cli.options import Request, with_live_clusters
 from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import run_options
@@ -32,6 +33,8 @@ def refresh(
     request: Request,
     output: Output = Format.TEXT,
     report: ReportFiles = None,
+    metrics_file: MetricsFile = None,
+    pushgateway: PushgatewayAddress = None,
     settle: Settle = DEFAULT_SETTLE,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
@@ -53,12 +56,14 @@ def refresh(
     """
     reports = Reports(form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()
+    metrics = metric_sinks(metrics_file, pushgateway)
     write = WriteOptions(concurrency=concurrency, finalizers=finalizers, nudge=nudge)
     options = replace(run_options(request, Limits(), None), live=live_options(settle, lock_timeout, write))
     outcome = refresh_clusters(live_clusters_of(request), options)
     reports.show(outcome)
     show_trouble(outcome)
     reports.save(outcome)
+    console.problems(metrics.publish(outcome.measured), label="Warning")
     for remark in outcome.remarks:
         console.say(remark)
     return 1 if outcome.failed else 0

@@ -64,6 +64,7 @@ def ran(*pools: ObjectRef, hour: int = 0, written: tuple[ObjectRef, ...] = (), *
         ended=started + timedelta(seconds=5),
         plan=ClusterPlan("prod", changes, sensitive=frozenset({SECRET}), **plan),
         delivery=Delivery(written=written),
+        known=pools,
     )
 
 
