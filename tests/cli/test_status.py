@@ -96,7 +96,17 @@ def test_machines_that_machine_controller_would_refuse_are_counted(loaded: After
     assert (pool["gate"]["accepts"], pool["gate"]["secretRevision"], pool["gate"]["revision"]) == (False, "1", "2")
     text = " ".join(pool["troubles"])
     assert "its bootstrap Secret has revision 1, and Machines are of revision 2" in text
-    assert "1 of its Machines wait for an instance" in text
+    assert "1 of its Machines wait in vain for an instance, the first since 20" in text
+
+
+def test_machines_of_an_older_template_wait_in_vain_too(loaded: AfterOsm) -> None:
+    older = loaded.machine_set("pool-00001", revision="0")
+    loaded.machine(older, "old", waits=True)
+    loaded.machine(loaded.objects["MachineSet", "kube-system", "pool-00001-1"], "new", waits=True)
+    pool = _pool(_told(), "pool-00001")
+    assert pool["gate"]["accepts"] is True
+    assert [machine["name"] for machine in pool["waitingMachines"]] in (["new", "old"], ["old", "new"])
+    assert any("1 of its Machines wait in vain" in trouble for trouble in pool["troubles"])
 
 
 def test_what_is_missing_and_what_differs_is_told(loaded: AfterOsm) -> None:

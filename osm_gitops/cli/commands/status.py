@@ -18,6 +18,10 @@ from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 
 _TROUBLE = 2
+_DEFAULTS = (
+    "There is no fleet file and no setting: pools are compared with what the defaults of Operating System Manager "
+    "give. Give its flags, or write a fleet file with osm-gitops init --from cluster."
+)
 
 
 class StatusForm(Enum):
@@ -55,7 +59,11 @@ def status(
     """
     from osm_gitops.fleet.status.looking import statuses  # noqa: PLC0415 - no other command needs it
 
-    source = request.source or (LIVE if _has_no_fleet(request) else None)
+    source = request.source
+    if source is None and _has_no_fleet(request):
+        source = LIVE
+        if not request.settings:
+            console.say(_DEFAULTS)
     specs = clusters_of(replace(request, source=source, target=LIVE), needs_target=False)
     found = tuple(statuses(specs, run_options(request, Limits(), None)))
     masker = Masker(value for cluster in found for value in cluster.sensitive)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.fleet.adoption.authority import agreeing, live_authority, read_configs
+from osm_gitops.fleet.adoption.authority import Agreement, agreement, live_authority, read_configs
 from osm_gitops.fleet.adoption.osm_settings import OsmSettings, read_osm_settings
 from osm_gitops.fleet.adoption.repository import Adopted, credential_warnings
 from osm_gitops.fleet.connections import Connections
@@ -15,6 +15,7 @@ from osm_gitops.fleet.load import load_inputs
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceSpec
 from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.kinds import PROFILE
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
 from osm_gitops.sources.osm_deployment import OsmDeployment, find_osm
@@ -40,18 +41,20 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What was found. ``same`` and ``other`` are the names of live OSCs that come out again and that do not."""
+    """What was found, and how far it agrees with what is there."""
 
     adopted: Adopted
     osm: OsmSettings | None
-    same: tuple[str, ...]
-    other: tuple[str, ...]
+    agreement: Agreement
     warnings: tuple[Problem, ...] = ()
 
     def findings(self) -> Iterator[str]:
         """What was found, as sentences for people; no value is in them."""
         machines, inputs = self.adopted.machines, self.adopted.inputs
         yield f"Found {len(machines)} MachineDeployments and {len(inputs.profiles)} OperatingSystemProfiles."
+        leaving = len(inputs.machines) - len(machines)
+        if leaving:
+            yield f"{leaving} more are being deleted, and left out."
         if self.osm is not None:
             deployment = self.osm.deployment
             yield f"Settings are those of {deployment} ({deployment.ready} of {deployment.replicas} replicas run):"
@@ -67,14 +70,15 @@ class Adoption:
         yield from self._agreement()
 
     def _agreement(self) -> Iterator[str]:
-        known = len(self.same) + len(self.other)
+        same, other = self.agreement.same, self.agreement.other
+        known = len(same) + len(other)
         if not known:
             yield "There are no OperatingSystemConfigs to compare with."
             return
-        yield f"{len(self.same)} of {known} OperatingSystemConfigs come out as they are in the cluster."
-        if self.other:
-            more = f" and {len(self.other) - _SHOWN} more" if len(self.other) > _SHOWN else ""
-            yield f"Different are {', '.join(self.other[:_SHOWN])}{more}: osm-gitops plan shows in what."
+        yield f"{len(same)} of {known} OperatingSystemConfigs come out as they are in the cluster."
+        if other:
+            more = f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else ""
+            yield f"Different are {', '.join(other[:_SHOWN])}{more}: osm-gitops plan shows in what."
 
 
 def adopt(wanted: Wanted, environment: Mapping[str, str]) -> Adoption:
@@ -96,16 +100,21 @@ def _adopt(wanted: Wanted, environment: Mapping[str, str], connections: Connecti
     raw = osm.raw() if osm is not None else []
     settings = parse_settings(raw, osm.read_file) if osm is not None else Settings()
     inputs = load_inputs(spec, settings, environment, connections=connections)
-    problems = [*inputs.unreadable, *(problem for broken in inputs.broken.values() for problem in broken)]
+    profiles: list[Problem] = []
+    problems = list(inputs.unreadable)
+    for ref, broken in inputs.broken.items():
+        # Without a profile that nobody uses there is nothing amiss; without a pool it would look deleted.
+        (profiles if ref.kind == PROFILE.name else problems).extend(broken)
     if problems:
         raise InputError(problems)
     live = read_configs(clusters.management, settings, inputs)
     authority = live_authority(clusters, osm, inputs, settings, live)
     pinned = replace(settings, kubernetes_ca_bundle=authority.text) if authority else settings
-    same, other = agreeing(inputs, pinned, live)
+    agrees = agreement(inputs, pinned, live)
     found = osm.settings if osm is not None else ()
     adopted = Adopted(inputs, found, authority, wanted.management, wanted.worker)
-    return Adoption(adopted, osm, tuple(same), tuple(other), tuple(credential_warnings(adopted.machines)))
+    warnings = (*profiles, *agrees.failed, *credential_warnings(adopted.machines))
+    return Adoption(adopted, osm, agrees, warnings)
 
 
 def _osm(api: Api, wanted: Wanted) -> OsmSettings | None:

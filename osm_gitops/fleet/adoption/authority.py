@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.errors import ClusterError, InputError
+from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.fleet.adoption.osm_settings import OsmSettings
 from osm_gitops.fleet.desire import desire
 from osm_gitops.golang.base64text import decode_base64
@@ -63,14 +63,26 @@ def read_configs(management: Api, settings: Settings, inputs: Inputs) -> LiveCon
     return LiveConfigs(dict(management.list(CONFIG, keep, settings.namespace)), samples)
 
 
-def agreeing(inputs: Inputs, settings: Settings, live: LiveConfigs) -> tuple[list[str], list[str]]:
-    """The names of the live OSCs that these settings give again, and of those that come out differently."""
-    wanted = {each.ref.name: each for each in desire("", inputs, settings).objects if each.ref.kind == CONFIG.name}
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Names of live OSCs that come out again (``same``) and that do not; pools that cannot be rendered have reasons."""
+
+    same: tuple[str, ...]
+    other: tuple[str, ...]
+    failed: tuple[Problem, ...]
+
+
+def agreement(inputs: Inputs, settings: Settings, live: LiveConfigs) -> Agreement:
+    """Compare what these settings give with what is there."""
+    desired = desire("", inputs, settings)
     same: list[str] = []
     other: list[str] = []
-    for name in sorted(wanted.keys() & live.digests.keys()):
-        (same if _digest(wanted[name].body["spec"]) == live.digests[name] else other).append(name)
-    return same, other
+    for each in sorted(desired.objects, key=lambda each: each.ref):
+        name = each.ref.name
+        if each.ref.kind == CONFIG.name and name in live.digests:
+            (same if _digest(each.body["spec"]) == live.digests[name] else other).append(name)
+    failed = [problem.at(about=str(ref)) for ref, problems in desired.failed.items() for problem in problems]
+    return Agreement(tuple(same), tuple(other), tuple(dict.fromkeys(failed)))
 
 
 def live_authority(
@@ -80,7 +92,7 @@ def live_authority(
     few = replace(inputs, machines=_samples(inputs))
     best: tuple[tuple[int, int], Authority] | None = None
     for candidate in dict.fromkeys(_candidates(clusters, found, inputs, settings, live)):
-        same, _ = agreeing(few, replace(settings, kubernetes_ca_bundle=candidate.text), live)
+        same = agreement(few, replace(settings, kubernetes_ca_bundle=candidate.text), live).same
         score = (len(same), sum(candidate.text in text for spec in live.samples.values() for text in _texts(spec)))
         if best is None or score > best[0]:
             best = (score, candidate)

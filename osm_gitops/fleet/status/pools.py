@@ -119,9 +119,10 @@ def _troubles(status: PoolStatus, now: datetime) -> Iterator[str]:
         stamped = f"revision {status.gate.stamped}" if status.gate.stamped is not None else "no revision"
         what = f"its bootstrap Secret has {stamped}, and Machines are of revision {status.gate.revision}"
         yield f"new machines get no instance: {what if status.bootstrap.present else 'the bootstrap Secret is missing'}"
-    if status.waiting and status.gate.accepts is False:
-        since = min(machine.since for machine in status.waiting)
-        yield f"{len(status.waiting)} of its Machines wait for an instance, the first since {since}"
+    refused = [machine for machine in status.waiting if machine.revision != status.gate.stamped]
+    if refused:
+        since = min(machine.since for machine in refused)
+        yield f"{len(refused)} of its Machines wait in vain for an instance, the first since {since}"
     if gate is Gate.WAITING:
         yield f"osm-gitops would not write it now: {status.gate.why}"
     if status.expires is not None and status.expires <= now:
