@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 
+from osm_gitops.cli.app import app
 from tests.apiserver.after_osm import after_osm
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
@@ -211,6 +213,19 @@ def test_settings_of_the_fleet_file_are_those_of_the_runs(management: Cluster, t
     assert "the fleet has several clusters. Choose one with --cluster: a, b" in _refused(*_IMAGE)
     job = _named(_installed(*_IMAGE, "--cluster", "a"), "CronJob", "osm-gitops")
     assert "--cluster-dns=10.96.0.10" in _container(job)["args"]
+
+
+@pytest.mark.parametrize(
+    "more", [(), ("--repo", "https://git.example.com/nodes.git", "--git-token-secret", "git")], ids=["straight", "git"]
+)
+def test_the_parser_takes_the_arguments_of_runs(more: tuple[str, ...]) -> None:
+    bodies = _installed(
+        *_IMAGE, *more, "-external-cloud-provider=true", "--worker-kubeconfig-secret", "w", "--side", "both"
+    )
+    group: Any = typer.main.get_command(app)
+    for job in (body for body in bodies if body["kind"] == "CronJob"):
+        name, *words = _container(job)["args"]
+        group.commands[name].make_context(name, words)  # raises for what it does not know
 
 
 # --- what is refused ---

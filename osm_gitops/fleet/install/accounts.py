@@ -42,7 +42,8 @@ def roles(plan: InstallPlan, account: str, rights: Sequence[Right]) -> tuple[dic
     for namespace in sorted({right.namespace for right in rights}):
         kind = "Role" if namespace else "ClusterRole"
         metadata = {"name": account} | ({"namespace": namespace} if namespace else {})
-        rules = [_rule(right) for right in rights if right.namespace == namespace]
+        # The tables overlap where one cluster is both.
+        rules = [_rule(right) for right in dict.fromkeys(rights) if right.namespace == namespace]
         bodies += (
             {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules},
             {

@@ -10,12 +10,23 @@ from osm_gitops.fleet.install.admission import configuration_policy, secret_poli
 from osm_gitops.fleet.install.getter import getter
 from osm_gitops.fleet.install.install_plan import InstallPlan, Part
 from osm_gitops.fleet.install.jobs import jobs
-from osm_gitops.fleet.install.rights import Right, management_reads, management_writes, worker_reads, worker_writes
+from osm_gitops.fleet.install.rights import (
+    Right,
+    management_reads,
+    management_refreshes,
+    management_status,
+    management_writes,
+    worker_reads,
+    worker_refreshes,
+    worker_status,
+    worker_writes,
+)
 from osm_gitops.fleet.install.schemas import definitions
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json
 
 Bodies = tuple[dict[str, Json], ...]
+Rights = tuple[Right, ...]
 
 
 def manifests(plan: InstallPlan, side: Side, parts: frozenset[Part] = frozenset(Part)) -> Bodies:
@@ -48,9 +59,23 @@ def _getter(_: InstallPlan) -> Bodies:
     return getter()
 
 
-def _accounts(plan: InstallPlan, reads: tuple[Right, ...], writes: tuple[Right, ...], *, lasting: bool) -> Bodies:
+def _management_accounts(plan: InstallPlan) -> Bodies:
+    return _accounts(plan, _writer_here(plan), _reader_here(plan))
+
+
+def _worker_accounts(plan: InstallPlan) -> Bodies:
+    return _accounts(plan, _writer_there(plan), _reader_there(plan), lasting=True)
+
+
+def _all_accounts(plan: InstallPlan) -> Bodies:
+    writer = (*_writer_here(plan), *_writer_there(plan))
+    return _accounts(plan, writer, (*_reader_here(plan), *_reader_there(plan)))
+
+
+def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: bool = False) -> Bodies:
+    """``lasting``: with tokens for kubeconfigs that are used elsewhere."""
     bodies = [_home(plan)]
-    for account, rights in ((WRITER, (*reads, *writes)), (READER, reads)):
+    for account, rights in ((WRITER, writer), (READER, reader)):
         bodies.append(service_account(plan, account))
         if lasting:
             bodies.append(lasting_token(plan, account))
@@ -58,17 +83,22 @@ def _accounts(plan: InstallPlan, reads: tuple[Right, ...], writes: tuple[Right, 
     return tuple(bodies)
 
 
-def _management_accounts(plan: InstallPlan) -> Bodies:
-    return _accounts(plan, management_reads(plan), management_writes(plan), lasting=False)
+def _writer_here(plan: InstallPlan) -> Rights:
+    if plan.into_git:
+        return management_refreshes(plan)
+    return (*management_reads(plan), *management_writes(plan))
 
 
-def _worker_accounts(plan: InstallPlan) -> Bodies:
-    return _accounts(plan, worker_reads(plan), worker_writes(plan), lasting=True)
+def _writer_there(plan: InstallPlan) -> Rights:
+    return worker_refreshes(plan) if plan.into_git else (*worker_reads(plan), *worker_writes(plan))
 
 
-def _all_accounts(plan: InstallPlan) -> Bodies:
-    reads = (*management_reads(plan), *worker_reads(plan))
-    return _accounts(plan, reads, (*management_writes(plan), *worker_writes(plan)), lasting=False)
+def _reader_here(plan: InstallPlan) -> Rights:
+    return (*management_reads(plan), *management_status(plan))
+
+
+def _reader_there(plan: InstallPlan) -> Rights:
+    return (*worker_reads(plan), *worker_status(plan))
 
 
 def _both_policies(plan: InstallPlan) -> Bodies:

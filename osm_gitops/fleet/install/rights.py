@@ -14,12 +14,15 @@ from osm_gitops.fleet.install.install_plan import InstallPlan
 from osm_gitops.kubedoor.kinds import (
     CONFIG,
     CONFIG_MAP,
+    DEPLOYMENT,
     ENDPOINT_SLICE,
     EVENT,
     LEASE,
     MACHINE,
     MACHINE_DEPLOYMENT,
     MACHINE_SET,
+    MUTATING_WEBHOOKS,
+    NAMESPACE,
     PROFILE,
     SECRET,
     SERVICE_ACCOUNT,
@@ -28,6 +31,7 @@ from osm_gitops.kubedoor.kinds import (
 )
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.resolve.cluster_info import CLUSTER_INFO
 from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.record import STATUS_NAME
@@ -53,32 +57,49 @@ def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
     )
 
 
+def management_status(plan: InstallPlan) -> tuple[Right, ...]:
+    """What ``status`` reads besides: what runs left behind, and whether OSM is in the way."""
+    return (
+        *_webhooks(plan),
+        Right(DEPLOYMENT, "list", plan.namespace),
+        Right(LEASE, "get", plan.namespace, (LEASE_NAME,)),
+        Right(CONFIG_MAP, "get", plan.namespace, (STATUS_NAME,)),
+    )
+
+
 def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``apply`` does besides; profiles are written only where they come from elsewhere."""
     writes_profiles = plan.repo is not None
     return (
         *(Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces if writes_profiles),
         Right(CONFIG, "create patch delete", plan.namespace),
-        Right(LEASE, "create", plan.namespace),
-        Right(LEASE, "get update", plan.namespace, (LEASE_NAME,)),
+        *_lease(plan),
         Right(CONFIG_MAP, "create", plan.namespace),
         Right(CONFIG_MAP, "get patch", plan.namespace, (STATUS_NAME,)),
     )
+
+
+def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
+    """What ``refresh`` does, where all else comes through git."""
+    return (Right(CONFIG, "get list patch delete", plan.namespace), *_lease(plan))
 
 
 def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``plan`` reads in the worker cluster."""
     secrets = {key for key in (*plan.named.secrets, *plan.more) if key[0] != CLOUD_INIT_NAMESPACE}
     return (
-        Right(MACHINE_DEPLOYMENT, "list"),
-        Right(MACHINE_SET, "list"),
-        Right(MACHINE, "list"),
+        *_pools(),
         Right(ENDPOINT_SLICE, "list", "default"),
         Right(SECRET, "get list", CLOUD_INIT_NAMESPACE),
         *_tokens(plan, Right(SECRET, "list", TOKEN_NAMESPACE), "get"),
         *_named(SECRET, secrets),
         *_named(CONFIG_MAP, plan.named.config_maps),
     )
+
+
+def worker_status(plan: InstallPlan) -> tuple[Right, ...]:
+    """What ``status`` reads besides."""
+    return (*_webhooks(plan), Right(NAMESPACE, "get", CLOUD_INIT_NAMESPACE, (CLOUD_INIT_NAMESPACE,)))
 
 
 def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
@@ -89,6 +110,40 @@ def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
         Right(EVENT, "create"),
         Right(SECRET, "create patch delete", CLOUD_INIT_NAMESPACE),
         *_tokens(plan, Right(SECRET, "create patch delete", TOKEN_NAMESPACE), "create", "token"),
+    )
+
+
+def worker_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
+    """What ``refresh`` does, where all else comes through git."""
+    return (
+        *_pools(),
+        Right(MACHINE_DEPLOYMENT, "get patch"),
+        Right(MACHINE, "patch"),
+        Right(ENDPOINT_SLICE, "list", "default"),
+        *_named(CONFIG_MAP, [CLUSTER_INFO]),
+        Right(SECRET, "get list create patch delete", CLOUD_INIT_NAMESPACE),
+        *_tokens(plan, Right(SECRET, "list", TOKEN_NAMESPACE), "get"),
+        *_tokens(plan, Right(SECRET, "get create patch delete", TOKEN_NAMESPACE), "create", "token"),
+    )
+
+
+def _pools() -> tuple[Right, ...]:
+    return tuple(Right(kind, "list") for kind in (MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE))
+
+
+def _lease(plan: InstallPlan) -> tuple[Right, ...]:
+    return (
+        Right(LEASE, "create", plan.namespace),
+        Right(LEASE, "get update", plan.namespace, (LEASE_NAME,)),
+    )
+
+
+def _webhooks(plan: InstallPlan) -> tuple[Right, ...]:
+    """Those of OSM, and whether somebody answers them."""
+    return (
+        Right(VALIDATING_WEBHOOKS, "list"),
+        Right(MUTATING_WEBHOOKS, "list"),
+        Right(ENDPOINT_SLICE, "list", plan.namespace),
     )
 
 

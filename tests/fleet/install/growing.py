@@ -50,15 +50,16 @@ def grants(rights: Iterable[Right]) -> set[Grant]:
 
 @dataclass(slots=True)
 class Growing:
-    """The rights of one ServiceAccount in one cluster. ``expected`` are those that it may be given: which of them are
-    for the whole cluster, and which for one name, only they tell; anything else is not given but noted."""
+    """The rights of one ServiceAccount in one cluster. ``expected`` are those that it should have in the end: which
+    of them are for the whole cluster, and which for one name, only they tell."""
 
     cluster: Cluster
     namespace: str
     account: str
     expected: Collection[Grant]
+    dispensable: Collection[Grant] = ()
+    """What is asked for first, where less will do as well."""
     given: set[Grant] = field(default_factory=set)
-    unexpected: set[Grant] = field(default_factory=set)
     _read: int = 0
 
     @property
@@ -76,7 +77,7 @@ class Growing:
             match = _REFUSAL.match(said.get("message", "")) if said["code"] == 403 else None
             if match and event["user"]["username"] == self.user:
                 found.add(self._known(match, event["objectRef"].get("name", "")))
-        return found
+        return found.difference(self.dispensable)
 
     def _known(self, match: re.Match[str], name: str) -> Grant:
         wanted = Grant(match["namespace"] or "", match["group"], match["path"], match["verb"], name)
@@ -90,7 +91,6 @@ class Growing:
     def give(self, grants: Iterable[Grant]) -> None:
         """Allow more, and wait until the server knows."""
         more = set(grants)
-        self.unexpected |= more - set(self.expected)
         self.given |= more
         for namespace in {grant.namespace for grant in more}:
             self._write(namespace)

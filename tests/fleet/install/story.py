@@ -27,18 +27,20 @@ class Story:
 
     def run(self, command: str, *more: str) -> Ran:
         management = self.osm.management.kubeconfig(self.folder / "management", self.user)
-        where = ["--from", "cluster", "--to", "cluster", "--kubeconfig", str(management)]
+        where = ["--kubeconfig", str(management)]
+        where += ["--from", "cluster", "--to", "cluster"] if command in {"plan", "apply"} else []
         if self.osm.worker is not self.osm.management:
             worker = self.osm.worker.kubeconfig(self.folder / "worker", self.user)
             where += ["--worker-cluster-kubeconfig", str(worker)]
         return osm_gitops(command, *where, *self.settings, *more)
 
-    def apply(self, *more: str) -> Ran:
+    def apply(self, *more: str, command: str = "apply") -> Ran:
         """A run that nobody else's Lease holds up, not even that of an earlier one that could not give it back."""
         for lease in self.osm.management.client().get(_LEASES)["items"]:
             if lease["spec"].get("holderIdentity"):
                 self.osm.management.client().delete(f"{_LEASES}/{lease['metadata']['name']}")
-        return self.run("apply", "--yes", "--settle", "0s", *more)
+        yes = ("--yes",) if command == "apply" else ()
+        return self.run(command, *yes, "--settle", "0s", *more)
 
     def change(self, pool: str, change: Object) -> Object:
         """Change a MachineDeployment, and do what machine-controller does about it."""
@@ -66,6 +68,12 @@ def rolled(story: Story) -> None:
     template = {"spec": {"versions": {"kubelet": "1.36.1"}}}
     story.change("pool-00000", {"spec": {"template": template}, "metadata": {"annotations": {REVISION: "2"}}})
     story.osm.machine(story.osm.machine_set("pool-00000"), "waiting", waits=True)
+
+
+def renumbered(story: Story) -> None:
+    """The same template again, with another number, and a Machine that waits for that."""
+    story.change("pool-00001", {"metadata": {"annotations": {REVISION: "7"}}})
+    story.osm.machine(story.osm.machine_set("pool-00001"), "late", waits=True)
 
 
 def added(story: Story) -> None:
@@ -109,6 +117,24 @@ def without_cluster_info(story: Story) -> None:
             "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}}],
         }
     )
+
+
+def with_webhooks(story: Story) -> None:
+    """OSM's webhooks, which nobody answers any more."""
+    hook = {
+        "name": "osm.example.com",
+        "clientConfig": {"service": {"namespace": "kube-system", "name": "operating-system-manager-webhook"}},
+        "rules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["words"]}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    for kind in ("Validating", "Mutating"):
+        body = {"kind": f"{kind}WebhookConfiguration", "metadata": {"name": "osm"}, "webhooks": [hook]}
+        for cluster in {
+            story.osm.management.name: story.osm.management,
+            story.osm.worker.name: story.osm.worker,
+        }.values():
+            cluster.client().create({"apiVersion": "admissionregistration.k8s.io/v1", **body})
 
 
 SCENES = (

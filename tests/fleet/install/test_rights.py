@@ -9,13 +9,22 @@ from pathlib import Path
 
 from osm_gitops.fleet.install.accounts import READER, WRITER
 from osm_gitops.fleet.install.install_plan import Part
-from osm_gitops.fleet.install.rights import Right, management_reads, management_writes, worker_reads, worker_writes
+from osm_gitops.fleet.install.rights import (
+    Right,
+    management_reads,
+    management_refreshes,
+    management_status,
+    management_writes,
+    worker_reads,
+    worker_refreshes,
+    worker_status,
+    worker_writes,
+)
 from tests.apiserver.after_osm import after_osm, recorded_authority, with_machine_sets
 from tests.apiserver.cluster import Cluster
-from tests.cli.running import Ran
-from tests.fleet.install.growing import Growing, grants, grow
+from tests.fleet.install.growing import Grant, Growing, grants, grow
 from tests.fleet.install.installing import PLAN, install, until_allowed_to_list
-from tests.fleet.install.story import SCENES, Scene, Story, nothing, without_cluster_info
+from tests.fleet.install.story import SCENES, Scene, Story, renumbered, with_webhooks, without_cluster_info
 
 _HOME = "osm-gitops"
 
@@ -39,14 +48,34 @@ def _growing(cluster: Cluster, account: str, reads: Sequence[Right], writes: Seq
     return Growing(cluster, _HOME, account, grants((*reads, *writes)))
 
 
-def test_the_reader_has_what_plans_need_and_nothing_else(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
+def test_the_reader_has_what_looking_needs_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path
+) -> None:
     story = _story(management, worker, tmp_path, READER)
-    here = _growing(management, READER, management_reads(PLAN))
-    there = _growing(worker, READER, worker_reads(PLAN))
+    here = _growing(management, READER, management_reads(PLAN), management_status(PLAN))
+    here.dispensable = {Grant("", "apps", "deployments", "list")}
+    there = _growing(worker, READER, worker_reads(PLAN), worker_status(PLAN))
+    grow((here, there), partial(_looked, story, "plan"))
+    without_cluster_info(story)
+    with_webhooks(story)
+    for command in ("plan", "status"):
+        grow((here, there), partial(_looked, story, command))
+    assert here.given == here.expected
+    assert there.given == there.expected
+
+
+def test_who_refreshes_has_what_that_needs_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path
+) -> None:
+    story = _story(management, worker, tmp_path, WRITER)
+    here = _growing(management, WRITER, management_refreshes(PLAN))
+    there = _growing(worker, WRITER, worker_refreshes(PLAN))
     for scene in SCENES:
-        if scene.happens in (nothing, without_cluster_info):
-            scene.happens(story)
-            grow((here, there), lambda: _ended(story.run("plan")))
+        scene.happens(story)
+        grow((here, there), partial(_refreshed, story, *scene.settings))
+    assert replace(story, user="admin").apply().code == 0  # as if through git
+    renumbered(story)
+    grow((here, there), partial(_refreshed, story))
     assert here.given == here.expected
     assert there.given == there.expected
 
@@ -84,5 +113,11 @@ def _applied(story: Story, scene: Scene) -> tuple[bool, str]:
     return ran.code == scene.ends, ran.err
 
 
-def _ended(ran: Ran) -> tuple[bool, str]:
+def _looked(story: Story, command: str) -> tuple[bool, str]:
+    ran = story.run(command)
+    return ran.code == 0, ran.out + ran.err
+
+
+def _refreshed(story: Story, *settings: str) -> tuple[bool, str]:
+    ran = story.apply(*settings, command="refresh")
     return ran.code == 0, ran.err
