@@ -92,6 +92,7 @@ def run_options(
         environment=environment,
         keys=KeySearch(environment, without_keys=without_keys),
         note=console.note,
+        tell=console.say,
         advance=Progress,
         only=request.only,
         plan=PlanOptions(limits=limits),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.kubedoor.pushgateway import Pushgateway
-from osm_gitops.report.metrics import JOB, Measured, exposition
-from osm_gitops.targets.files import drop_staged, place_file, stage_file
+from osm_gitops.report.metrics import JOB, Measured, exposition, last_good_runs
+from osm_gitops.targets.files import drop_staged, place_file, read_file, stage_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class MetricSinks:
     def publish(self, runs: Sequence[Measured]) -> tuple[Problem, ...]:
         """Tell the figures; what could not be told, which fails no run."""
         problems: list[Problem] = []
-        if self.file is not None:
+        if self.file is not None and runs:
             try:
-                _write(self.file, exposition(runs))
+                _write(self.file, exposition(_with_times_of(self.file, runs)))
             except OsmGitopsError as failure:
                 problems += failure.problems
         for run in runs if self.gateway is not None else ():
@@ -41,6 +41,12 @@ class MetricSinks:
         group = {"job": JOB, "cluster": run.ran.cluster}
         # What this run could not find out, the gateway may still know.
         self.gateway.push(exposition([run]), group, self.environment, whole=run.last_good is not None)
+
+
+def _with_times_of(path: Path, runs: Sequence[Measured]) -> Sequence[Measured]:
+    """``runs`` that know when the last good one was, from the file as it is, where they could not find out."""
+    known = last_good_runs((read_file(path) or b"").decode(errors="replace"))
+    return [run if run.last_good else replace(run, last_good=known.get(run.ran.cluster)) for run in runs]
 
 
 def _write(path: Path, text: str) -> None:

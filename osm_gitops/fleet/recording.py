@@ -1,12 +1,14 @@
-"""The end of a run: what it leaves behind in a live cluster, and its figures."""
+"""The beginning and the end of a run over a live cluster: its Lease, what it leaves behind, its figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from osm_gitops.errors import Problem
+from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.kubedoor.clusters import Clusters
@@ -15,8 +17,19 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.record import Ran
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.cluster.lease import Held
+from osm_gitops.targets.cluster.lease import Held, holder_name, lease
 from osm_gitops.targets.cluster.record import record_run
+
+
+def hold(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
+    """Keep all other runs from writing to a cluster while this one does. Raises OsmGitopsError where one is at work."""
+    return lease(
+        options.connections.management(spec),
+        load_settings(spec).namespace,
+        holder=holder_name(),
+        timeout=options.live.lock_timeout.total_seconds(),
+        note=lambda sentence: options.tell(f"{spec.name}: {sentence}"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from osm_gitops.errors import InputError, OsmGitopsError, Problem
 from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import Outcome, RunOptions
-from osm_gitops.fleet.recording import Ended, measure, record, uids_of
+from osm_gitops.fleet.recording import Ended, hold, measure, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.upkeep import Upkeep, named
 from osm_gitops.kubedoor.clusters import Clusters
@@ -31,7 +31,6 @@ from osm_gitops.report.metrics import Measured
 from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
 from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.cluster import read_machines, read_server
-from osm_gitops.targets.cluster.lease import holder_name, lease
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
@@ -108,9 +107,7 @@ class _Refresh:
     def run(self) -> None:
         """Do what is due while the Lease is held, and again what machine-controller had to do something for first."""
         settings, live = load_settings(self.spec), self.options.connections.clusters(self.spec)
-        timeout = self.options.live.lock_timeout.total_seconds()
-        holder = holder_name()
-        with lease(live.management, settings.namespace, holder=holder, timeout=timeout, note=self.options.note) as held:
+        with hold(self.spec, self.options) as held:
             try:
                 self._settle(settings, live, held.check)
             except OsmGitopsError as failure:

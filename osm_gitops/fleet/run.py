@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -12,9 +12,8 @@ from pathlib import Path
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError
 from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
 from osm_gitops.fleet.live import LiveWork, look_at
-from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
-from osm_gitops.fleet.recording import Ended, measure
+from osm_gitops.fleet.recording import Ended, hold, measure
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.fleet.upkeep import named
@@ -22,7 +21,6 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.cluster.lease import Held, holder_name, lease
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.sealing import Sealing
@@ -109,7 +107,7 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterato
             yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
     for spec in live:
         try:
-            yield LiveWork(spec, locks.enter_context(_lease(spec, options)))
+            yield LiveWork(spec, locks.enter_context(hold(spec, options)))
         except OsmGitopsError as failure:
             yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
 
@@ -138,13 +136,6 @@ class LockedOut:
         """Figures of a run that failed."""
         ended = Ended(problems=tuple(problems))
         return tuple(measure(cluster, ended, started, options) for cluster in self.clusters), ()
-
-
-def _lease(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
-    """Keeps all other runs from writing to a cluster while this one does."""
-    management = options.connections.management(spec)
-    timeout = options.live.lock_timeout.total_seconds()
-    return lease(management, load_settings(spec).namespace, holder=holder_name(), timeout=timeout, note=options.note)
 
 
 def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:

@@ -5,10 +5,11 @@ Times are points in time, not ages: what an alert compares with its own ``time()
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from osm_gitops import __version__
@@ -16,12 +17,13 @@ from osm_gitops.model.plan import Action
 from osm_gitops.model.record import Ran
 
 JOB: Final = "osm-gitops"
+_LAST_GOOD: Final = "osm_gitops_last_good_run_timestamp_seconds"
 
 METRICS: Final[Mapping[str, str]] = {
     "osm_gitops_run_success": "Whether the last run did all that was to be done (1) or something failed (0).",
     "osm_gitops_run_timestamp_seconds": "When the last run ended.",
     "osm_gitops_run_duration_seconds": "How long the last run took.",
-    "osm_gitops_last_good_run_timestamp_seconds": "When a run last ended in which nothing failed.",
+    _LAST_GOOD: "When a run last ended in which nothing failed.",
     "osm_gitops_pools": "Pools by what the last run made of them: desired, changed, failed, left for later.",
     "osm_gitops_objects": "Objects by what the last run planned for them.",
     "osm_gitops_api_requests": "Requests to API servers that the last run made.",
@@ -48,13 +50,19 @@ def exposition(runs: Iterable[Measured]) -> str:
     return "".join(_block(name, lines) for name, lines in samples.items() if lines)
 
 
+def last_good_runs(text: str) -> Mapping[str, datetime]:
+    """When runs were last good, by cluster, as an earlier text of ours has it."""
+    found = re.findall(rf'^{_LAST_GOOD}{{cluster="([^"\\]*)"}} (\d+(?:\.\d+)?)$', text, re.MULTILINE)
+    return {cluster: datetime.fromtimestamp(float(moment), UTC) for cluster, moment in found}
+
+
 def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
     ran, none = run.ran, dict[str, str]()
     yield "osm_gitops_run_success", none, float(ran.good)
     yield "osm_gitops_run_timestamp_seconds", none, ran.ended.timestamp()
     yield "osm_gitops_run_duration_seconds", none, ran.took.total_seconds()
     if run.last_good is not None:
-        yield "osm_gitops_last_good_run_timestamp_seconds", none, run.last_good.timestamp()
+        yield _LAST_GOOD, none, run.last_good.timestamp()
     if ran.plan is not None:
         counts = {
             "desired": ran.plan.pools.desired,

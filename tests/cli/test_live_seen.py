@@ -27,14 +27,14 @@ _STOPS = """
 import sys
 from functools import partial
 from osm_gitops.cli import gate
-from osm_gitops.fleet import live, run
+from osm_gitops.fleet import live, recording
 from osm_gitops.targets.cluster.lease import Pace, lease
 
 def stop(*_):
     print("holding", flush=True)
     sys.stdin.read()
 
-run.lease = partial(lease, pace=Pace(duration=2))
+recording.lease = partial(lease, pace=Pace(duration=2))
 live.deliver = stop
 sys.exit(gate.run(sys.argv[1:]))
 """
@@ -75,17 +75,20 @@ def test_a_second_run_says_who_is_at_work_and_takes_over_once_that_one_was_kille
         name = holder(adopted)
         assert f"_{other.pid}_" in name
         figures = adopted.folder / "osm-gitops.prom"
+        figures.write_text('osm_gitops_last_good_run_timestamp_seconds{cluster="default"} 1767607200\n', "utf-8")
         ran = adopted.run("apply", "--lock-timeout", "0s", "--metrics-file", str(figures))
         assert ran.code == 1
-        assert 'osm_gitops_run_success{cluster="default"} 0\n' in figures.read_text("utf-8")
+        told = figures.read_text("utf-8")
+        assert 'osm_gitops_run_success{cluster="default"} 0\n' in told
+        assert 'osm_gitops_last_good_run_timestamp_seconds{cluster="default"} 1767607200\n' in told
         assert f"another run of osm-gitops is at work: {name}, since 20" in ran.err
         assert labelled(adopted) == 0
         assert adopted.run("plan").code == 0  # what only reads waits for nobody
         other.send_signal(signal.SIGKILL)
     assert holder(adopted) == name
-    ran = adopted.run("apply", "--lock-timeout", "60s", "-v")
+    ran = adopted.run("apply", "--lock-timeout", "60s")
     assert ran.code == 0, ran.err
-    assert f"Waiting: another run of osm-gitops is at work: {name}" in ran.err
+    assert f"default: Waiting: another run of osm-gitops is at work: {name}" in ran.err
     assert labelled(adopted) == 10
     assert holder(adopted) == ""
 

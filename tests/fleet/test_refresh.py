@@ -50,6 +50,7 @@ class Refreshing:
             environment={},
             keys=KeySearch({}),
             note=self.notes.append,
+            tell=self.notes.append,
             advance=lambda *_: unwatched,
             connections=Connections({}),
             only=only,

@@ -19,7 +19,7 @@ from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, PoolCounts
 from osm_gitops.model.record import Ran
-from osm_gitops.report.metrics import METRICS, Measured, exposition
+from osm_gitops.report.metrics import METRICS, Measured, exposition, last_good_runs
 
 STARTED = datetime(2026, 1, 5, 10, tzinfo=UTC)
 OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
@@ -86,6 +86,13 @@ def test_what_is_not_known_is_left_out() -> None:
         "osm_gitops_api_requests",
         "osm_gitops_info",
     }
+
+
+def test_when_runs_were_good_is_read_back() -> None:
+    ends = {"a": STARTED, "b.c": STARTED + timedelta(seconds=1.5)}
+    text = exposition([Measured(run(cluster), end) for cluster, end in ends.items()])
+    assert last_good_runs(text) == ends
+    assert last_good_runs("") == {}
 
 
 def test_clusters_stand_side_by_side_below_one_heading() -> None:

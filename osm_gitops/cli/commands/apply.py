@@ -141,7 +141,7 @@ def apply(
 
     outcome = apply_clusters(partial(clusters_of, request, needs_target=True), options, confirm)
     for cluster, commit in outcome.commits.items():
-        console.say(f"{cluster}: committed {commit[:12]}")
+        console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
     for cluster, delivery in outcome.deliveries.items():
         _tell(cluster, delivery)
     for remote in outcome.pushed:
@@ -159,9 +159,9 @@ def apply(
 def _tell(cluster: str, delivery: Delivery) -> None:
     pools = len([pool for pool in delivery.written if pool])
     if delivery.written:
-        console.say(f"{cluster}: {many(pools, 'pool')} written")
+        console.say(f"{cluster}: {many(pools, 'pool')} written", cluster=cluster, written=pools)
     for line in left_lines(delivery.left):
-        console.say(f"{cluster}: left for now: {line}")
+        console.say(f"{cluster}: left for now: {line}", cluster=cluster)
 
 
 def _refuse_lost_commits(request: Request, push: bool | None) -> None:

@@ -213,7 +213,7 @@ def _stored(management: Api, namespace: str) -> RunRecord | None:
     found = management.get(CONFIG_MAP, namespace, STATUS_NAME)
     try:
         return _parsed(json.loads((found or {})["data"][_KEY]))
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 
 
