@@ -51,9 +51,9 @@ class LiveOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How a run works. ``environment`` is the process's, read at its outer end; ``tell`` takes sentences, ``note`` those
-    for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and ``connections`` lead
-    to the clusters."""
+    """How a run works. ``environment`` is the process's, read at its outer end; ``tell`` takes sentences, ``note``
+    those for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and
+    ``connections`` lead to the clusters."""
 
     environment: Mapping[str, str]
     keys: KeySearch
