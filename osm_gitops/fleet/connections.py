@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from osm_gitops.fleet.spec import ClusterSpec
@@ -20,9 +20,20 @@ class Connections:
     Nothing is asked of a server here. Where a kubeconfig leads nowhere, InputError says so.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        opened: dict[Access, Api] | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> None:
         self._environment = environment
-        self._open: dict[Access, Api] = {}
+        self._open: dict[Access, Api] = {} if opened is None else opened
+        self._check = check
+        self._checked: dict[Access, Api] = {}
+
+    def checked(self, check: Callable[[], None]) -> Connections:
+        """The same connections; ``check`` is called before every try of a request that writes."""
+        return Connections(self._environment, self._open, check)
 
     def management(self, spec: ClusterSpec) -> Api:
         """Where profiles and OSCs are."""
@@ -56,4 +67,6 @@ class Connections:
 
         if access not in self._open:
             self._open[access] = connect(access, self._environment)
-        return self._open[access]
+        if self._check is None:
+            return self._open[access]
+        return self._checked.setdefault(access, self._open[access].checked(self._check))

@@ -168,7 +168,8 @@ class LiveWork:
         """Plan; a cluster that cannot be planned adds its problems."""
         self.look = None
         try:
-            self.look = look_at(self.spec, options)
+            # Tokens keep the connections that they were read by.
+            self.look = look_at(self.spec, options.checked(self.held.check))
             problems.extend(self.look.problems)
         except OsmGitopsError as failure:
             problems.extend(named(self.spec.name, failure.problems))
@@ -182,6 +183,7 @@ class LiveWork:
                 return
         if self.look is None:
             return
+        options = options.checked(self.held.check)
         try:
             if self.look.stand_ins and not self.look.plan.refusals:
                 self.held.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -67,6 +67,10 @@ class RunOptions:
     plaintext_secrets: bool = False
     age_recipients: tuple[str, ...] = ()
     git: GitOptions = field(default_factory=GitOptions)
+
+    def checked(self, check: Callable[[], None]) -> RunOptions:
+        """The same, with ``check`` called before every try of a request that writes to a cluster."""
+        return replace(self, connections=self.connections.checked(check))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class _Refresh:
         settings, live = load_settings(self.spec), self.options.connections.clusters(self.spec)
         with hold(self.spec, self.options) as held:
             try:
-                self._settle(settings, live, held.check)
+                self._settle(settings, live.checked(held.check), held.check)
             except OsmGitopsError as failure:
                 self.problems.extend(failure.problems)
             self.measured, self.warnings = record(self.spec, held, self.ended(), self.started, self.options)

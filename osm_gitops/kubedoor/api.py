@@ -32,12 +32,22 @@ class Api:
     and lost connections are asked again, so a request may have been carried out more than once.
     """
 
-    def __init__(self, transport: Transport, display: str, authority: bytes = b"") -> None:
+    def __init__(
+        self, transport: Transport, display: str, authority: bytes = b"", check: Callable[[], None] | None = None
+    ) -> None:
         self.display = display
         self.certificate_authority = authority
         """PEM, as Operating System Manager finds it (contract §2): of a pod its mounted file, of a kubeconfig what it
         holds itself; empty where that names a file, or nothing."""
         self._transport = transport
+        self._check = check
+
+    def checked(self, check: Callable[[], None]) -> Api:
+        """The same server, user and connections; ``check`` is called before every try of a request that writes.
+
+        What it raises ends the request: one that is tried again for minutes must not come after others have taken over.
+        """
+        return Api(self._transport, self.display, self.certificate_authority, check)
 
     @property
     def host(self) -> str:
@@ -194,7 +204,7 @@ class Api:
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         options["preconditions"] = {key: value for key, value in given.items() if value}
         answer = self._transport.send(
-            Call("DELETE", _path(wanted), {}, _json(options), accept=_accept(metadata_only=True))
+            Call("DELETE", _path(wanted), {}, _json(options), accept=_accept(metadata_only=True)), self._check
         )
         if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
             return answer.unsure  # then it was most likely ours that had no answer
@@ -214,7 +224,7 @@ class Api:
         return str(status["token"]), str(status["expirationTimestamp"])
 
     def _ask(self, wanted: Wanted, call: Call) -> Object:
-        return self._object(wanted, self._transport.send(call))
+        return self._object(wanted, self._transport.send(call, self._check))
 
     def _object(self, wanted: Wanted, answer: Answer) -> Object:
         """What a good answer holds. Raises ClusterError for any other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from osm_gitops.kubedoor.api import Api
@@ -13,3 +14,8 @@ class Clusters:
 
     management: Api
     worker: Api
+
+    def checked(self, check: Callable[[], None]) -> Clusters:
+        """The same clusters; ``check`` is called before every try of a request that writes."""
+        management = self.management.checked(check)
+        return Clusters(management, management if self.worker is self.management else self.worker.checked(check))

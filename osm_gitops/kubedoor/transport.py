@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -81,14 +81,19 @@ class Transport:
         if pool is not None:
             pool.clear()
 
-    def send(self, call: Call) -> Answer:
-        """The answer, of whatever status, after all tries. Raises ClusterError where there is none."""
+    def send(self, call: Call, check: Callable[[], None] | None = None) -> Answer:
+        """The answer, of whatever status, after all tries. Raises ClusterError where there is none.
+
+        ``check`` may end it before each try of what changes something.
+        """
         patience = self._patience
         until = patience.clock() + patience.total
         tried, unsure, renewed = 0, False, False
         while True:
             tried += 1
             identity = self._identity()
+            if check is not None and call.method != "GET":
+                check()
             try:
                 answer = self._once(call, identity, until)
             except _Lost as lost:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import ClusterError, ConflictError
+from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
 from osm_gitops.kubedoor import connecting
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.kubedoor.api import Api
@@ -81,6 +81,23 @@ def test_every_verb_gets_over_a_fault(api: Api, proxy: Proxy, worker: Cluster, f
     proxy.when(fault, times=2)
     assert api.delete(CONFIG_MAP, "default", "a")
     assert len(proxy.seen) == 5 * 3
+
+
+def test_a_write_is_not_tried_again_once_it_must_not(api: Api, proxy: Proxy) -> None:
+    asked = iter(range(2))
+
+    def check() -> None:
+        if next(asked, None) is None:
+            raise LostLockError([Problem("somebody else holds the Lease")])
+
+    proxy.when(answer(503), times=5)
+    with pytest.raises(LostLockError):
+        api.checked(check).apply(_map("b"))
+    assert len(proxy.writes) == 2
+    with pytest.raises(LostLockError):
+        api.checked(check).delete(CONFIG_MAP, "default", "b")
+    assert len(proxy.writes) == 2
+    assert api.checked(check).get(CONFIG_MAP, "default", "b") is None
 
 
 # --- waiting ---
