@@ -26,6 +26,9 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.resolve.setting_names import PASSED_OVER, SETTINGS, Kind
 from osm_gitops.templates.bounds import Bounds
 from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
+from tests.apiserver.after_osm import after_osm, with_machine_sets
+from tests.apiserver.cluster import Cluster
+from tests.apiserver.osm_deployment import deploy_as_recorded
 from tests.demo_fleet import DEMO, opened
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,6 +123,9 @@ def frozen_cluster() -> dict[str, str]:
 KUBECTL = """
     import json, pathlib, re, subprocess, sys
     arguments = sys.argv[1:]
+    if arguments[0] == "apply":
+        assert sys.stdin.read().startswith("---\\n")
+        sys.exit()
     assert arguments.pop(0) == "get", arguments
     words = []
     while arguments:
@@ -245,15 +251,25 @@ def environment(machine: Path) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": str(machine / "gitconfig"),
         "GIT_CONFIG_NOSYSTEM": "1",
         "HOME": str(machine / "home"),  # a new private key goes there
+        "KUBECONFIG": str(machine / "kubeconfig"),
         "UV_CACHE_DIR": cache(),
         "NO_COLOR": "1",
     }
 
 
+@pytest.fixture
+def cluster_of_osm(management: Cluster, tmp_path: Path) -> None:
+    """A cluster that OSM has run on, and a kubeconfig that leads to it."""
+    with_machine_sets(after_osm(management))
+    deploy_as_recorded(management)
+    management.kubeconfig(tmp_path / "kubeconfig")
+
+
+@pytest.mark.usefixtures("cluster_of_osm")
 def test_every_command_of_the_readme_works_in_order_and_prints_what_it_says(fresh_machine: Path) -> None:
     folder = fresh_machine / "work"
     for script, promised in steps():
-        if script.startswith(("cd nodes", "docker build")):  # these begin anew at the project
+        if script.startswith(("git init --quiet prod", "cd nodes", "docker build")):  # these begin anew at the project
             folder = fresh_machine / "work"
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", f"{script}\npwd >'{fresh_machine}/pwd'"],

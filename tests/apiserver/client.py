@@ -40,8 +40,15 @@ class Client:
     def text(self, path: str, method: str = "GET", body: Any = None, **headers: str) -> str:
         """The answer as it is. Raises :class:`Refused`, and OSError where no server answers."""
         content = None if body is None else json.dumps(body)
-        self._connection.request(method, path, content, self._headers(headers))
-        response = self._connection.getresponse()
+        try:
+            self._connection.request(method, path, content, self._headers(headers))
+            response = self._connection.getresponse()
+        except http.client.RemoteDisconnected:  # it was idle for so long that the server hung up
+            if method != "GET":
+                raise
+            self._connection.close()
+            self._connection.request(method, path, content, self._headers(headers))
+            response = self._connection.getresponse()
         answer = response.read().decode()
         if response.status >= 400:
             is_json = "json" in (response.getheader("Content-Type") or "")

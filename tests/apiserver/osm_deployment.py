@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from tests.apiserver.after_osm import recorded_authority
 from tests.apiserver.client import Object, path_of
 from tests.apiserver.cluster import Cluster
 
 NAME: Final = "operating-system-manager"
 PROGRAM: Final = "/usr/local/bin/osm-controller"
+RECORDED_FLAGS: Final = ("-namespace", "kube-system", "-external-cloud-provider")
+_KUBECONFIG: Final = "/etc/kubernetes/kubeconfig"
 _IMAGE: Final = "quay.io/kubermatic/operating-system-manager:v1.11.2"
 
 
@@ -111,3 +114,18 @@ def _deployment(name: str, namespace: str, container: Object, more: Mapping[str,
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
     }
+
+
+def deploy_as_recorded(cluster: Cluster, *flags: str, container: Mapping[str, Any] | None = None) -> None:
+    """OSM's Deployment as it ran when the cluster was recorded: the CA was that of its kubeconfig."""
+    mounts, volumes = mounted((_KUBECONFIG, "kubeconfig", {"secret": {"secretName": "osm-kubeconfig"}}))
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "osm-kubeconfig", "namespace": "kube-system"},
+        "stringData": {"kubeconfig": kubeconfig_with(recorded_authority())},
+    }
+    arguments = (*RECORDED_FLAGS, f"-kubeconfig={_KUBECONFIG}/kubeconfig", *flags)
+    more = {"volumeMounts": mounts, **(container or {})}
+    for each in (body, osm(*arguments, container=more, volumes=volumes)):
+        cluster.client().create(each)

@@ -11,12 +11,9 @@ import yaml
 from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
-from tests.apiserver.osm_deployment import kubeconfig_with, mounted, osm
+from tests.apiserver.osm_deployment import RECORDED_FLAGS, deploy_as_recorded, osm
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import secret
-
-_FLAGS = ("-namespace", "kube-system", "-external-cloud-provider")
-_KUBECONFIG = "/etc/kubernetes/kubeconfig"
 
 
 @pytest.fixture
@@ -34,15 +31,6 @@ def loaded(management: Cluster, kubeconfig: Path) -> AfterOsm:
     return after_osm(management)
 
 
-def _deploy(cluster: Cluster, *flags: str, container: dict[str, Any] | None = None) -> None:
-    """OSM's Deployment as it ran when the cluster was recorded: the CA was that of its kubeconfig."""
-    mounts, volumes = mounted((_KUBECONFIG, "kubeconfig", {"secret": {"secretName": "osm-kubeconfig"}}))
-    body = secret("osm-kubeconfig", "kube-system", {"kubeconfig": kubeconfig_with(recorded_authority())})
-    arguments = (*_FLAGS, f"-kubeconfig={_KUBECONFIG}/kubeconfig", *flags)
-    for each in (body, osm(*arguments, container={"volumeMounts": mounts, **(container or {})}, volumes=volumes)):
-        cluster.client().create(each)
-
-
 def _init(*more: str) -> Ran:
     return osm_gitops("init", "nodes", "--from", "cluster", "--cluster", "prod", *more)
 
@@ -55,7 +43,7 @@ def _fleet(root: Path) -> dict[str, Any]:
 def test_settings_profiles_and_pools_are_those_of_the_cluster(
     management: Cluster, loaded: AfterOsm, tmp_path: Path
 ) -> None:
-    _deploy(management)
+    deploy_as_recorded(management)
     ran = _init()
     assert ran.code == 0, ran.err
     root = tmp_path / "nodes"
@@ -82,7 +70,7 @@ def test_settings_profiles_and_pools_are_those_of_the_cluster(
 
 def test_it_says_how_each_setting_was_found_and_that_all_comes_out_again(management: Cluster, loaded: AfterOsm) -> None:
     assert len(loaded.pools()) == 5
-    _deploy(management, "-leader-elect=false")
+    deploy_as_recorded(management, "-leader-elect=false")
     ran = _init()
     for line in (
         "Found 5 MachineDeployments and 6 OperatingSystemProfiles.",
@@ -99,7 +87,7 @@ def test_where_nobody_knows_the_ca_any_more_it_is_taken_from_what_machines_were_
     management: Cluster, loaded: AfterOsm, tmp_path: Path
 ) -> None:
     assert len(loaded.pools()) == 5
-    management.client().create(osm(*_FLAGS))
+    management.client().create(osm(*RECORDED_FLAGS))
     ran = _init()
     assert "CA certificates are pinned: OperatingSystemConfig pool-0000" in ran.err
     assert "5 of 5 OperatingSystemConfigs come out" in ran.err
@@ -108,7 +96,7 @@ def test_where_nobody_knows_the_ca_any_more_it_is_taken_from_what_machines_were_
 
 def test_what_differs_is_told(management: Cluster, loaded: AfterOsm) -> None:
     assert len(loaded.pools()) == 5
-    _deploy(management, "-pause-image=registry.example.com/pause:3.10")
+    deploy_as_recorded(management, "-pause-image=registry.example.com/pause:3.10")
     ran = _init()
     assert "0 of 5 OperatingSystemConfigs come out as they are in the cluster.\n" in ran.err
     assert "Different are pool-00000-kube-system-config, " in ran.err
@@ -120,7 +108,7 @@ def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
 ) -> None:
     variable = {"name": "PROXY", "valueFrom": {"secretKeyRef": {"name": "proxy", "key": "url"}}}
     management.client().create(secret("proxy", "kube-system", {"url": "http://u:hunter2@proxy:3128"}))
-    _deploy(management, "-node-http-proxy=$(PROXY)", container={"env": [variable]})
+    deploy_as_recorded(management, "-node-http-proxy=$(PROXY)", container={"env": [variable]})
     live = loaded.objects["MachineDeployment", "kube-system", "pool-00001"]
     spec = live["spec"]["template"]["spec"]["providerSpec"]["value"]
     management.client().merge(
@@ -160,7 +148,7 @@ def test_an_empty_argument_is_refused_and_nothing_is_written(
     management: Cluster, loaded: AfterOsm, tmp_path: Path
 ) -> None:
     assert len(loaded.pools()) == 5
-    _deploy(management, "", "-pause-image=pause:3")
+    deploy_as_recorded(management, "", "-pause-image=pause:3")
     ran = _init()
     assert ran.code == 1
     assert (
@@ -182,7 +170,7 @@ def test_where_osm_is_gone_it_is_said_how_to_go_on(loaded: AfterOsm, tmp_path: P
 def test_in_kkp_its_deployment_is_in_another_cluster(worker: Cluster, loaded: AfterOsm, tmp_path: Path) -> None:
     assert len(loaded.pools()) == 5
     worker.namespace("cluster-x")
-    worker.client().create(osm(*_FLAGS, namespace="cluster-x"))
+    worker.client().create(osm(*RECORDED_FLAGS, namespace="cluster-x"))
     seed = worker.kubeconfig(tmp_path / "seed")
     ran = _init("--osm-kubeconfig", str(seed), "--osm-deployment", "cluster-x/operating-system-manager")
     assert ran.code == 0, ran.err
@@ -201,7 +189,7 @@ def test_what_belongs_to_clusters_is_refused_without_one() -> None:
 def test_what_was_written_renders_to_what_the_cluster_has(
     management: Cluster, loaded: AfterOsm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _deploy(management)
+    deploy_as_recorded(management)
     assert _init().code == 0
     monkeypatch.chdir(tmp_path / "nodes")
     ran = osm_gitops("render", "--to", "-")
