@@ -16,9 +16,12 @@ from osm_gitops.errors import ClusterError, LostLockError
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kubedoor.patience import Patience
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.proxy import Fault, Proxy, answer, drop, lose
 
+Behind = Callable[[Cluster], Proxy]
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/osm-gitops"
 
 
@@ -260,6 +263,48 @@ def test_the_rights_that_the_module_names_are_enough(management: Cluster, tmp_pa
     for _ in range(2):
         with held(api, Hours()) as mine:
             mine.renew()
+            mine.check()
+
+
+@pytest.mark.parametrize("fault", [drop, lose, answer(503), answer(429, retry_after="1")])
+def test_what_networks_and_busy_servers_do_loses_no_lease(
+    fault: Fault, management: Cluster, through: Behind, tmp_path: Path
+) -> None:
+    proxy = through(management)
+    access = Access(str(proxy.cluster.kubeconfig(tmp_path / "kubeconfig")))
+    api = connect(access, {}, Patience(sleep=lambda _: None))
+    hours = Hours()
+    for _ in range(2):  # the Lease is made, then taken
+        for method, nth in (("GET", 1), ("POST", 1), ("PUT", 1), ("PUT", 3), ("PUT", 5)):
+            proxy.when(fault, method=method, path="/leases", nth=nth)
+        with held(api, hours) as mine:
+            mine.renew()
+            mine.check()
+            assert spec(management)["holderIdentity"] == "me"
+        assert not spec(management).get("holderIdentity")
+        proxy.clear()
+    assert hours.said == []
+
+
+def test_who_cannot_reach_the_server_any_more_stops_in_time_and_says_how_the_lease_ends(
+    management: Cluster, through: Behind, tmp_path: Path
+) -> None:
+    proxy = through(management)
+    access = Access(str(proxy.cluster.kubeconfig(tmp_path / "kubeconfig")))
+    api = connect(access, {}, Patience(tries=2, sleep=lambda _: None))
+    hours = Hours()
+    with held(api, hours) as mine:
+        proxy.when(drop, times=None)
+        mine.renew()
+        mine.check()
+    assert hours.said[0].endswith("The Lease ends by itself after 60 s.")
+    hours.now = 100
+    proxy.clear()
+    with held(api, hours, timeout=90) as mine:
+        proxy.when(answer(503), times=None)
+        hours.now += 41
+        mine.renew()
+        with pytest.raises(LostLockError, match="it could not be renewed for 40 s"):
             mine.check()
 
 
