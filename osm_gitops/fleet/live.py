@@ -212,7 +212,8 @@ class LiveWork:
                 tokens_end=tokens.first_end() if tokens is not None else None,
             )
         measured, warnings = record(self.spec, self.held, ended, started, options)
-        return (measured,), tuple(named(self.spec.name, warnings))
+        of_tokens = self.look.tokens.warnings() if self.look and self.look.tokens else ()
+        return (measured,), tuple(named(self.spec.name, (*warnings, *of_tokens)))
 
     def _write(self, look: Look, options: RunOptions) -> None:
         if look.plan.refusals:

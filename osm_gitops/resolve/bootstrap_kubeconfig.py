@@ -25,8 +25,8 @@ from osm_gitops.resolve.cluster_info import (
     only_cluster,
 )
 
-# A bootstrap token that needs no quotes for certain: with a digit first it may look like a number.
-_PLAIN_TOKEN: Final = re.compile(r"[a-z][a-z0-9]{5}\.[a-z0-9]{16}")
+# A bootstrap token that needs no quotes for certain: no number has another letter than e.
+_PLAIN_TOKEN: Final = re.compile(r"(?=.*[a-df-z])[a-z0-9]{6}\.[a-z0-9]{16}")
 
 
 @dataclass(frozen=True, slots=True)

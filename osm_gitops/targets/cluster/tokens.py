@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from threading import Lock
 from typing import Final
 
@@ -209,9 +210,9 @@ class Tokens:
             return "another's kubeconfig taken over"
         if need.due is Due.NEW:
             return need.reason if self._account else "it gets the new token"
-        digest = self._digest(key)
         if live.sound:
             return ""
+        digest = self._digest(key)
         if digest is not None and live.told == digest.hex():
             return "somebody else has changed it"
         return "its token, server or CA is no longer the right one"
@@ -241,12 +242,17 @@ class Tokens:
         A requested token is in nobody's hands but the Secret's: there it is everything but the token that is told.
         """
         if self._account is not None:
-            try:
-                return digest_of(self._setup.kubeconfig.with_token(self._account.legacy or ""))
-            except InputError:
-                return None
+            return self._shared_digest
         token = self._token(key)
         return digest_of(self._setup.kubeconfig.with_token(token)) if token else None
+
+    @cached_property
+    def _shared_digest(self) -> bytes | None:
+        try:
+            token = self._account.legacy if self._account else None
+        except InputError:
+            return None
+        return digest_of(self._setup.kubeconfig.with_token(token or ""))
 
     def _end_of(self, key: str) -> int | None:
         if self._account is None:
