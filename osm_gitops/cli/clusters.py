@@ -9,6 +9,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.against import fleet_at, spec_at
+from osm_gitops.fleet.connections import check_live_targets
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.fleet.spec import (
     DEFAULT_CLUSTER,
@@ -18,7 +19,6 @@ from osm_gitops.fleet.spec import (
     SourceSpec,
     TargetSpec,
     TreeRef,
-    check_live_targets,
     source_ref,
 )
 from osm_gitops.kubedoor.access import Access
@@ -31,7 +31,7 @@ def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)
     else:
         specs = _from_fleet(request, needs_target=needs_target)
-        check_live_targets(specs)
+        check_live_targets(specs, request.connections)
     for flag in () if any(spec.is_live for spec in specs) else request.connection_flags:
         console.say(f"{flag} is passed over: a run from trees to git does not use it")
     return specs
@@ -56,7 +56,7 @@ def live_clusters_of(request: Request) -> tuple[ClusterSpec, ...]:
     else:
         specs = _from_fleet(request, needs_target=False)
     specs = tuple(replace(spec, target=LiveTarget()) for spec in specs)
-    check_live_targets(specs)
+    check_live_targets(specs, request.connections)
     return specs
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.fleet.spec import ClusterSpec, LiveTarget
 from osm_gitops.model.desired import Side
+from osm_gitops.model.settings import Settings
 
 if TYPE_CHECKING:
     from osm_gitops.kubedoor.access import Access
@@ -70,3 +72,39 @@ class Connections:
         if self._check is None:
             return self._open[access]
         return self._checked.setdefault(access, self._open[access].checked(self._check))
+
+
+def check_live_targets(specs: Iterable[ClusterSpec], connections: Connections) -> None:
+    """Two desired states in one cluster would prune each other; raises InputError with all that would."""
+    live = [spec for spec in specs if isinstance(spec.target, LiveTarget)]
+    problems = list(_shared_targets(live, connections)) if len(live) > 1 else []
+    if problems:
+        raise InputError(problems)
+
+
+def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> Iterator[Problem]:
+    workers: dict[str, str] = {}
+    namespaces: dict[tuple[str, str], str] = {}
+    for spec in specs:
+        try:
+            clusters = connections.clusters(spec)
+        except OsmGitopsError:  # told when the cluster is reached for; it stops no other
+            continue
+        worker, place = clusters.worker.host, (clusters.management.host, _namespace(spec))
+        if worker in workers:
+            what = f"it would be applied to the worker cluster of cluster {workers[worker]}: {clusters.worker.display}"
+            fix = "Give each cluster its own context, or choose one of them with --cluster"
+            yield Problem(what, about=f"cluster {spec.name}", fix=fix)
+        elif place in namespaces:
+            what = (
+                f"its configurations would be in namespace {place[1]} of {clusters.management.display}, "
+                f"as those of cluster {namespaces[place]}"
+            )
+            yield Problem(what, about=f"cluster {spec.name}", fix="Give each cluster its own management.namespace")
+        workers.setdefault(worker, spec.name)
+        namespaces.setdefault(place, spec.name)
+
+
+def _namespace(spec: ClusterSpec) -> str:
+    named = (str(setting.value) for setting in spec.settings if setting.name == "namespace")
+    return next(named, Settings().namespace)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from osm_gitops.errors import InputError, Problem
 from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.resolve.settings import RawSetting
 
@@ -113,34 +111,3 @@ class ClusterSpec:
     def is_live(self) -> bool:
         """Whether a cluster is read or written at all."""
         return isinstance(self.target, LiveTarget) or any(isinstance(part, LiveRef) for part in self.source.parts)
-
-
-def check_live_targets(specs: Iterable[ClusterSpec]) -> None:
-    """Two desired states in one cluster would prune each other; raises InputError with all that would."""
-    problems = list(_shared_targets(specs))
-    if problems:
-        raise InputError(problems)
-
-
-def _shared_targets(specs: Iterable[ClusterSpec]) -> Iterator[Problem]:
-    workers: dict[Access, str] = {}
-    managements: dict[tuple[Access, str], str] = {}
-    for spec in specs:
-        if not isinstance(spec.target, LiveTarget):
-            continue
-        namespace = next((str(each.value) for each in spec.settings if each.name == "namespace"), "")
-        if spec.worker in workers:
-            yield Problem(
-                f"it would be applied to the same worker cluster as cluster {workers[spec.worker]}",
-                about=f"cluster {spec.name}",
-                fix="Give each cluster its own context, or choose one of them with --cluster",
-            )
-        elif (spec.management, namespace) in managements:
-            other = managements[spec.management, namespace]
-            yield Problem(
-                f"its configurations would be in the same namespace of the management cluster as those of {other}",
-                about=f"cluster {spec.name}",
-                fix="Give each cluster its own management.namespace",
-            )
-        workers.setdefault(spec.worker, spec.name)
-        managements.setdefault((spec.management, namespace), spec.name)

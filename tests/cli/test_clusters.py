@@ -309,12 +309,15 @@ def test_flags_and_variables_replace_their_own_key_of_the_fleet_file(
     assert 'there is no context "other"' in osm_gitops(*plan).err
 
 
-def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_target(tmp_path: Path) -> None:
+def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_target(
+    worker: Cluster, tmp_path: Path
+) -> None:
+    config = str(_config(tmp_path, worker))
     clusters = "clusters: [{name: a, management: {context: a}}, {name: b, management: {context: b}}]"
     fleet = write_fleet(tmp_path, f"defaults: {{from: tree, to: cluster}}\n{clusters}\n")
-    ran = osm_gitops("plan", "--fleet", str(fleet), "--context", "b")
+    ran = osm_gitops("plan", "--fleet", str(fleet), "--kubeconfig", config, "--context", "worker")
     assert ran.code == 1
     assert ran.err == (
-        "Error: cluster b: it would be applied to the same worker cluster as cluster a. "
-        "Give each cluster its own context, or choose one of them with --cluster\n"
+        "Error: cluster b: it would be applied to the worker cluster of cluster a: "
+        f"{worker.server} (context worker). Give each cluster its own context, or choose one of them with --cluster\n"
     )

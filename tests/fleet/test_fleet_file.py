@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,7 +17,6 @@ from osm_gitops.fleet.spec import (
     SourceRef,
     TargetSpec,
     TreeRef,
-    check_live_targets,
 )
 from osm_gitops.kubedoor.access import Access
 
@@ -233,38 +231,6 @@ def test_what_cannot_name_a_cluster_is_refused(tmp_path: Path) -> None:
         "osm-gitops.yaml:6: clusters[1].management.kubeconfig: it must be a text that is not empty",
         "osm-gitops.yaml:6: clusters[1].to: it must be cluster, or name a folder as {git: {path: …}}, not a string",
     ]
-
-
-def test_two_clusters_in_one_management_namespace_are_refused(tmp_path: Path) -> None:
-    specs = _read(
-        tmp_path,
-        """\
-        defaults: {from: cluster, to: cluster}
-        clusters:
-        - {name: a, worker: {context: a}}
-        - {name: b, worker: {context: b}}
-        - {name: c, worker: {context: c}, management: {namespace: c}}
-        """,
-    )
-    with pytest.raises(InputError, match=r"^cluster b: its configurations would be in the same namespace") as refused:
-        check_live_targets(specs)
-    assert len(refused.value.problems) == 1
-
-
-def test_two_desired_states_in_one_worker_cluster_are_refused(tmp_path: Path) -> None:
-    specs = _read(
-        tmp_path,
-        """\
-        defaults: {from: tree, to: cluster}
-        clusters:
-        - {name: a, management: {context: m}, worker: {context: w}}
-        - {name: b, management: {context: o}, worker: {context: w}}
-        - {name: c, management: {context: m, namespace: c}, worker: {context: x}}
-        """,
-    )
-    with pytest.raises(InputError, match="cluster b: it would be applied to the same worker cluster as cluster a"):
-        check_live_targets(specs)
-    check_live_targets((specs[0], specs[2], replace(specs[1], target=None)))
 
 
 def test_unknown_keys_of_management_and_worker_are_told(tmp_path: Path) -> None:
