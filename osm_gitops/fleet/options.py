@@ -21,7 +21,7 @@ from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.cluster.lease import LOCK_TIMEOUT
-from osm_gitops.targets.cluster.writing import WriteOptions
+from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.sealing import Sealing
 
 

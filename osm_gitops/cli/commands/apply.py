@@ -45,7 +45,7 @@ from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Plan
 from osm_gitops.report.outline import left_lines, many
 from osm_gitops.report.saved_plan import refuse_stale
-from osm_gitops.targets.cluster.writing import WriteOptions
+from osm_gitops.targets.cluster.write_options import WriteOptions
 
 
 @with_request

@@ -24,7 +24,7 @@ from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_tr
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.fleet.refresh import refresh_clusters
 from osm_gitops.plan.guards import Limits
-from osm_gitops.targets.cluster.writing import WriteOptions
+from osm_gitops.targets.cluster.write_options import WriteOptions
 
 
 @with_live_clusters

@@ -24,8 +24,9 @@ from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT, COMPONENT_
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
 from osm_gitops.targets.cluster.together import side_by_side
+from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes
-from osm_gitops.targets.cluster.writing import MOVED, Control, WriteOptions
+from osm_gitops.targets.cluster.writing import MOVED, Control
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 # Whose revision may be written over: ours of a direct apply, and OSM's.

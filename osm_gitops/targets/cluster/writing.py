@@ -25,26 +25,10 @@ from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.steps import PoolWork, clean_up, gate_to_shut, in_order, is_late, made_for, write_pool
 from osm_gitops.targets.cluster.together import side_by_side
 from osm_gitops.targets.cluster.units import Unit, split
+from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, made
 
 MOVED: Final = "it changed while this run was under way"
-DEFAULT_CONCURRENCY: Final = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
-    """How a plan is carried out.
-
-    ``concurrency``: pools at a time; ``force_conflicts``: fields of others are taken over; ``finalizers``:
-    MachineDeployments are held until they are cleaned up after; ``nudge``: Machines that had to wait are woken.
-    ``namespace`` is where OSCs are.
-    """
-
-    concurrency: int = DEFAULT_CONCURRENCY
-    force_conflicts: bool = False
-    finalizers: bool = True
-    nudge: bool = True
-    namespace: str = "kube-system"
 
 
 @dataclass(frozen=True, slots=True)

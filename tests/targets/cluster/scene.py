@@ -27,7 +27,8 @@ from osm_gitops.sources.machines import read_machine
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.state import Scope, read_state
-from osm_gitops.targets.cluster.writing import Control, TokenKeeper, WriteOptions, deliver
+from osm_gitops.targets.cluster.write_options import WriteOptions
+from osm_gitops.targets.cluster.writing import Control, TokenKeeper, deliver
 from tests.apiserver.after_osm import REVISION, AfterOsm
 from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster

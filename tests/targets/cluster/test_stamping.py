@@ -17,7 +17,8 @@ from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
-from osm_gitops.targets.cluster.writing import Control, WriteOptions
+from osm_gitops.targets.cluster.write_options import WriteOptions
+from osm_gitops.targets.cluster.writing import Control
 from tests.apiserver.after_osm import REVISION as MACHINE_REVISION
 from tests.apiserver.client import Object, path_of
 from tests.cli.scenes import pool as pool_body

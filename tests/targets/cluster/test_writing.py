@@ -15,7 +15,8 @@ from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.targets.cluster.writing import Control, WriteOptions, deliver
+from osm_gitops.targets.cluster.write_options import WriteOptions
+from osm_gitops.targets.cluster.writing import Control, deliver
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import Object
 from tests.targets.cluster.scene import Counting, Scene, config_path, machine_path, ref, secret_path
