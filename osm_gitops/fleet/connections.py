@@ -92,7 +92,7 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
             continue
         worker, place = clusters.worker.host, (clusters.management.host, _namespace(spec))
         if worker in workers:
-            what = f"it would be applied to the worker cluster of cluster {workers[worker]}: {clusters.worker.display}"
+            what = f"it would be applied to the same worker cluster as cluster {workers[worker]}: {clusters.worker.display}"
             fix = "Give each cluster its own context, or choose one of them with --cluster"
             yield Problem(what, about=f"cluster {spec.name}", fix=fix)
         elif place in namespaces:

@@ -318,6 +318,6 @@ def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_tar
     ran = osm_gitops("plan", "--fleet", str(fleet), "--kubeconfig", config, "--context", "worker")
     assert ran.code == 1
     assert ran.err == (
-        "Error: cluster b: it would be applied to the worker cluster of cluster a: "
+        "Error: cluster b: it would be applied to the same worker cluster as cluster a: "
         f"{worker.server} (context worker). Give each cluster its own context, or choose one of them with --cluster\n"
     )

@@ -58,7 +58,7 @@ def test_two_desired_states_in_one_worker_cluster_are_refused(connections: Conne
     with pytest.raises(InputError) as refused:
         check_live_targets(specs, connections)
     assert str(refused.value) == (
-        "cluster b: it would be applied to the worker cluster of cluster a: https://eu:6443 (context same). "
+        "cluster b: it would be applied to the same worker cluster as cluster a: https://eu:6443 (context same). "
         "Give each cluster its own context, or choose one of them with --cluster"
     )
     check_live_targets([specs[0], replace(specs[1], target=None), specs[2]], connections)
