@@ -92,7 +92,8 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
             continue
         worker, place = clusters.worker.host, (clusters.management.host, _namespace(spec))
         if worker in workers:
-            what = f"it would be applied to the same worker cluster as cluster {workers[worker]}: {clusters.worker.display}"
+            other, display = workers[worker], clusters.worker.display
+            what = f"it would be applied to the same worker cluster as cluster {other}: {display}"
             fix = "Give each cluster its own context, or choose one of them with --cluster"
             yield Problem(what, about=f"cluster {spec.name}", fix=fix)
         elif place in namespaces:
