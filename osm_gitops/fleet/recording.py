@@ -59,7 +59,7 @@ def measure(cluster: str, ended: Ended, started: datetime, options: RunOptions) 
         narrowed=bool(options.only),
         tokens_end=ended.tokens_end,
     )
-    return Measured(ran, ran.ended if ran.good else None)
+    return Measured(ran, ran.ended if ran.good and not ran.narrowed else None)
 
 
 def record(

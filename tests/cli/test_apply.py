@@ -391,3 +391,22 @@ def test_a_tree_at_a_revision_is_applied_and_named_by_its_commit(tmp_path: Path,
     ran = osm_gitops("apply", "--from", "source/pools@gone", "--to", "repo/clusters", _PLAINTEXT)
     assert ran.code == 1
     assert f"source/pools@gone: cluster default: the repository {source} has no revision gone." in ran.err
+
+
+def test_figures_tell_of_runs_into_git_too(tree: Path, repo: Path, tmp_path: Path) -> None:
+    assert repo.is_dir()
+    figures = tmp_path / "figures.prom"
+    for changed in (3, 0):
+        assert _apply("--metrics-file", str(figures)).code == 0
+        text = figures.read_text("utf-8")
+        assert 'osm_gitops_run_success{cluster="default"} 1\n' in text
+        assert f'osm_gitops_pools{{cluster="default",state="changed"}} {changed}\n' in text
+    write_tree(tree, pool("d", operatingSystem="suse"))
+    assert _apply("--metrics-file", str(figures)).code == 1
+    text = figures.read_text("utf-8")
+    assert 'osm_gitops_run_success{cluster="default"} 0\n' in text
+    assert 'osm_gitops_pools{cluster="default",state="failed"} 1\n' in text
+    assert "osm_gitops_last_good_run_timestamp_seconds{" in text  # that of the run before
+    refused = _apply("--pushgateway", "nonsense")
+    assert refused.code == 1
+    assert "--pushgateway: is no address" in refused.err

@@ -75,7 +75,9 @@ def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, st
         if _lasting(record) != _lasting(earlier):
             held.check()
             live.management.apply(_body(held.namespace, record), force=True, metadata_only=True)
-        held.leave({LAST_RUN: record.last_run} | ({LAST_GOOD_RUN: record.last_run} if record.good else {}))
+        held.leave(
+            {LAST_RUN: record.last_run} | ({LAST_GOOD_RUN: record.last_good_run} if record.last_good_run else {})
+        )
     except LostLockError as lost:
         return Recorded(after_run(earlier, ran, masker), lost.problems)
     except ClusterError as failure:
@@ -93,16 +95,18 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
         counted += Counter(earlier.counted)
         counted[PoolState.OK] -= min(earlier.counted.get(PoolState.OK, 0), len(seen.keys() - earlier.pools.keys()))
     now = _text_of(ran.ended)
-    return RunRecord(
+    record = RunRecord(
         cluster=ran.cluster,
         tool=__version__,
-        good=ran.good,
         errors=_errors(ran.troubles, masker),
         pools=listed,
         counted={state: counted[state] for state in PoolState if counted[state]},
         last_run=now,
-        last_good_run=now if ran.good else earlier.last_good_run,
+        last_good_run=earlier.last_good_run,
     )
+    good = ran.good and not record.count()[PoolState.FAILED]
+    # A narrowed run knows nothing of the others, so it is no good run of the cluster.
+    return replace(record, good=good, last_good_run=now if good and not ran.narrowed else earlier.last_good_run)
 
 
 def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:

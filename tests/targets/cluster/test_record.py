@@ -280,6 +280,18 @@ def test_a_narrowed_run_keeps_the_other_pools_and_a_whole_one_forgets_those_that
     assert status(management)["count"]["ok"] == 1
 
 
+def test_a_narrowed_run_is_no_good_run_of_the_cluster(management: Cluster, both: tuple[Run, Clusters]) -> None:
+    record, live = both
+    record(ran(A, failed={B: (Problem("it is broken"),)}))
+    assert not record(replace(ran(A, hour=1), narrowed=True)).record.good
+    record(replace(ran(B, hour=2), narrowed=True))
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert (found.good, found.last_run, found.last_good_run) == (True, "2026-01-05T12:00:05Z", "")
+    record(ran(A, B, hour=3))
+    assert management.client().get(LEASE)["metadata"]["annotations"]["osm-gitops.io/last-good-run"].startswith("2026")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pools": 7}', "null"])
 def test_what_somebody_made_of_the_status_by_hand_is_written_anew(
     text: str, management: Cluster, both: tuple[Run, Clusters]
