@@ -88,6 +88,7 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
         tokens=tokens,
         only=options.only,
         finalizers=options.live.write.finalizers,
+        complete=not desired.no_deletion,
     )
     plan = replace(upkeep.added_to(_plan(live, desired, scope, options.plan)), hosts=options.connections.hosts(spec))
     stand_ins = printed is not inputs and not make_tokens

@@ -38,7 +38,6 @@ from osm_gitops.targets.cluster.writing import Control, deliver
 
 _FIRST_PAUSE: Final = 1.0  # seconds
 _LONGEST_PAUSE: Final = 8.0
-_NO_POOLS: Final = Problem("the cluster has no MachineDeployments, so what they may have had stays")
 
 
 def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
@@ -181,13 +180,14 @@ class _Refresh:
             tokens=tokens,
             only=self.options.only,
             finalizers=self.options.live.write.finalizers,
+            # Without any pool something else is wrong.
+            complete=not inputs.unreadable and bool(inputs.machines or inputs.broken),
         )
         plan = ClusterPlan(
             self.spec.name,
             (),
             pools=PoolCounts(desired=len(inputs.machines)),
             failed=inputs.broken,
-            no_deletion=(*inputs.unreadable, *([] if inputs.machines or inputs.broken else [_NO_POOLS])),
             hosts=self.options.connections.hosts(self.spec),
         )
         return _Look(upkeep.added_to(plan), pools, tokens, dict(self._stampings(settings, live, inputs, pools)))

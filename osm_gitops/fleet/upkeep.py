@@ -22,6 +22,7 @@ class Upkeep:
     """What is known of a cluster's pools. ``tokens`` is ``None`` where no kubeconfig can be made for them.
 
     ``only`` narrows the run; ``finalizers``: whether MachineDeployments are held until they are cleaned up after.
+    ``complete``: everything could be read, so what is not known is not there.
     """
 
     machines: tuple[MachineDeployment, ...]
@@ -29,6 +30,7 @@ class Upkeep:
     tokens: Tokens | None
     only: str = ""
     finalizers: bool = True
+    complete: bool = True
 
     def added_to(self, plan: ClusterPlan) -> ClusterPlan:
         """``plan`` with tokens and finalizers, the pools that are passed over for now, and their Machines.
@@ -74,7 +76,7 @@ class Upkeep:
         yield Change(pool.ref, Side.WORKER, Action.UPDATE, reason, group_name(pool.ref), pool.ref, upkeep=True)
 
     def _orphans(self, plan: ClusterPlan) -> Iterable[Change]:
-        if self.tokens is None or self.only or plan.not_deleted or plan.no_deletion:
+        if self.tokens is None or self.only or not self.complete:
             return ()
         # What failed may be a MachineDeployment that cannot be read: it is there all the same.
         return self.tokens.orphans((*self.pools, *plan.failed))

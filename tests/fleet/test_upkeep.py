@@ -1,44 +1,38 @@
-"""Finalizers as changes of a plan."""
+"""What a live plan has beside the desired objects."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from osm_gitops.fleet.upkeep import Upkeep
-from osm_gitops.model.live import CLEANUP_FINALIZER, Gate, LivePool
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import ClusterPlan
+from osm_gitops.model.plan import Action, ClusterPlan
+from osm_gitops.targets.cluster.tokens import Tokens
+from tests.apiserver.cluster import Cluster
+from tests.targets.cluster.scene import api_of
+from tests.targets.cluster.test_tokens import machine, setup
 
 
-def _pool(gate: Gate, *finalizers: str, uid: str = "1") -> LivePool:
-    ref = ObjectRef("MachineDeployment", "kube-system", "a")
-    return LivePool(ref=ref, uid=uid, resource_version="1", revision="1", finalizers=finalizers, gate=gate)
+@pytest.fixture
+def tokens(worker: Cluster, tmp_path: Path) -> Tokens:
+    """Those of a pool that is not known."""
+    worker.namespace("cloud-init-settings")
+    api = api_of(worker, tmp_path)
+    Tokens.read(api, [machine("gone")], setup()).bring(machine("gone").ref)
+    return Tokens.read(api, [], setup())
 
 
-@pytest.mark.parametrize(
-    ("pool", "wanted", "due"),
-    [
-        (_pool(Gate.READY), True, True),
-        (_pool(Gate.WAITING), True, True),
-        (_pool(Gate.READY), False, False),
-        (_pool(Gate.READY, CLEANUP_FINALIZER), True, False),
-        (_pool(Gate.DELETING, CLEANUP_FINALIZER), True, True),
-        (_pool(Gate.DELETING, CLEANUP_FINALIZER), False, True),  # it would hang for ever
-        (_pool(Gate.DELETING, "others"), True, False),
-        (_pool(Gate.WAITING, uid=""), True, False),  # a tree has it, the cluster has not
-    ],
-)
-def test_a_finalizer_is_set_where_that_is_wanted_and_removed_from_whatever_goes(
-    pool: LivePool, wanted: bool, due: bool
-) -> None:
-    upkeep: dict[str, Any] = {"machines": (), "tokens": None, "finalizers": wanted}
-    changes = Upkeep(pools={pool.ref: pool}, **upkeep).added_to(ClusterPlan("prod", ())).changes
-    assert [change.ref for change in changes] == [pool.ref] * due
+def _deleted(tokens: Tokens, plan: ClusterPlan, *, only: str = "", complete: bool = True) -> int:
+    upkeep = Upkeep(machines=(), pools={}, tokens=tokens, only=only, complete=complete)
+    return sum(change.action is Action.DELETE for change in upkeep.added_to(plan).changes)
 
 
-def test_a_narrowed_run_leaves_the_finalizers_of_others_alone() -> None:
-    pool = _pool(Gate.DELETING, CLEANUP_FINALIZER)
-    narrowed = Upkeep(machines=(), pools={pool.ref: pool}, tokens=None, only="b*")
-    assert narrowed.added_to(ClusterPlan("prod", ())).changes == ()
+def test_tokens_go_only_where_it_is_known_that_their_pool_is_gone(tokens: Tokens) -> None:
+    plan = ClusterPlan("prod", ())
+    assert _deleted(tokens, plan) == 2
+    assert _deleted(tokens, plan, complete=False) == 0
+    assert _deleted(tokens, plan, only="*") == 0
+    broken = ObjectRef("MachineDeployment", "kube-system", "gone")
+    assert _deleted(tokens, ClusterPlan("prod", (), failed={broken: ()})) == 0
