@@ -18,6 +18,7 @@ from osm_gitops.cli.commands.rekey import rekey
 from osm_gitops.cli.commands.render import render
 from osm_gitops.cli.commands.schema import schema
 from osm_gitops.cli.commands.status import status
+from osm_gitops.cli.commands.uninstall import uninstall
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 
@@ -64,6 +65,7 @@ app.command()(render)
 app.command()(plan)
 app.command()(apply)
 app.command()(install)
+app.command()(uninstall)
 app.command()(refresh)
 app.command()(status)
 app.command()(rekey)

@@ -177,6 +177,12 @@ def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, ("cluster", "fleet", "only", "verbose"), SETTINGS)
 
 
+def with_whole_cluster(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_live_clusters`, for what is done to a cluster as a whole and renders nothing."""
+    settings = tuple(setting for setting in SETTINGS if setting.flag == "namespace")
+    return _with_options(command, ("cluster", "fleet", "verbose"), settings)
+
+
 def _with_options(
     command: Callable[..., int],
     shared: Sequence[str],

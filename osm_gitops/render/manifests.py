@@ -25,6 +25,8 @@ TEMPLATE_DIGEST = "osm-gitops.io/template-digest"
 _NO_SUBSTITUTION = {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}
 _FLUX_RECREATE = {"kustomize.toolkit.fluxcd.io/force": "enabled"}
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+DELIVERY_ANNOTATIONS = frozenset({*_NO_SUBSTITUTION, *_FLUX_RECREATE, _SYNC_WAVE})
+"""Keys of the annotations for Flux and Argo CD."""
 
 # Written by API servers and clients; meaningless in a desired state.
 _SERVER_FIELDS = frozenset(

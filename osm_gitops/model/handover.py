@@ -1,0 +1,44 @@
+"""What giving a cluster back to Operating System Manager comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.desired import Side
+from osm_gitops.model.objects import Json, ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """An object that bears our label: its metadata as the cluster ``side`` had them."""
+
+    ref: ObjectRef
+    side: Side
+    metadata: Mapping[str, Json] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """All that is to be done in one cluster, in this order.
+
+    ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken; ``held`` are
+    MachineDeployments that keep it. ``reason`` says why finalizers stay or go, as a clause. ``records`` are the
+    ConfigMap and the Lease, which go last. ``refusals`` forbid all of it.
+    """
+
+    hosts: tuple[str, ...]
+    released: Sequence[Belonging] = ()
+    deleted: Sequence[Belonging] = ()
+    unheld: Sequence[Belonging] = ()
+    held: Sequence[ObjectRef] = ()
+    reason: str = ""
+    records: Sequence[ObjectRef] = ()
+    warnings: tuple[Problem, ...] = ()
+    refusals: tuple[Problem, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of ours is there."""
+        return not (self.released or self.deleted or self.unheld or self.records)
