@@ -77,7 +77,8 @@ class Console:
 
     def _problem(self, masked: Problem, label: str, **fields: object) -> None:
         parts = {"where": masked.where, "object": masked.about, "field": masked.field, "fix": masked.fix}
-        self._tell(visible(str(masked)), label, **fields, **{name: visible(part) for name, part in parts.items()})
+        shown = {name: visible(part) for name, part in parts.items()}
+        self._tell(visible(str(masked)), label, **fields | _whose(shown["object"]) | shown)
 
     def _tell(self, text: str, label: str, **fields: object) -> None:
         level: Level = "error" if label == "Error" else "warning"
@@ -99,6 +100,13 @@ class Console:
     def is_asked(self) -> bool:
         """Whether somebody is there to answer a question."""
         return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _whose(about: str) -> dict[str, object]:
+    """The cluster or the pool that a problem is about, if it is about one."""
+    kind, _, name = about.partition(" ")
+    key = {"cluster": "cluster", "MachineDeployment": "pool"}.get(kind)
+    return {key: name} if key else {}
 
 
 class Progress:

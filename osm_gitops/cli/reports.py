@@ -119,8 +119,9 @@ def show_trouble(outcome: Outcome) -> None:
     for cluster in outcome.plan.clusters:
         console.failures(cluster.cluster, cluster.failed, Masker(cluster.sensitive))
     masker = Masker(value for each in outcome.plan.clusters for value in each.sensitive)
-    console.problems(outcome.problems, masker=masker)
-    console.problems(outcome.warnings, label="Warning", masker=masker)
+    only = outcome.plan.clusters[0].cluster if len(outcome.plan.clusters) == 1 else ""
+    console.problems(outcome.problems, masker=masker, cluster=only)
+    console.problems(outcome.warnings, label="Warning", masker=masker, cluster=only)
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:

@@ -112,6 +112,16 @@ def test_progress_is_a_line_with_figures_even_on_a_terminal(monkeypatch: pytest.
     ]
 
 
+def test_a_problem_tells_whose_it_is_as_far_as_that_is_known(told: Told) -> None:
+    console.problems([Problem("bad", about="MachineDeployment kube-system/a")], cluster="prod")
+    console.problems([Problem("bad", about="cluster dev"), Problem("bad", about="ConfigMap kube-public/cluster-info")])
+    assert [(each.get("cluster"), each.get("pool")) for each in told()] == [
+        ("prod", "kube-system/a"),
+        ("dev", None),
+        (None, None),
+    ]
+
+
 def test_a_problem_that_many_pools_share_is_one_entry_that_names_them_all(told: Told) -> None:
     refs = [ObjectRef("MachineDeployment", "kube-system", f"p{number}") for number in range(7)]
     console.failures("prod", dict.fromkeys(refs, (Problem("no cluster-info"),)), Masker())

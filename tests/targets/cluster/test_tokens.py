@@ -430,6 +430,9 @@ def test_without_a_legacy_token_one_is_requested_and_renewed_at_half_of_its_life
     with pytest.raises(Refused, match="system:serviceaccount:kube-system:robot"):
         robot.get("/api/v1/namespaces/default/configmaps")
     robot.close()
+    end = Tokens.read(api, machines, setup(now, account=account)).first_end()
+    assert end is not None
+    assert timedelta(hours=23) < end - now < timedelta(hours=25)
     requests = api.requests
     assert run(api, setup(now + timedelta(hours=11), account=account), *machines) == []
     assert api.requests == requests + 2  # the account, and the list of kubeconfigs
