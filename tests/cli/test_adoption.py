@@ -142,3 +142,23 @@ def test_a_changed_pool_is_written_in_spite_of_immutable_secrets(loaded: AfterOs
 
 def _settings() -> tuple[str, ...]:
     return "--external-cloud-provider", "--kubernetes-ca-bundle", "ca/default/kubernetes.pem"
+
+
+def test_in_the_split_mode_both_clusters_are_named_and_taken_over(
+    management: Cluster, worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfigs = [str(each.kubeconfig(tmp_path / each.name)) for each in (management, worker)]
+    loaded = with_machine_sets(after_osm(management, worker))
+    management.client().create(osm("-namespace=kube-system", "-external-cloud-provider", replicas=0))
+    named = ("--kubeconfig", kubeconfigs[0], "--worker-cluster-kubeconfig", kubeconfigs[1])
+    ran = osm_gitops("init", "nodes", "--from", "cluster", *named)
+    assert ran.code == 0, ran.err
+    assert "5 of 5 OperatingSystemConfigs come out as they are" in ran.err
+    monkeypatch.chdir(tmp_path / "nodes")
+    _apply()
+    (cluster,) = json.loads(osm_gitops("status", "-o", "json").out)["clusters"]
+    assert [host.split(" ", 1)[0] for host in cluster["hosts"]] == ["management", "worker"]
+    assert [pool["trouble"] for pool in cluster["pools"]] == [False] * 5
+    config = loaded.objects["OperatingSystemConfig", "kube-system", "pool-00000-kube-system-config"]
+    labels = management.client().get(path_of(config))["metadata"]["labels"]
+    assert labels["app.kubernetes.io/managed-by"] == "osm-gitops"
