@@ -75,7 +75,7 @@ def test_the_first_plan_changes_nothing_but_labels(loaded: AfterOsm) -> None:
             assert change["reason"].startswith(("only metadata: ", "another's kubeconfig taken over"))
 
 
-def test_apply_takes_over_in_place_and_leaves_nothing_to_do(loaded: AfterOsm) -> None:
+def test_apply_takes_over_in_place_and_then_all_is_well(loaded: AfterOsm) -> None:
     before = _live(loaded)
     _apply()
     after = _live(loaded)
@@ -86,11 +86,6 @@ def test_apply_takes_over_in_place_and_leaves_nothing_to_do(loaded: AfterOsm) ->
     }
     assert all(body["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "osm-gitops" for body in after.values())
     assert osm_gitops("plan", "--detailed-exitcode").code == 0
-
-
-def test_after_it_all_is_well(loaded: AfterOsm) -> None:
-    assert len(loaded.pools()) == 5
-    _apply()
     ran = osm_gitops("status", "--detailed-exitcode", "-o", "json")
     assert ran.code == 0, ran.out
     (cluster,) = json.loads(ran.out)["clusters"]

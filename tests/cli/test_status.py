@@ -59,12 +59,13 @@ def test_what_osm_left_is_in_step_with_what_would_be_rendered(loaded: AfterOsm) 
         assert pool["troubles"] == [trouble for trouble in pool["troubles"] if "its token ended" in trouble]
     assert [finding["kind"] for finding in cluster["findings"] if finding["trouble"]] == []
     assert (cluster["lastRun"], cluster["problems"]) == (None, [])
+    assert [pool["name"] for pool in _told("--only", "*-0000[13]")["pools"]] == ["pool-00001", "pool-00003"]
 
 
-def test_people_get_a_table_and_sentences(loaded: AfterOsm) -> None:
+def test_people_get_a_table_and_sentences_and_scripts_an_exit_code(loaded: AfterOsm) -> None:
     loaded.management.client().create(osm())
-    ran = _status()
-    assert ran.code == 0, ran.err
+    ran = _status("--detailed-exitcode")
+    assert ran.code == 2, ran.err
     lines = ran.out.splitlines()
     assert lines[0] == "Cluster default: 5 pools, 5 in trouble"
     assert "  no run of osm-gitops has been here yet" in lines
@@ -122,16 +123,6 @@ def test_what_is_missing_and_what_differs_is_told(loaded: AfterOsm) -> None:
     assert "missing: bootstrap Secret" in missing["troubles"]
     assert different["provisioningSecret"]["inStep"] is False
     assert any("its provisioning Secret is not what would be rendered" in each for each in different["troubles"])
-
-
-def test_trouble_ends_with_two_where_that_is_asked_for(loaded: AfterOsm) -> None:
-    assert len(loaded.pools()) == 5
-    assert _status("--detailed-exitcode").code == 2
-
-
-def test_some_pools_can_be_chosen(loaded: AfterOsm) -> None:
-    assert len(loaded.pools()) == 5
-    assert [pool["name"] for pool in _told("--only", "*-0000[13]")["pools"]] == ["pool-00001", "pool-00003"]
 
 
 def test_a_pool_that_cannot_be_rendered_says_why(loaded: AfterOsm) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from osm_gitops.fleet.status.in_the_way import find_in_the_way
 from osm_gitops.fleet.status.seen import see
 from osm_gitops.kubedoor.access import Access
+from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kubedoor.kinds import Kind
 from osm_gitops.model.status import Finding
 from tests.apiserver.after_osm import AfterOsm, after_osm
 from tests.apiserver.client import Object, path_of
@@ -178,3 +181,29 @@ def test_few_requests_are_made_however_many_pools_there_are(
     live = _clusters(management, tmp_path)
     list(find_in_the_way(live, "kube-system", see(live, "kube-system")))
     assert live.management.requests <= 13
+
+
+class _WithoutKinds:
+    """An API server that knows none of our kinds; a real one cannot forget them for one test."""
+
+    display = "https://example.com"
+
+    def serves(self, kind: Kind) -> bool:
+        return kind.group == ""
+
+    def list(self, kind: Kind, *_: object, **__: object) -> list[object]:
+        assert kind.group not in {"cluster.k8s.io", "operatingsystemmanager.k8c.io"}
+        return []
+
+    def get(self, *_: object, **__: object) -> Object:
+        return {"data": {"token": "eA=="}}
+
+
+def test_kinds_that_the_api_server_does_not_know_are_named_with_who_brings_them() -> None:
+    api = cast("Api", _WithoutKinds())
+    findings = list(find_in_the_way(Clusters(api, api), "kube-system", None))
+    assert [finding.kind for finding in findings] == ["no-kind"] * 5
+    assert [finding.problem.fix for finding in findings][1:3] == [
+        "osm-gitops install prints its CRD",
+        "machine-controller brings its CRD",
+    ]
