@@ -109,11 +109,11 @@ class Writes:
 
     def _take_over(self, api: Api, ref: ObjectRef, found: Mapping[str, Json] | None) -> bool:
         """Make our applies the owner of what OSM wrote; whether there was anything. The object stays as it is."""
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             metadata = (found or {}).get("metadata") or {}
             fields = joined(metadata.get("managedFields") or ())
             if fields is None:
-                return False
+                return attempt > 0  # a try of ours was carried out, and its answer lost
             self.check()
             patch = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": fields}
             try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import ClusterError, LostLockError, Problem
+from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
@@ -402,6 +402,28 @@ class _Busy(Counting):
         if kind is SECRET:
             self._api.merge(kind, namespace, name, {"metadata": {"labels": {"moved": f"{len(self.writes)}-times"}}})
         return self._api.merge(kind, namespace, name, patch)
+
+
+class _Forgetful(Counting):
+    """Carries a patch of a Secret out, and tells what it would tell of the second try after a lost answer."""
+
+    def merge(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
+        answer: Object = self._api.merge(kind, namespace, name, patch)
+        if kind is SECRET:
+            raise ConflictError([Problem("it was changed or replaced in the meantime (409)")])
+        return answer
+
+
+def test_a_take_over_whose_answer_was_lost_is_done(single: Scene) -> None:
+    single.pool("a")
+    single.run()
+    again = {"data": {"cloud-config": b64encode(b"#osm").decode(), "more": "eA=="}}
+    single.worker.client().merge(f"{secret_path('a')}?fieldManager=osm-controller", again)
+    api = _Forgetful(single.live.worker).as_api
+    single.live = Clusters(api, api)
+    assert single.run().failed == {}
+    found = single.get(secret_path("a"))["data"]
+    assert (set(found), found["cloud-config"] != again["data"]["cloud-config"]) == ({"cloud-config"}, True)
 
 
 def test_an_object_that_others_write_all_the_time_is_given_up_with_a_sentence(single: Scene) -> None:
