@@ -42,11 +42,12 @@ demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then ch
 	@$(RUN) overlays/demo/run.sh
 
 test: setup ## The test suite.
-	$(RUN) pytest -n 2 --dist worksteal -m "not oracle"
+	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive"
 
-test-all: setup $(REAL_TOOLS) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first.
+test-all: setup $(REAL_TOOLS) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(GO) -C tests/oracle build -o ../../.tools/oracle .
 	$(RUN) pytest -m oracle
+	$(RUN) pytest -n 2 --dist worksteal -m exhaustive
 
 lint: setup ## Style, types, layers, shell scripts.
 	$(RUN) ruff check

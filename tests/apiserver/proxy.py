@@ -14,7 +14,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -148,7 +148,8 @@ class Proxy:
         self.seen: list[Request] = []
         self._behind = behind
         self._rules: list[_Rule] = []
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._busy = 0
         trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         trust.load_cert_chain(folder / "server.crt", folder / "server.key")
         self.listener = _Listener(self, trust)
@@ -190,11 +191,22 @@ class Proxy:
             fault = next((rule.fault for rule in self._rules if rule.takes(request)), None)
             place = len(self.seen)
             self.seen.append(request)
-        reply = fault(request, forward) if fault else forward()
-        with self._lock:
-            if place < len(self.seen):
-                self.seen[place] = Request(*_fields(request), reply.status)
+            self._busy += 1
+        reply = Reply(0, b"", 0)
+        try:
+            reply = fault(request, forward) if fault else forward()
+        finally:
+            with self._lock:
+                self._busy -= 1
+                self._lock.notify_all()
+                if place < len(self.seen):
+                    self.seen[place] = replace(request, status=reply.status)
         return reply
+
+    def rest(self) -> None:
+        """Wait until nothing is under way any more: what was sent by a client that is dead now."""
+        with self._lock:
+            assert self._lock.wait_for(lambda: not self._busy, _SECONDS)
 
     def pass_on(self, connection: http.client.HTTPSConnection, request: Request, target: str) -> Reply:
         """The server's own answer."""
@@ -209,10 +221,6 @@ class Proxy:
         """A connection to the server behind."""
         trust = ssl.create_default_context(cadata=self._behind.authority)
         return http.client.HTTPSConnection(urlsplit(self._behind.server).netloc, timeout=_SECONDS, context=trust)
-
-
-def _fields(request: Request) -> tuple[str, str, Mapping[str, str], Mapping[str, str], bytes]:
-    return request.method, request.path, request.query, request.headers, request.body
 
 
 def _reply(status: int, headers: Mapping[str, str], body: bytes) -> Reply:

@@ -1,0 +1,107 @@
+"""Whole runs that something happens to: none loses an object, and the next one ends where an undisturbed one does.
+
+What is marked ``exhaustive`` tries every fault at every kind of request, and a kill at every write.
+"""
+
+from __future__ import annotations
+
+import copy
+from itertools import count
+
+import pytest
+
+from tests.cluster_faults.meddling import MEDDLING
+from tests.cluster_faults.trials import FAULTS, REFUSALS, Trial, Trials, in_between
+
+_STORMS = 10
+_COMMON = (
+    "429, Retry-After: 3",
+    "503",
+    "dropped before it was carried out",
+    "dropped after it was carried out",
+    "answer cut 10 bytes before its end",
+)
+
+
+def _is_whole(trial: Trial) -> bool:
+    assert (trial.lost, trial.wrong) == ((), ()), trial
+    return True
+
+
+def test_what_is_lost_or_wrong_is_seen(trials: Trials) -> None:
+    assert [*in_between(trials.wanted, trials.wanted)] == []
+    gate = "secrets/changed-kube-system-bootstrap-config"
+    part = "secrets/changed-kube-system-provisioning-config"
+    lost = {key: value for key, value in trials.wanted.items() if key != gate}
+    assert [*in_between(lost, trials.wanted)] == [f"{gate} was missing for a time"]
+    old = copy.deepcopy(dict(trials.wanted))
+    old[part]["data"] = {"cloud-config": "b2xk"}
+    assert [*in_between(old, trials.wanted)] == [f"{part} is old, and machines take it"]
+
+
+@pytest.mark.parametrize("name", _COMMON)
+def test_a_fault_at_every_kind_of_request_at_once_is_got_over(trials: Trials, name: str) -> None:
+    trial = trials.hail(name, FAULTS[name])
+    assert _is_whole(trial)
+    assert (trial.code, trial.runs) == (0, 1)
+
+
+def test_a_run_that_is_killed_is_finished_by_the_next(trials: Trials) -> None:
+    assert trials.writes > 20
+    for number, done in ((2, True), (trials.writes // 2, False)):
+        trial = trials.killed(number, done=done)
+        assert trial is not None
+        assert _is_whole(trial)
+        assert trial.code == -9
+
+
+@pytest.mark.parametrize("name", MEDDLING)
+def test_what_changes_in_the_middle_of_a_run_is_right_after_the_next(trials: Trials, name: str) -> None:
+    first = next(place for place, (_, request) in enumerate(trials.requests) if request.method == "PATCH")
+    assert _is_whole(trials.meanwhile(name, first + 1))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_at_every_kind_of_request_is_got_over(trials: Trials, name: str) -> None:
+    for kind in trials.kinds():
+        trial = trials.faulty(name, FAULTS[name], kind)
+        assert _is_whole(trial)
+        assert (trial.code, trial.runs) == (0, 1)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_no_other_try_mends_the_next_run_does(trials: Trials, name: str) -> None:
+    for kind in trials.kinds():
+        assert _is_whole(trials.faulty(name, REFUSALS[name], kind, times=None))
+
+
+@pytest.mark.exhaustive
+def test_faults_of_all_kinds_by_chance_are_got_over(trials: Trials) -> None:
+    for seed in range(_STORMS):
+        trial = trials.storm(seed)
+        assert _is_whole(trial)
+        assert (trial.code, trial.runs) == (0, 1)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("concurrency", [1, 8])
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_run_that_is_killed_at_any_write_is_finished_by_the_next(
+    trials: Trials, concurrency: int, *, done: bool
+) -> None:
+    for number in count(1):
+        trial = trials.killed(number, done=done, concurrency=concurrency)
+        if trial is None:
+            assert number > 20
+            return
+        assert _is_whole(trial)
+        assert trial.runs == 2 or (done and trial.runs == 1)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MEDDLING)
+def test_whatever_changes_in_the_course_of_a_run_is_right_after_the_next(trials: Trials, name: str) -> None:
+    for number in range(2, len(trials.requests) + 1, 3):
+        assert _is_whole(trials.meanwhile(name, number))
