@@ -63,7 +63,7 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
     """
     settings = load_settings(spec)
     live = options.connections.clusters(spec)
-    inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections)
+    inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
     for note in inputs.notes:
         options.note(note)
     from_tree = isinstance(spec.source.machines, TreeRef)

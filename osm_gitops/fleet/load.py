@@ -39,6 +39,8 @@ def load_inputs(
     environment: Mapping[str, str],
     keys: KeySearch | None = None,
     connections: Connections | None = None,
+    *,
+    tokens: bool = True,
 ) -> Inputs:
     """The cluster's objects, each part from a tree or from a cluster. Raises InputError or ClusterError where one
     cannot be read.
@@ -47,12 +49,14 @@ def load_inputs(
     opens is among the problems. ``KeySearch(environment, without_keys=True)`` opens none: every encrypted value is
     then a stand-in that follows from its ciphertext and fits where the value is used, so that inputs which are read
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
+
+    Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
     source = spec.source
     inputs = reader.machines()
     if source.facts != source.machines or isinstance(source.facts, LiveRef):
-        inputs = _with_facts_of(inputs, reader.facts(inputs))
+        inputs = _with_facts_of(inputs, reader.facts(inputs, tokens=tokens))
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
         inputs = with_profiles_of(inputs, reader.profiles(inputs))
     return replace(inputs, hosts=reader.hosts())
@@ -93,11 +97,11 @@ class _Reader:
         part = self._spec.source.machines
         return cluster.read_machines(self._worker) if isinstance(part, LiveRef) else self._tree(part)
 
-    def facts(self, inputs: Inputs) -> Inputs:
+    def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
         part = self._spec.source.facts
         if isinstance(part, TreeRef):
             return self._tree(part)
-        return cluster.read_facts(self._worker, inputs.machines, self._settings, self._environment)
+        return cluster.read_facts(self._worker, inputs.machines, self._settings, self._environment, tokens=tokens)
 
     def profiles(self, inputs: Inputs) -> Inputs:
         part = self._spec.source.profiles

@@ -65,9 +65,15 @@ def read_profiles(management: Api, machines: Iterable[MachineDeployment], namesp
 
 
 def read_facts(
-    worker: Api, machines: Iterable[MachineDeployment], settings: Settings, environment: Mapping[str, str]
+    worker: Api,
+    machines: Iterable[MachineDeployment],
+    settings: Settings,
+    environment: Mapping[str, str],
+    *,
+    tokens: bool = True,
 ) -> Inputs:
-    """What rendering looks up for these MachineDeployments, and nothing else of the cluster.
+    """What rendering looks up for these MachineDeployments, and nothing else of the cluster; no bootstrap ``tokens``
+    where they are read apart.
 
     Of ``environment`` only the credential variables are kept.
     """
@@ -75,7 +81,7 @@ def read_facts(
     named = named_facts(machines, settings)
     live.named(SECRET, named.secrets)
     live.named(CONFIG_MAP, named.config_maps)
-    if settings.bootstrap_token_service_account is None:
+    if settings.bootstrap_token_service_account is None and tokens:
         live.list(SECRET, TOKEN_NAMESPACE, labels=NAME_LABEL)
     elif named.service_account is not None:
         live.service_account(*named.service_account)
