@@ -4,11 +4,11 @@ git cannot know the revision that machine-controller gives a MachineDeployment. 
 that they were made from (``osm-gitops.io/template-digest``), and the revision is stamped on them in the cluster, when
 the MachineDeployment has that template and machine-controller has a MachineSet of its revision with it.
 
-A live template may have more than the one in git, for webhooks add defaults to it, and then its digest is another.
-What its owner applied can still be told: from the annotation that ``kubectl apply`` leaves (Argo CD too), and from the
-fields that a server-side apply owns (Flux). Such a template counts if the live one has all of it, and has added to it
-only what webhooks add. A MachineDeployment that was made in another way and has such defaults is never stamped, and
-named.
+A live template may have more than the one in git. What is empty or false does not count in a digest, but webhooks also
+add defaults to the provider's part, and then the digest is another. What its owner applied can still be told: from the
+annotation that ``kubectl apply`` leaves (Argo CD too), and from the fields that a server-side apply owns (Flux). Such a
+template counts if the live one has all of it, and nothing more that a machine boots with. A MachineDeployment that was
+made in another way and has such defaults is never stamped, and named.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.gate import is_template_of
-from osm_gitops.resolve.pools import template_digest
+from osm_gitops.resolve.pools import template_digest, without_empty
 
 STAMPED_TEMPLATE = "osm-gitops.io/stamped-template"
 """Annotation beside the stamp: the digest of the template that the object had then. Another one now, and what it holds
@@ -119,7 +119,7 @@ def stamping_of(pool: LivePool, objects: PoolObjects, templates: frozenset[str])
 
 def template_digests(template: Json, metadata: Mapping[str, Json]) -> frozenset[str]:
     """Digests of a live template, and of those that were applied and became it; ``metadata`` with managed fields."""
-    applied = (each for each in _applied(template, metadata) if is_template_of(each, template))
+    applied = (each for each in _applied(template, metadata) if _became(each, template))
     return frozenset(map(template_digest, (template, *applied)))
 
 
@@ -153,9 +153,8 @@ def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
     for entry in metadata.get("managedFields") or ():
         if entry.get("operation") == "Apply" and not entry.get("subresource"):
             fields = ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:template") or {}
-            # A map that is owned as a whole may have been empty, or may be of a kind that has no parts.
-            for empty in (True, False) if fields else ():
-                yield _part(template, fields, empty=empty)
+            if fields:
+                yield _part(template, fields)
 
 
 def _last_applied(annotations: Mapping[str, str]) -> Iterator[Json]:
@@ -168,11 +167,20 @@ def _last_applied(annotations: Mapping[str, str]) -> Iterator[Json]:
         yield spec["template"]
 
 
-def _part(value: Json, fields: Mapping[str, Json], *, empty: bool) -> Json:
+def _part(value: Json, fields: Mapping[str, Json]) -> Json:
     """The part of a live value that somebody owns; a list is owned as a whole."""
     names = [key.removeprefix("f:") for key in fields if key.startswith("f:")]
-    if not isinstance(value, Mapping):
+    if not names or not isinstance(value, Mapping):
         return value
-    if not names:
-        return {} if empty else value
-    return {name: _part(value[name], fields[f"f:{name}"], empty=empty) for name in names if name in value}
+    return {name: _part(value[name], fields[f"f:{name}"]) for name in names if name in value}
+
+
+def _became(applied: Json, live: Json) -> bool:
+    """Whether a live template is an applied one, to which webhooks may have added what no machine boots with."""
+    return is_template_of(applied, live) and _os_spec(applied) == _os_spec(live)
+
+
+def _os_spec(template: Json) -> Json:
+    for key in ("spec", "providerSpec", "value", "operatingSystemSpec"):
+        template = template.get(key) if isinstance(template, Mapping) else None
+    return without_empty(template) or None

@@ -116,8 +116,21 @@ def _with_config(
 
 
 def template_digest(template: Json) -> str:
-    """Digest of a MachineDeployment's ``spec.template`` (design §6): SHA-256 of its JSON with sorted keys."""
-    return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """Digest of what a MachineDeployment's ``spec.template`` says (design §6): SHA-256 of its JSON with sorted keys.
+
+    Keys count only with something in them: controllers write ``metadata: {}`` where nothing stood, webhooks
+    ``distUpgradeOnBoot: false``, and machines boot alike with and without.
+    """
+    told = json.dumps(without_empty(template), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def without_empty(value: Json) -> Json:
+    """A value without the keys, deep inside too, whose value is null, false, zero or empty."""
+    if isinstance(value, Mapping):
+        inner = ((key, without_empty(each)) for key, each in value.items())
+        return {key: each for key, each in inner if each}
+    return [without_empty(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: str) -> tuple[str, str]:

@@ -144,6 +144,7 @@ def _defaulted(**config: Any) -> dict[str, Any]:
     value = live["spec"]["providerSpec"]["value"]
     value["cloudProviderSpec"]["diskType"] = "gp3"
     value["operatingSystemSpec"] = {"distUpgradeOnBoot": False}
+    live["spec"]["metadata"] = {"creationTimestamp": None}
     value |= config
     assert isinstance(live, dict)
     return live
@@ -186,10 +187,17 @@ def test_nobodys_word_makes_no_template(metadata: dict[str, Any]) -> None:
     assert template_digests(_defaulted(), metadata) == {template_digest(_defaulted())}
 
 
+def test_what_is_empty_or_false_makes_no_other_template() -> None:
+    live = _defaulted()
+    del live["spec"]["providerSpec"]["value"]["cloudProviderSpec"]["diskType"]
+    assert template_digests(live, {}) == {template_digest(_TREE)}
+
+
 def test_a_template_that_was_edited_after_it_was_applied_is_another() -> None:
     edited = _defaulted()
     edited["spec"]["versions"]["kubelet"] = "1.35.0"
     assert template_digest(_TREE) not in template_digests(edited, _last_applied(_TREE))
-    added = _defaulted(network={"cidr": "10.0.0.0/8"})
-    for metadata in (_last_applied(_TREE), _managed(_OWNED)):
-        assert template_digest(_TREE) not in template_digests(added, metadata)
+    upgrade = {"distUpgradeOnBoot": True}
+    for added in (_defaulted(network={"cidr": "10.0.0.0/8"}), _defaulted(operatingSystemSpec=upgrade)):
+        for metadata in (_last_applied(_TREE), _managed(_OWNED)):
+            assert template_digest(_TREE) not in template_digests(added, metadata)
