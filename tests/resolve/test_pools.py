@@ -149,8 +149,8 @@ def test_the_digest_of_a_template_does_not_depend_on_the_order_of_its_keys() -> 
 
 
 def test_what_controllers_and_webhooks_write_where_nothing_stood_is_no_other_template() -> None:
-    told = {"spec": {"versions": {"kubelet": "1"}, "list": [{"a": 1}]}}
-    empty = {"metadata": {"creationTimestamp": None}, "spec": {"metadata": {}, "value": {"upgrade": False, "keys": []}}}
-    more = {**empty, "spec": {**empty["spec"], "versions": {"kubelet": "1"}, "list": [{"a": 1, "b": ""}]}}
+    told: dict[str, Any] = {"spec": {"versions": {"kubelet": "1"}, "list": [{"a": 1}]}}
+    spec = {"metadata": {}, "value": {"upgrade": False, "keys": []}, "versions": {"kubelet": "1"}}
+    more = {"metadata": {"creationTimestamp": None}, "spec": {**spec, "list": [{"a": 1, "b": ""}]}}
     assert template_digest(more) == template_digest(told)
     assert template_digest({**told, "metadata": {"labels": {"a": "b"}}}) != template_digest(told)
