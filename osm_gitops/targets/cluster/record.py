@@ -111,12 +111,14 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
 
 def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
     failed, left, changed, now = ran.failed, ran.left, ran.changed, _text_of(ran.ended)
+    # What stops many pools is often the same, and masking is slow.
+    texts = {problems: _errors(problems, masker) for problems in set(failed.values())}
     for pool, state in ran.pools.items():
         name = f"{pool.namespace}/{pool.name}"
         before = earlier.pools.get(name)
         written = now if pool in changed else before.written if before else ""
         reason = masker.text(left[pool]) if state is PoolState.LEFT else ""
-        errors = _errors(failed[pool], masker) if state is PoolState.FAILED else ()
+        errors = texts[failed[pool]] if state is PoolState.FAILED else ()
         record = PoolRecord(state=state, reason=reason, errors=errors, written=written)
         yield name, record if state is PoolState.OK else _since(record, before, earlier.last_run, now)
 
