@@ -46,6 +46,8 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     """
     present = _groups_present(desired, current)
     changes = [_change(wanted, current, options, present) for wanted in desired.objects]
+    if current.live:
+        changes = _with_shut_gates(changes, desired)
     wanted_refs = {wanted.ref for wanted in desired.objects}
     pool_groups = {group_name(pool): pool for pool in (*desired.pools, *desired.failed)}
     failed_groups = {group_name(pool) for pool in desired.failed}
@@ -167,6 +169,35 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
 
 def _without_metadata(body: Mapping[str, Json]) -> str:
     return _canonical({key: value for key, value in body.items() if key != "metadata"})
+
+
+def _with_shut_gates(changes: list[Change], desired: Desired) -> list[Change]:
+    """Where a Secret of a pool is replaced, its bootstrap Secret is too: it goes first and comes back last, so that no
+    machine is created while another one is missing (design §6)."""
+    groups = {each.group for each in changes if each.action is Action.REPLACE and each.ref.kind == "Secret"}
+    wanted = {each.ref: each.body for each in desired.objects} if groups else {}
+    return [_shut(each, wanted[each.ref]) if each.group in groups and _is_gate(each.ref) else each for each in changes]
+
+
+def _shut(gate: Change, body: Mapping[str, Json]) -> Change:
+    if gate.action not in {Action.UPDATE, Action.UNCHANGED}:
+        return gate
+    why = "it is away while another Secret of the pool is replaced"
+    reason = f"{gate.reason}; {why}" if gate.reason else why
+    unchanged = gate.action is Action.UNCHANGED
+    before = gate.after if unchanged else gate.before
+    return replace(
+        gate,
+        action=Action.REPLACE,
+        reason=reason,
+        before=before,
+        after=body,
+        metadata_only=unchanged or gate.metadata_only,
+    )
+
+
+def _is_gate(ref: ObjectRef) -> bool:
+    return ref.kind == "Secret" and ref.name.endswith("-bootstrap-config")
 
 
 def _is_immutable(found: CurrentObject) -> bool:

@@ -131,6 +131,23 @@ def test_an_update_of_an_immutable_secret_leaves_it_immutable() -> None:
     assert dict(change.after or {}) == {**_one_secret().objects[0].body, "immutable": True}
 
 
+def test_the_bootstrap_secret_is_replaced_with_any_other_secret_of_its_pool() -> None:
+    wanted, before = desired({"a": "new\n", "b": "same\n"}), current(desired({"a": "old\n", "b": "same\n"}), live=True)
+    immutable = {
+        ref: replace(found, body={**(found.body or {}), "immutable": True}) if ref.kind == "Secret" else found
+        for ref, found in before.objects.items()
+    }
+    plan = _plan(wanted, replace(before, objects=immutable))
+    assert {(change.ref.name, change.action.value) for change in plan.effective} == {
+        ("a-kube-system-config", "update"),
+        ("a-kube-system-provisioning-config", "replace"),
+        ("a-kube-system-bootstrap-config", "replace"),
+    }
+    (gate,) = (change for change in plan.effective if change.ref.name == "a-kube-system-bootstrap-config")
+    assert "immutable" not in dict(gate.after or {})
+    assert gate.reason == "it is away while another Secret of the pool is replaced"
+
+
 def _left_by_osm(name: str, *annotations: str) -> CurrentState:
     ref = ObjectRef("Secret", "cloud-init-settings", f"{name}-kube-system-bootstrap-config")
     metadata = {"name": ref.name, "namespace": ref.namespace, "annotations": dict.fromkeys(annotations, "x")}
