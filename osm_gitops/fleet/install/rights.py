@@ -74,14 +74,25 @@ def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
         *(Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces if writes_profiles),
         Right(CONFIG, "create patch delete", plan.namespace),
         *_lease(plan),
-        Right(CONFIG_MAP, "create", plan.namespace),
-        Right(CONFIG_MAP, "get patch", plan.namespace, (STATUS_NAME,)),
+        *_record(plan),
     )
 
 
 def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``refresh`` does, where all else comes through git."""
-    return (Right(CONFIG, "get list patch delete", plan.namespace), *_lease(plan))
+    return (
+        Right(CONFIG, "get list patch delete", plan.namespace),
+        *_lease(plan),
+        *_record(plan),
+    )
+
+
+def _record(plan: InstallPlan) -> tuple[Right, ...]:
+    """What a run leaves behind."""
+    return (
+        Right(CONFIG_MAP, "create", plan.namespace),
+        Right(CONFIG_MAP, "get patch", plan.namespace, (STATUS_NAME,)),
+    )
 
 
 def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
@@ -123,7 +134,8 @@ def worker_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
         *_named(CONFIG_MAP, [CLUSTER_INFO]),
         Right(SECRET, "get list create patch delete", CLOUD_INIT_NAMESPACE),
         *_tokens(plan, Right(SECRET, "list", TOKEN_NAMESPACE), "get"),
-        *_tokens(plan, Right(SECRET, "get create patch delete", TOKEN_NAMESPACE), "create", "token"),
+        *_tokens(plan, Right(SECRET, "create patch delete", TOKEN_NAMESPACE), "create", "token"),
+        Right(EVENT, "create"),
     )
 
 
