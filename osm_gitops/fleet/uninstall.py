@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
@@ -14,7 +13,7 @@ from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.golang.gojson import annotations_hash
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, LEASE, PROFILE
-from osm_gitops.model.handover import Belonging, Handover
+from osm_gitops.model.handover import Belonging, Finalizers, Handover
 from osm_gitops.model.machine import (
     PROFILE_ANNOTATION,
     REVISION_ANNOTATION,
@@ -41,14 +40,6 @@ _OSM_PROFILES: Final = frozenset(
     {"osp-amzn2", "osp-flatcar", "osp-flatcar-cloud-init", "osp-rhel", "osp-rockylinux", "osp-ubuntu"}
 )
 _SHOWN: Final = 5
-
-
-class Finalizers(Enum):
-    """What becomes of the finalizer on MachineDeployments, which is OSM's too."""
-
-    AUTO = "auto"
-    KEEP = "keep"
-    REMOVE = "remove"
 
 
 @dataclass(frozen=True, slots=True)

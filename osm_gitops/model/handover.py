@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json, ObjectRef
+
+
+class Finalizers(Enum):
+    """What becomes of the finalizer on MachineDeployments, which is OSM's too."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    REMOVE = "remove"
 
 
 @dataclass(frozen=True, slots=True)

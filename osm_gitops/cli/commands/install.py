@@ -37,8 +37,6 @@ from osm_gitops.fleet.install.install_plan import (
     Jobs,
     Part,
 )
-from osm_gitops.fleet.install.manifests import manifests
-from osm_gitops.fleet.install.planning import for_cluster, machines_of
 from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.gitdoor.address import parse_address
 from osm_gitops.model.desired import Side
@@ -85,6 +83,8 @@ def install(
       osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
       osm-gitops install --part admission --writer group:deployers
     """
+    from osm_gitops.fleet.install.manifests import manifests  # noqa: PLC0415 - no other command needs it
+
     parts = frozenset(part or Part)
     if repo:
         parse_address(repo)  # refuses passwords
@@ -114,6 +114,8 @@ def install(
 
 
 def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) -> InstallPlan:
+    from osm_gitops.fleet.install.planning import for_cluster, machines_of  # noqa: PLC0415 - no other command needs it
+
     spec = one_cluster(request)
     if spec is None:
         live, settings = LiveRef(), tuple(request.settings.values())

@@ -12,10 +12,8 @@ from osm_gitops.cli.live_options import DEFAULT_LOCK_TIMEOUT, LockTimeout, live_
 from osm_gitops.cli.options import Request, with_whole_cluster
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.uninstall import Finalizers, plan_uninstall
-from osm_gitops.fleet.uninstall import uninstall as give_back
+from osm_gitops.model.handover import Finalizers
 from osm_gitops.plan.guards import Limits
-from osm_gitops.report.handover import handover_text
 from osm_gitops.targets.cluster.write_options import WriteOptions
 
 
@@ -46,6 +44,10 @@ def uninstall(
       osm-gitops uninstall --cluster prod-eu --yes
       osm-gitops uninstall --finalizers remove      # nobody will clean up after MachineDeployments
     """
+    from osm_gitops.fleet.uninstall import plan_uninstall  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.fleet.uninstall import uninstall as give_back  # noqa: PLC0415
+    from osm_gitops.report.handover import handover_text  # noqa: PLC0415
+
     specs = live_clusters_of(request)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)

@@ -73,26 +73,13 @@ def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
     return (
         *(Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces if writes_profiles),
         Right(CONFIG, "create patch delete", plan.namespace),
-        *_lease(plan),
-        *_record(plan),
+        *_records(plan),
     )
 
 
 def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``refresh`` does, where all else comes through git."""
-    return (
-        Right(CONFIG, "get list patch delete", plan.namespace),
-        *_lease(plan),
-        *_record(plan),
-    )
-
-
-def _record(plan: InstallPlan) -> tuple[Right, ...]:
-    """What a run leaves behind."""
-    return (
-        Right(CONFIG_MAP, "create", plan.namespace),
-        Right(CONFIG_MAP, "get patch", plan.namespace, (STATUS_NAME,)),
-    )
+    return (Right(CONFIG, "get list patch delete", plan.namespace), *_records(plan))
 
 
 def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
@@ -130,12 +117,12 @@ def worker_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
         *_pools(),
         Right(MACHINE_DEPLOYMENT, "get patch"),
         Right(MACHINE, "patch"),
+        Right(EVENT, "create"),
         Right(ENDPOINT_SLICE, "list", "default"),
         *_named(CONFIG_MAP, [CLUSTER_INFO]),
         Right(SECRET, "get list create patch delete", CLOUD_INIT_NAMESPACE),
         *_tokens(plan, Right(SECRET, "list", TOKEN_NAMESPACE), "get"),
         *_tokens(plan, Right(SECRET, "create patch delete", TOKEN_NAMESPACE), "create", "token"),
-        Right(EVENT, "create"),
     )
 
 
@@ -143,10 +130,13 @@ def _pools() -> tuple[Right, ...]:
     return tuple(Right(kind, "list") for kind in (MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE))
 
 
-def _lease(plan: InstallPlan) -> tuple[Right, ...]:
+def _records(plan: InstallPlan) -> tuple[Right, ...]:
+    """The Lease that a run holds, and what it leaves behind to be seen."""
     return (
         Right(LEASE, "create", plan.namespace),
         Right(LEASE, "get update", plan.namespace, (LEASE_NAME,)),
+        Right(CONFIG_MAP, "create", plan.namespace),
+        Right(CONFIG_MAP, "get patch", plan.namespace, (STATUS_NAME,)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -89,6 +90,13 @@ def removed(story: Story) -> None:
     story.osm.worker.client().delete(f"{MACHINES}/pool-00002")
 
 
+def vanished(story: Story) -> None:
+    """A pool that is gone, and nobody was asked to clean up."""
+    client = story.osm.worker.client()
+    client.merge(f"{MACHINES}/newcomer", {"metadata": {"finalizers": None}})
+    client.delete(f"{MACHINES}/newcomer")
+
+
 def broken(story: Story) -> None:
     """A pool that cannot be rendered."""
     profile = {"k8c.io/operating-system-profile": "osp-none"}
@@ -117,6 +125,16 @@ def without_cluster_info(story: Story) -> None:
             "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}}],
         }
     )
+
+
+def with_two_tokens(story: Story) -> None:
+    """A pool with a second bootstrap token: only a person can tell which one is right."""
+    client = story.osm.worker.client()
+    label = "machinedeployment.k8s.io/name=kube-system-pool-00004"
+    (token,) = client.get(f"/api/v1/namespaces/kube-system/secrets?labelSelector={label}")["items"]
+    metadata = {"name": "bootstrap-token-zzzzzz", "namespace": "kube-system", "labels": token["metadata"]["labels"]}
+    data = token["data"] | {"token-id": b64encode(b"zzzzzz").decode()}
+    client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": token["type"], "data": data})
 
 
 def with_webhooks(story: Story) -> None:

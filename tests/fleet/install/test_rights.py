@@ -24,7 +24,16 @@ from tests.apiserver.after_osm import after_osm, recorded_authority, with_machin
 from tests.apiserver.cluster import Cluster
 from tests.fleet.install.growing import Grant, Growing, grants, grow
 from tests.fleet.install.installing import PLAN, install, until_allowed_to_list
-from tests.fleet.install.story import SCENES, Scene, Story, renumbered, with_webhooks, without_cluster_info
+from tests.fleet.install.story import (
+    SCENES,
+    Scene,
+    Story,
+    renumbered,
+    vanished,
+    with_two_tokens,
+    with_webhooks,
+    without_cluster_info,
+)
 
 _HOME = "osm-gitops"
 
@@ -76,6 +85,10 @@ def test_who_refreshes_has_what_that_needs_and_nothing_else(
     assert replace(story, user="admin").apply().code == 0  # as if through git
     renumbered(story)
     grow((here, there), partial(_refreshed, story))
+    vanished(story)
+    grow((here, there), partial(_refreshed, story))
+    with_two_tokens(story)
+    grow((here, there), partial(_refreshed, story, ends=1))
     assert here.given == here.expected
     assert there.given == there.expected
 
@@ -118,6 +131,6 @@ def _looked(story: Story, command: str) -> tuple[bool, str]:
     return ran.code == 0, ran.out + ran.err
 
 
-def _refreshed(story: Story, *settings: str) -> tuple[bool, str]:
+def _refreshed(story: Story, *settings: str, ends: int = 0) -> tuple[bool, str]:
     ran = story.apply(*settings, command="refresh")
-    return ran.code == 0, ran.err
+    return ran.code == ends, ran.err
