@@ -61,7 +61,8 @@ class BootstrapToken:
 
 @dataclass(frozen=True, slots=True)
 class TokenNeed:
-    """What is due, why as a clause, and the token that is there, expired or not."""
+    """What is due, why as a clause, and the token that is there: machines may know it, so it stays even when it has
+    expired (contract §9.4)."""
 
     due: Due
     reason: str = ""
@@ -105,7 +106,7 @@ def token_need(key: str, found: Sequence[BootstrapToken], now: int, life: timede
         raise InputError([token.fault])
     left = timedelta(seconds=token.expires - now)
     if left <= timedelta():
-        return TokenNeed(Due.NEW, f"the token expired {spoken(-left)} ago", token)
+        return TokenNeed(Due.EXTEND, f"the token expired {spoken(-left)} ago", token)
     if not token.ours:
         return TokenNeed(Due.EXTEND, f"another's token taken over, {spoken(left)} left", token)
     if left * 2 < life:

@@ -83,17 +83,14 @@ class BootstrapTokens:
         return token.text
 
     def _met(self, key: str, need: TokenNeed) -> BootstrapToken:
-        if need.token is None or need.due is Due.NEW:
-            return self._new(key, need.token)
+        if need.token is None:
+            return self._new(key)
         return need.token if need.due is Due.NOTHING else self._extended(need.token)
 
     def _list(self, selector: str) -> list[BootstrapToken]:
         return self._api.list(SECRET, read_bootstrap_token, NAMESPACE, labels=selector)
 
-    def _new(self, key: str, expired: BootstrapToken | None) -> BootstrapToken:
-        # First the old one goes: no API server takes it any more, and two with one label are an error to OSM.
-        if expired is not None:
-            self._api.delete(SECRET, NAMESPACE, expired.name, uid=expired.uid)
+    def _new(self, key: str) -> BootstrapToken:
         token_id, token_secret = (_random(length) for length in (6, 16))
         return read_bootstrap_token(self._api.create(self._body(key, token_id, token_secret)))
 

@@ -148,8 +148,8 @@ class Tokens:
 
         With ``make`` the tokens that are due are made in the cluster first, before anything is rendered with them.
         Without it a pool whose token would be made has a stand-in, the same in every run: what is rendered from it is
-        for plans only. Both are Secrets of the facts, so reports mask them. An extended token is the same text, so what
-        is rendered changes only with a new one. A token that would have to be requested anew in every other run is none
+        for plans only. Both are Secrets of the facts, so reports mask them. An extended token is the same text, expired
+        or not, so what is rendered changes only with a new one. A token that would have to be requested anew in every other run is none
         to be rendered, so there is none then. Raises ClusterError.
         """
         if self._account is not None:
@@ -182,11 +182,7 @@ class Tokens:
         key = machine.token_key
         need = self._need(machine)
         if self._account is None and need.due is not Due.NOTHING:
-            if need.due is Due.NEW and need.token is not None:
-                yield change(ObjectRef(SECRET.name, NAMESPACE, need.token.name), Action.DELETE, need.reason)
-            extended = need.due is Due.EXTEND and need.token is not None
-            name = need.token.name if extended and need.token else _NEW_NAME
-            action = Action.UPDATE if extended else Action.CREATE
+            name, action = (need.token.name, Action.UPDATE) if need.token else (_NEW_NAME, Action.CREATE)
             yield change(ObjectRef(SECRET.name, NAMESPACE, name), action, need.reason)
         ref = ObjectRef(SECRET.name, CLOUD_INIT_NAMESPACE, kubelet_kubeconfig_name(key))
         live = self._kubeconfigs.get(key)
@@ -229,12 +225,12 @@ class Tokens:
     # --- tokens and texts ---
 
     def _token(self, key: str) -> str | None:
-        """The pool's token as far as it is known and goes on being it."""
+        """The pool's token, if it has one."""
         try:
             need = self._tokens.need(key)
         except InputError:
             return None
-        return need.token.text if need.token and need.due is not Due.NEW else None
+        return need.token.text if need.token else None
 
     def _digest(self, key: str) -> bytes | None:
         """What tells the kubeconfig that a key should have; ``None`` where its token is yet to be made.
