@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import resource
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -107,6 +108,20 @@ def _killed_at(place: GitPlace, number: int) -> bool:
     return process.exitcode == -9
 
 
+def _cramped(place: GitPlace, size: int) -> int:
+    """How a run ends for which, and for its git, no file may grow bigger: what a full disk is to both."""
+
+    def victim() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        _run(place)
+
+    process = multiprocessing.get_context("fork").Process(target=victim)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
 def _run_again(place: GitPlace) -> None:
     """Run; where a git that was killed left its lock, the message names it, and it is removed as told."""
     for _ in range(4):
@@ -164,3 +179,17 @@ def test_a_run_for_a_branch_of_its_own_that_is_killed_at_any_step_is_finished_by
         assert git(remote, "log", "--format=%s", "main").splitlines() == ["theirs", "start"]
         assert git(remote, "log", "--format=%s", "update").splitlines()[1:] == ["start"]
     assert steps > 8
+
+
+@pytest.mark.parametrize("size", [0, 40, 160, 250, 4096])
+def test_a_run_for_which_the_disk_has_no_room_loses_nothing_and_is_finished_by_the_next(scene: Path, size: int) -> None:
+    repository = scene / "repo"
+    ended = _cramped(_place(repository), size)
+    assert (ended == 0) == (size == 4096)  # which is room enough
+    assert (repository / "README.md").read_text() == "precious edit\n"
+    assert (repository / "staged.txt").read_text() == "precious file\n"
+    _run_again(_place(repository))
+    _check_users_work(repository)
+    _check_repository(repository)
+    assert git(repository, "rev-parse", "HEAD") == git(repository.with_name("remote.git"), "rev-parse", "main")
+    assert not plan_folder(repository / "clusters", _WANTED, PlanOptions(), NO_SEALING).has_changes
