@@ -33,6 +33,9 @@ LEASE_NAME: Final = "osm-gitops"
 LOCK_TIMEOUT: Final = 90.0
 """Seconds. Longer than a Lease lives, so that the run after one that was killed takes over by itself."""
 
+_RACES: Final = 5
+"""How often a Lease may be lost to a faster run when there is no more time."""
+
 
 def _clock() -> float:
     """Seconds that also pass while a machine sleeps, where the system counts them."""
@@ -200,10 +203,18 @@ class _Taking:
                 taken = self._try(found)
                 if taken is not None:
                     return taken
+                self._bear(until, tried)
             elif found is not None:
                 self._wait_for(found, until, told=tried > 0)
             self.pace.sleep(min(self.pace.pause(tried), max(0.0, until - self.pace.clock())))
             tried += 1
+
+    def _bear(self, until: float, tried: int) -> None:
+        """Others were faster, or the server says so for a reason of its own: not for ever. Raises ClusterError."""
+        if tried >= _RACES and self.pace.clock() >= until:
+            what = f"the Lease {self.namespace}/{LEASE_NAME} is free and cannot be taken (409, {tried + 1} times)"
+            fix = "Run again; if that does not help, delete the Lease"
+            raise ClusterError([Problem(what, self.api.display, fix=fix)], 409)
 
     def _is_free(self, found: Mapping[str, Json] | None) -> bool:
         spec = _spec(found or {})

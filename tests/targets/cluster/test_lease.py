@@ -286,6 +286,17 @@ def test_what_networks_and_busy_servers_do_loses_no_lease(
     assert hours.said == []
 
 
+def test_a_free_lease_that_cannot_be_taken_is_given_up(management: Cluster, through: Behind, tmp_path: Path) -> None:
+    proxy = through(management)
+    api = connect(Access(str(proxy.cluster.kubeconfig(tmp_path / "proxied"))), {})
+    proxy.when(answer(409), method="POST", times=None)
+    with (
+        pytest.raises(ClusterError, match=r"is free and cannot be taken \(409, 6 times\)"),
+        held(api, Hours()),
+    ):
+        raise AssertionError
+
+
 def test_who_cannot_reach_the_server_any_more_stops_in_time_and_says_how_the_lease_ends(
     management: Cluster, through: Behind, tmp_path: Path
 ) -> None:
