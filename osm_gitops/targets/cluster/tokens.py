@@ -149,8 +149,8 @@ class Tokens:
         With ``make`` the tokens that are due are made in the cluster first, before anything is rendered with them.
         Without it a pool whose token would be made has a stand-in, the same in every run: what is rendered from it is
         for plans only. Both are Secrets of the facts, so reports mask them. An extended token is the same text, expired
-        or not, so what is rendered changes only with a new one. A token that would have to be requested anew in every other run is none
-        to be rendered, so there is none then. Raises ClusterError.
+        or not, so what is rendered changes only with a new one. A token that would have to be requested anew in every
+        other run is none to be rendered, so there is none then. Raises ClusterError.
         """
         if self._account is not None:
             found = self._account.facts()
