@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from osm_gitops.kubedoor.plugin import Issued, Plugin
 
 # How long a token from a file is taken for the one that is in it: kubelets write new ones, as client-go expects.
 _FILE_LIFE = timedelta(minutes=1)
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def credentials_of(context: Context, environment: Mapping[str, str]) -> Credenti
     def make() -> tuple[Identity, datetime | None]:
         token, until = _token(user)
         issued = plugin.issue() if plugin and not token else Issued(token, until=until)
-        headers = (*_authorization(issued, user), *_impersonation(user))
+        headers = tuple(_sendable(each, user) for each in (*_authorization(issued, user), *_impersonation(user)))
         if issued.certificate:
             return Identity(headers, issued.certificate, issued.key), issued.until
         return Identity(headers, content(user, "client-certificate"), content(user, "client-key")), issued.until
@@ -94,7 +96,7 @@ def _token(user: Entry) -> tuple[str, datetime | None]:
     """Of a file, of the kubeconfig itself, or of a provider that the kubernetes client knows."""
     path = user.file("tokenFile")
     if path:
-        text = _bytes(path, user, "tokenFile").decode("latin-1").strip()
+        text = _bytes(path, user, "tokenFile").decode("utf-8", "surrogateescape").strip()
         return text, datetime.now(UTC) + _FILE_LIFE
     if user.text("token"):
         return user.text("token"), None
@@ -129,6 +131,15 @@ def _provided(user: Entry) -> str:
     return str(header).removeprefix("Bearer ")
 
 
+def _sendable(header: tuple[str, str], user: Entry) -> tuple[str, str]:
+    """A header whose value is sent as UTF-8, as Go does. Raises InputError, which does not repeat it."""
+    name, value = header
+    if _CONTROL.search(value):
+        what = f"what goes into the header {name} holds a line break or another control character"
+        raise input_error(what, where=str(user.path), fix="Correct the credentials, or log in anew")
+    return name, value.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
 def _authorization(issued: Issued, user: Entry) -> Iterator[tuple[str, str]]:
     if issued.token:
         yield "Authorization", f"Bearer {issued.token}"
@@ -142,6 +153,6 @@ def _impersonation(user: Entry) -> Iterator[tuple[str, str]]:
     for key, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
         if user.text(key):
             yield header, user.text(key)
-    yield from (("Impersonate-Group", str(group)) for group in user.body.get("as-groups") or [])
+    yield from (("Impersonate-Group", group) for group in user.body.get("as-groups") or [])
     for key, values in (user.body.get("as-user-extra") or {}).items():
-        yield from ((f"Impersonate-Extra-{quote(str(key))}", str(value)) for value in values)
+        yield from ((f"Impersonate-Extra-{quote(str(key))}", value) for value in values or [])

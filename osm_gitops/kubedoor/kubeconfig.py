@@ -90,6 +90,7 @@ class Kubeconfig:
             if entry is None:
                 yield f'it names the {part} "{name}", of which there is no entry'
                 continue
+            yield from (f"{key} of the {part} is not as it should be" for key in _misshapen(entry))
             for key in files:
                 file = entry.file(key)
                 if file is not None and not os.path.exists(file):  # noqa: PTH110 - takes any text
@@ -99,6 +100,24 @@ class Kubeconfig:
             command = plugin_command(entry)
             if command and not shutil.which(command, path=environment.get("PATH", "")):
                 yield f"credentials come from {command}, which is not installed"
+
+
+def _misshapen(entry: Entry) -> Iterator[str]:
+    """What of an entry has another shape than kubectl takes, as far as it is more than a text."""
+    plugin = entry.body.get("exec") or _EMPTY
+    extra = entry.body.get("as-user-extra") or _EMPTY
+    shapes = {
+        "exec": isinstance(plugin, Mapping) and _is_list(plugin.get("args")) and _is_list(plugin.get("env"), Mapping),
+        "as-groups": _is_list(entry.body.get("as-groups")),
+        "as-user-extra": isinstance(extra, Mapping) and all(_is_list(values) for values in extra.values()),
+        "extensions": _is_list(entry.body.get("extensions"), Mapping),
+    }
+    return (key for key, fits in shapes.items() if not fits)
+
+
+def _is_list(value: Any, of: type = str) -> bool:
+    """Whether it is a list of these, or is not there."""
+    return value is None or (isinstance(value, list) and all(isinstance(item, of) for item in value))
 
 
 def plugin_command(user: Entry) -> str:
@@ -156,8 +175,10 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     except InputError:
         # What the reader would cite may be a token.
         raise _wrong(path, "it is no YAML") from None
-    body = documents[0].value if len(documents) == 1 else None
-    if not isinstance(body, Mapping) or body.get("kind", "Config") != "Config":
+    body = documents[0].value if documents else None
+    if len(documents) < 2 and body is None:
+        return _EMPTY  # as kubectl takes it
+    if len(documents) > 1 or not isinstance(body, Mapping) or body.get("kind", "Config") != "Config":
         raise _wrong(path, "it is no kubeconfig")
     for kind in _LISTS:
         items = body.get(kind) or []

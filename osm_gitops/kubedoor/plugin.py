@@ -74,6 +74,8 @@ class Plugin:
             raise self._failed(f"gave no answer within {_SECONDS} s") from None
         except OSError as fault:
             raise self._failed(f"cannot be run: {fault.strerror}") from None
+        except ValueError:
+            raise self._failed("cannot be run: its arguments or its environment hold a NUL character") from None
         if ran.returncode:
             raise self._failed(f"failed with exit status {ran.returncode}")
         return self._read(ran.stdout)

@@ -105,14 +105,14 @@ def _proxied_pool(server: Server) -> PoolManager:
     settings = Configuration(host=server.url, proxy=server.proxy, no_proxy=server.no_proxy)
     settings.verify_ssl = not server.insecure
     settings.connection_pool_maxsize = _CONNECTIONS
-    userinfo = urlsplit(server.proxy).netloc.rpartition("@")[0]
-    if userinfo:
-        settings.proxy_headers = urllib3.make_headers(proxy_basic_auth=userinfo)
     try:
+        userinfo = urlsplit(server.proxy).netloc.rpartition("@")[0]
+        if userinfo:
+            settings.proxy_headers = urllib3.make_headers(proxy_basic_auth=userinfo)
         pool: PoolManager = RESTClientObject(settings).pool_manager
     except ImportError:
         raise input_error("a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy") from None
-    except urllib3.exceptions.HTTPError:
+    except (urllib3.exceptions.HTTPError, ValueError):
         raise input_error("the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY") from None
     return pool
 

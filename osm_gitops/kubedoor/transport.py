@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -104,7 +105,7 @@ class Transport:
                     raise self._unanswered(call, lost, tried) from None
             else:
                 self._known = True
-                if answer.status == 401 and not renewed and self._credentials.renew(identity):
+                if answer.status == 401 and not renewed and self._renew(identity):
                     renewed = True
                     continue
                 wait = patience.pause(tried, answer.retry_after)
@@ -115,13 +116,15 @@ class Transport:
             patience.sleep(wait)
 
     def _identity(self) -> Identity:
-        """As whom to ask, shown to the pool. Raises ClusterError: in the middle of a run that is no fault of input."""
-        try:
+        """As whom to ask, shown to the pool."""
+        with _in_a_run():
             identity = self._credentials.get()
             self._present(identity)
-        except InputError as failure:
-            raise ClusterError(failure.problems) from None
         return identity
+
+    def _renew(self, refused: Identity) -> bool:
+        with _in_a_run():
+            return self._credentials.renew(refused)
 
     def _present(self, identity: Identity) -> None:
         if identity is not self._presented:
@@ -152,6 +155,7 @@ class Transport:
                 retries=False,
                 redirect=False,
                 timeout=limits,
+                pool_timeout=left,
                 preload_content=False,
             )
             return Answer(response.status, self._read(response, until), response.headers.get("Retry-After", ""))
@@ -171,6 +175,7 @@ class Transport:
                     raise _Lost("the answer took too long")
         except BaseException:
             response.close()  # what is left of the answer must not be taken for the next one
+            response.release_conn()  # and others may wait for the place of its connection
             raise
         response.release_conn()
         if not chunks and response.headers.get("Content-Length") != "0":
@@ -182,6 +187,15 @@ class Transport:
         what = f"{call.method} {call.path}: {lost.what} (tried {times})"
         how = "Check the address, the network between here and there, and that the API server runs"
         return ClusterError([Problem(what, where=self._where, fix="" if lost.final else how)])
+
+
+@contextmanager
+def _in_a_run() -> Iterator[None]:
+    """Credentials that cannot be had in the middle of a run are no fault of input: raises ClusterError instead."""
+    try:
+        yield
+    except InputError as failure:
+        raise ClusterError(failure.problems) from None
 
 
 def _explain(fault: Exception) -> _Lost | None:
@@ -202,7 +216,7 @@ def _explain(fault: Exception) -> _Lost | None:
     if isinstance(fault, exceptions.NewConnectionError):  # before timeouts, of which it is a kind
         refused = isinstance(fault.__cause__, ConnectionRefusedError)
         return _Lost("the connection is refused" if refused else "there is no way to it", sent=False)
-    if isinstance(fault, exceptions.ConnectTimeoutError):
+    if isinstance(fault, (exceptions.ConnectTimeoutError, exceptions.EmptyPoolError)):  # the latter: none became free
         return _Lost("no connection within the time limit", sent=False)
     if isinstance(fault, exceptions.TimeoutError):
         return _Lost("no answer within the time limit")

@@ -168,7 +168,12 @@ def test_a_proxy_that_is_not_there_is_told_without_its_password(
 
 
 @pytest.mark.parametrize(
-    ("proxy", "what"), [("socks5://a", "a SOCKS proxy needs the package PySocks"), ("x://a", "the proxy's address")]
+    ("proxy", "what"),
+    [
+        ("socks5://a", "a SOCKS proxy needs the package PySocks"),
+        ("x://a", "the proxy's address"),
+        ("http://a@[::1", "the proxy's address"),
+    ],
 )
 def test_a_proxy_that_cannot_be_used_is_told(worker: Cluster, tmp_path: Path, proxy: str, what: str) -> None:
     with pytest.raises(ClusterError, match=what):
@@ -188,11 +193,17 @@ def test_requests_say_what_program_makes_them(worker: Cluster, through: Behind, 
 
 def test_a_user_may_ask_as_another(worker: Cluster, through: Behind, tmp_path: Path) -> None:
     proxy = through(worker)
-    acting = {"as": "jane", "as-groups": ["readers", "auditors"], "as-user-extra": {"why": ["tests"]}}
-    with pytest.raises(ClusterError, match="Give jane the verb get on configmaps in namespace default"):
+    acting = {"as": "Zoë", "as-groups": ["readers", "auditors"], "as-user-extra": {"why": ["tests"]}}
+    with pytest.raises(ClusterError, match="Give Zoë the verb get on configmaps in namespace default"):
         _ask(_edited(proxy.cluster, tmp_path / "config", user=acting))
     assert proxy.seen[0].headers["Impersonate-Extra-why"] == "tests"
     _ask(_edited(proxy.cluster, tmp_path / "config", user=acting | {"as-groups": ["readers", "system:masters"]}))
+
+
+def test_a_token_that_no_header_can_hold_is_told_without_it(worker: Cluster, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="goes into the header Authorization holds a line break") as caught:
+        _ask(_edited(worker, tmp_path / "config", user={"token": "abc\ndef"}))
+    assert "abc" not in str(caught.value)
 
 
 def test_whoever_has_no_credentials_is_told_to_log_in(worker: Cluster, tmp_path: Path, patient: list[float]) -> None:
@@ -387,6 +398,15 @@ def test_a_plugin_that_fails_is_told_without_what_it_said(
     with pytest.raises(ClusterError, match=f"the credential plugin {what}.* Run it by hand") as caught:
         _ask(api)
     assert "secret" not in str(caught.value)
+
+
+def test_a_plugin_that_fails_in_the_middle_of_a_run_ends_what_is_asked_alone(worker: Cluster, tmp_path: Path) -> None:
+    api = _edited(worker, tmp_path / "config", _PATH, user=_plugin(tmp_path, {"token": "revoked"}))
+    asked, status = (shlex.quote(str(tmp_path / name)) for name in ("asked", "status"))
+    script = f"#!/bin/sh\n[ -e {asked} ] && exit 3\n: > {asked}\nexec cat {status}\n"
+    (tmp_path / "bin" / "plugin").write_text(script, "utf-8")
+    with pytest.raises(ClusterError, match="the credential plugin plugin failed with exit status 3"):
+        _ask(api)
 
 
 def test_a_plugin_that_cannot_serve_is_refused_at_once(worker: Cluster, tmp_path: Path) -> None:

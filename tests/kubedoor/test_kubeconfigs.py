@@ -114,6 +114,35 @@ def test_all_that_a_context_lacks_is_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("part", "change", "key"),
+    [
+        ("user", {"exec": [1]}, "exec"),
+        ("user", {"exec": {"command": "true", "env": [1]}}, "exec"),
+        ("user", {"exec": {"command": "true", "args": "a"}}, "exec"),
+        ("user", {"as": "jane", "as-groups": 5}, "as-groups"),
+        ("user", {"as": "jane", "as-user-extra": {"scopes": "all"}}, "as-user-extra"),
+        ("cluster", {"extensions": [1]}, "extensions"),
+    ],
+)
+def test_what_has_another_shape_is_told_without_what_it_is(
+    tmp_path: Path, part: str, change: dict[str, Any], key: str
+) -> None:
+    path = _config(tmp_path / "1", "a", current="a")
+    body = json.loads(path.read_text("utf-8"))
+    body[f"{part}s"][0][part] |= change
+    path.write_text(json.dumps(body), "utf-8")
+    with pytest.raises(InputError) as caught:
+        connect(UNNAMED, _listed(path) | {"PATH": "/usr/bin:/bin"})
+    assert [problem.what for problem in caught.value.problems] == [f"{key} of the {part} is not as it should be"]
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "{}\n"])
+def test_a_kubeconfig_may_be_empty_as_new_ones_are(tmp_path: Path, text: str) -> None:
+    (tmp_path / "new").write_text(text, "utf-8")
+    assert connect(UNNAMED, _listed(tmp_path / "new", _config(tmp_path / "1", "a", current="a"))).host == "https://1.a"
+
+
 # --- in a pod ---
 
 
