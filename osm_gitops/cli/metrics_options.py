@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from osm_gitops.fleet.metrics import MetricSinks
-from osm_gitops.kubedoor.pushgateway import Pushgateway
 
 _PANEL = "How a run is seen from outside"
 
@@ -39,4 +38,8 @@ PushgatewayAddress = Annotated[
 
 def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
     """Where the figures go; raises InputError, better before the run than after it."""
-    return MetricSinks(file, Pushgateway.at(address) if address else None, os.environ)
+    if not address:
+        return MetricSinks(file)
+    from osm_gitops.kubedoor.pushgateway import Pushgateway  # noqa: PLC0415 - slow
+
+    return MetricSinks(file, Pushgateway.at(address), os.environ)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from osm_gitops.errors import OsmGitopsError, Problem
-from osm_gitops.kubedoor.pushgateway import Pushgateway
 from osm_gitops.report.metrics import JOB, Measured, exposition, last_good_runs
 from osm_gitops.targets.files import drop_staged, place_file, read_file, stage_file
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.pushgateway import Pushgateway
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,6 @@ from osm_gitops.cli.run_options import (
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.options import GitOptions, Outcome
-from osm_gitops.fleet.run import apply_clusters
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Plan
 from osm_gitops.report.outline import left_lines, many
@@ -112,6 +111,8 @@ def apply(
       osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
       osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
     """
+    from osm_gitops.fleet.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
+
     reports = Reports(verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from email.utils import parseaddr
 
 from osm_gitops.cli.clusters import one_cluster
 from osm_gitops.cli.console import console
@@ -170,6 +169,8 @@ def _secret(text: str) -> tuple[str, str]:
 
 
 def _author(text: str) -> tuple[str, str]:
+    from email.utils import parseaddr  # noqa: PLC0415 - slow
+
     name, mail = parseaddr(text)
     if not (name and mail):
         raise input_error(f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>")

@@ -22,7 +22,6 @@ from osm_gitops.cli.run_options import (
 from osm_gitops.cli.saved import Out, save_plan
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.against import plan_against
-from osm_gitops.fleet.run import plan_clusters
 
 
 @with_request
@@ -79,6 +78,8 @@ def plan(
       osm-gitops plan --from cluster-dump --to config-repo/clusters
       osm-gitops plan --from cluster --to cluster --context prod
     """
+    from osm_gitops.fleet.run import plan_clusters  # noqa: PLC0415 - render needs nothing of it
+
     reports = Reports(
         form=output,
         verbose=request.verbose,

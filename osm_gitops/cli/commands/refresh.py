@@ -22,7 +22,6 @@ from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metr
 from osm_gitops.cli.options import Request, with_live_clusters
 from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import run_options
-from osm_gitops.fleet.refresh import refresh_clusters
 from osm_gitops.plan.guards import Limits
 from osm_gitops.targets.cluster.write_options import WriteOptions
 
@@ -54,6 +53,8 @@ def refresh(
       osm-gitops refresh --repo https://git.example.com/nodes.git --cluster prod-eu
       osm-gitops refresh --token-life 12h --interval 1h -o json
     """
+    from osm_gitops.fleet.refresh import refresh_clusters  # noqa: PLC0415 - no other command needs it
+
     reports = Reports(form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)
