@@ -76,8 +76,8 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         sensitive=desired.sensitive,
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
-    known = len(present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group})
-    return replace(plan, refusals=refusals(plan, desired, options.limits, known=known, leaving=leaving))
+    known = present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
+    return replace(plan, refusals=refusals(plan, desired, options.limits, known=len(known - leaving), leaving=leaving))
 
 
 def group_name(pool: ObjectRef) -> str:

@@ -52,11 +52,12 @@ def parse_max_delete(text: str) -> MaxDelete:
 def refusals(
     plan: ClusterPlan, desired: Desired, limits: Limits, *, known: int, leaving: frozenset[str]
 ) -> tuple[Problem, ...]:
-    """Why a plan must not be applied. ``known`` are the pools that the target has; ``leaving`` the
-    names (``<md>-<ns>``) of pools that are being deleted anyway."""
+    """Why a plan must not be applied. ``leaving`` are the names (``<md>-<ns>``) of pools that are being
+    deleted anyway, and ``known`` is how many others the target has."""
     about = f"cluster {plan.cluster}"
     found = []
-    if not (desired.objects or desired.keep or desired.failed):
+    # Where people delete all pools, nothing is desired with good reason, and their finalizers wait for this run.
+    if not (desired.objects or desired.keep or desired.failed or leaving):
         if limits.allow_empty:
             return ()
         found.append(
@@ -76,7 +77,7 @@ def refusals(
                 fix=f"If that is meant, use --max-delete {len(deleted)}",
             )
         )
-    changed = len({change.group for change in plan.effective if change.group and not change.same_content})
+    changed = len({each.group for each in plan.effective if each.group and not each.same_content} - leaving)
     if limits.max_changed_pools is not None and changed > limits.max_changed_pools:
         found.append(
             Problem(

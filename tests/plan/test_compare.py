@@ -243,6 +243,17 @@ def test_a_pool_that_is_being_deleted_anyway_does_not_count() -> None:
     plan = make_cluster_plan(desired({"a": "x\n"}), current(desired({"a": "x\n", "b": "x\n"})), options)
     assert not plan.refusals
     assert _actions(plan) == {"delete": 3, "unchanged": 3}
+    without_changes = replace(options, limits=Limits(max_changed_pools=0))
+    assert not make_cluster_plan(
+        desired({"a": "x\n"}), current(desired({"a": "x\n", "b": "x\n"})), without_changes
+    ).refusals
+
+
+def test_the_last_pool_goes_unasked_where_it_is_being_deleted() -> None:
+    options = PlanOptions(leaving=frozenset({pool("b")}))
+    assert not make_cluster_plan(Desired("prod", ()), current(desired({"b": "x\n"})), options).refusals
+    (refusal,) = make_cluster_plan(Desired("prod", ()), current(desired({"a": "x\n", "b": "x\n"})), options).refusals
+    assert "1 of 1 pools would be deleted (a-kube-system)" in refusal.what
 
 
 def test_max_delete_is_a_number_or_a_share() -> None:
