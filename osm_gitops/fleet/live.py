@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -15,17 +15,17 @@ from osm_gitops.fleet.options import Confirm, RunOptions
 from osm_gitops.fleet.recording import Ended, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec, TreeRef
 from osm_gitops.fleet.states import unusable
-from osm_gitops.fleet.token_facts import with_tokens
+from osm_gitops.fleet.token_facts import Printed, with_tokens
 from osm_gitops.fleet.upkeep import Upkeep, named
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, VALIDATING_WEBHOOKS
+from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, SECRET, VALIDATING_WEBHOOKS
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.report.metrics import Measured
@@ -36,8 +36,17 @@ from osm_gitops.targets.cluster.state import Scope, read_state
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from osm_gitops.targets.cluster.writing import Control, deliver
 
-_FIRST_PAUSE: Final = 1.0  # seconds
-_LONGEST_PAUSE: Final = 8.0
+MOVED_ON: Final = "it is not any more what the plan showed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a cluster, to be planned from."""
+
+    settings: Settings
+    inputs: Inputs
+    pools: Mapping[ObjectRef, LivePool]
+    tokens: Tokens | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +56,19 @@ class Look:
     ``stand_ins``: tokens that are yet to be made stand in what was rendered, so it is for showing only.
     """
 
+    read: _Read
     desired: Desired
     plan: ClusterPlan
-    pools: Mapping[ObjectRef, LivePool]
-    tokens: Tokens | None
-    namespace: str
     problems: tuple[Problem, ...] = ()
     stand_ins: bool = False
+
+    @property
+    def pools(self) -> Mapping[ObjectRef, LivePool]:
+        return self.read.pools
+
+    @property
+    def tokens(self) -> Tokens | None:
+        return self.read.tokens
 
 
 def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False) -> Look:
@@ -70,29 +85,40 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
     pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree, broken=inputs.broken)
     if from_tree:
         inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
-    writes_profiles = isinstance(spec.source.profiles, TreeRef)
-    if writes_profiles:
+    if _writes_profiles(spec):
         inputs = refuse_unwritable(inputs, live.management, settings.namespace)
     tokens = _tokens(inputs, settings, live, options.live.now())
-    printed = with_tokens(inputs, settings, tokens, make=make_tokens) if tokens is not None else inputs
-    desired = desire(spec.name, printed, settings, options.only, options.advance(spec.name, "pools rendered"))
+    return _look(spec, options, _Read(settings, inputs, pools, tokens), make_tokens=make_tokens)
+
+
+def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: bool) -> Look:
+    """Plan from what was read, against what is there now. Raises OsmGitopsError."""
+    settings, live = read.settings, options.connections.clusters(spec)
+    printed = Printed(read.inputs)
+    if read.tokens is not None:
+        printed = with_tokens(read.inputs, settings, read.tokens, options.only, make=make_tokens)
+    inputs, writes_profiles = printed.inputs, _writes_profiles(spec)
+    desired = desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
     if not writes_profiles:
         # They are read where they would be written: whoever put them there goes on owning them.
         desired = replace(desired, objects=tuple(each for each in desired.objects if each.ref.kind != PROFILE.name))
-    leaving = frozenset(pool.ref for pool in pools.values() if pool.gate is Gate.DELETING)
+    leaving = frozenset(pool.ref for pool in read.pools.values() if pool.gate is Gate.DELETING)
     namespaces = profile_namespaces(inputs) | {settings.namespace} if writes_profiles else frozenset()
     scope = Scope(settings.namespace, frozenset(namespaces), leaving)
     upkeep = Upkeep(
         machines=inputs.machines,
-        pools=pools,
-        tokens=tokens,
+        pools=read.pools,
+        tokens=read.tokens,
         only=options.only,
         finalizers=options.live.write.finalizers,
         complete=not desired.no_deletion,
     )
     plan = replace(upkeep.added_to(_plan(live, desired, scope, options.plan)), hosts=options.connections.hosts(spec))
-    stand_ins = printed is not inputs and not make_tokens
-    return Look(desired, plan, pools, tokens, settings.namespace, tuple(unusable(inputs)), stand_ins)
+    return Look(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)
+
+
+def _writes_profiles(spec: ClusterSpec) -> bool:
+    return isinstance(spec.source.profiles, TreeRef)
 
 
 def _plan(live: Clusters, desired: Desired, scope: Scope, options: PlanOptions) -> ClusterPlan:
@@ -125,7 +151,7 @@ def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
     """A MachineDeployment of a tree, with what only the cluster knows: its revision, and that it is being deleted."""
     if pool.gate is Gate.DELETING:
         return replace(machine, deleting=True)
-    if pool.gate is not Gate.READY or pool.revision is None:
+    if pool.revision is None:
         return machine
     return replace(machine, annotations={**(machine.annotations or {}), REVISION_ANNOTATION: pool.revision})
 
@@ -187,8 +213,7 @@ class LiveWork:
         options = options.checked(self.held.check)
         try:
             if self.look.stand_ins and not self.look.plan.refusals:
-                self.held.check()
-                self.look = look_at(self.spec, options, make_tokens=True)
+                self.look = self._with_tokens_made(self.look, options)
             self._write(self.look, options)
             self._settle(self.look, options)
         except OsmGitopsError as failure:
@@ -216,12 +241,23 @@ class LiveWork:
         of_tokens = self.look.tokens.warnings() if self.look and self.look.tokens else ()
         return (measured,), tuple(named(self.spec.name, (*warnings, *of_tokens)))
 
+    def _with_tokens_made(self, shown: Look, options: RunOptions) -> Look:
+        """The same plan with tokens in place of stand-ins; what has moved in the cluster meanwhile is left."""
+        self.held.check()
+        look = _look(self.spec, options, shown.read, make_tokens=True)
+        return self._as_shown(look, shown.plan, lambda now, then: now.action is then.action)
+
     def _write(self, look: Look, options: RunOptions) -> None:
         if look.plan.refusals:
+            # Tokens end while somebody makes up their mind.
+            self._deliver(replace(look, plan=_kept_tokens(look.plan)), options)
             raise UnsafePlanError(look.plan.refusals)
+        self._deliver(look, options)
+
+    def _deliver(self, look: Look, options: RunOptions) -> None:
         live = options.connections.clusters(self.spec)
         control = Control(self.held.check, options.advance(self.spec.name, "pools written"))
-        write = replace(options.live.write, namespace=look.namespace)
+        write = replace(options.live.write, namespace=look.read.settings.namespace)
         done = deliver(live, look.plan, look.pools, look.tokens, write, control)
         for note in done.notes:
             options.note(note)
@@ -236,18 +272,50 @@ class LiveWork:
 
     def _settle(self, look: Look, options: RunOptions) -> None:
         """Look again at pools that machine-controller had not got to; nothing else is written any more."""
-        left, pause = options.live.settle.total_seconds(), _FIRST_PAUSE
-        while left > 0 and (waiting := _may_settle(self.delivery, look)):
+        shown = look.plan
+        for pause in options.live.pauses():
+            waiting = _may_settle(self.delivery, look)
+            if not waiting:
+                return
             options.note(f"{self.spec.name}: {len(waiting)} pools wait for machine-controller")
-            options.live.wait(min(pause, left))
-            left -= pause
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            options.live.wait(pause)
             look = look_at(self.spec, options, make_tokens=True)
-            changes = tuple(change for change in look.plan.changes if change.pool in waiting)
-            self._write(replace(look, plan=replace(look.plan, changes=changes)), options)
+            # The guards have let these pools pass; what became of others, or is going, is the next run's business.
+            there = {ref for ref in waiting if ref in look.pools and look.pools[ref].gate is not Gate.DELETING}
+            changes = tuple(change for change in look.plan.changes if change.pool in there)
+            narrowed = replace(look, plan=replace(look.plan, changes=changes, refusals=()))
+            if options.live.as_shown:
+                narrowed = self._as_shown(narrowed, shown, _is_same_but_for_its_revision)
+            self._deliver(narrowed, options)
+
+    def _as_shown(self, look: Look, shown: ClusterPlan, same: Callable[[Change, Change], bool]) -> Look:
+        """``look`` without the pools for which anything else would be done than what was ``shown``: they are left."""
+        then = {change.ref: change for change in shown.changes}
+        content = (change for change in look.plan.effective if not change.upkeep)
+        other = {change.pool for change in content if change.ref not in then or not same(change, then[change.ref])}
+        changes = tuple(change for change in look.plan.changes if change.pool not in other)
+        left = {**self.delivery.left, **{pool: MOVED_ON for pool in other if pool is not None}}
+        self.delivery = replace(self.delivery, left=left)
+        return replace(look, plan=replace(look.plan, changes=changes))
+
+
+def _kept_tokens(plan: ClusterPlan) -> ClusterPlan:
+    """Of a plan what keeps machines joining: tokens and kubeconfigs, and nothing that goes."""
+    kept = (each for each in plan.changes if each.upkeep and each.ref.kind == SECRET.name)
+    return replace(plan, changes=tuple(each for each in kept if each.action is not Action.DELETE))
+
+
+def _is_same_but_for_its_revision(now: Change, then: Change) -> bool:
+    """Whether machines boot with what was shown: metadata alone may be other, for machine-controller numbers pools."""
+    return now.action is then.action and _content(now) == _content(then)
+
+
+def _content(change: Change) -> Mapping[str, Json]:
+    return {key: value for key, value in (change.after or {}).items() if key != "metadata"}
 
 
 def _may_settle(delivery: Delivery, look: Look) -> frozenset[ObjectRef]:
     """Pools that were left and that another look may find ready."""
     over = {Gate.PAUSED, Gate.DELETING}
-    return frozenset(ref for ref in delivery.left if ref not in look.pools or look.pools[ref].gate not in over)
+    left = (ref for ref, why in delivery.left.items() if why != MOVED_ON)
+    return frozenset(ref for ref in left if ref not in look.pools or look.pools[ref].gate not in over)

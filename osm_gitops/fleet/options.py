@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 from osm_gitops.errors import Problem
 from osm_gitops.fleet.connections import Connections
@@ -24,6 +24,9 @@ from osm_gitops.targets.cluster.lease import LOCK_TIMEOUT
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.sealing import Sealing
 
+_FIRST_PAUSE: Final = 1.0  # seconds
+_LONGEST_PAUSE: Final = 8.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitOptions:
@@ -40,13 +43,24 @@ class GitOptions:
 class LiveOptions:
     """How a run reads and writes clusters. ``settle`` is how long it waits for pools that machine-controller has not
     got to yet, and ``lock_timeout`` how long for another run; ``now`` tells the time in UTC, ``wait`` lets so many
-    seconds pass."""
+    seconds pass. ``as_shown``: somebody said yes to a plan, so nothing but what it showed may be written."""
 
     settle: timedelta = timedelta(seconds=30)
     lock_timeout: timedelta = timedelta(seconds=LOCK_TIMEOUT)
     write: WriteOptions = field(default_factory=WriteOptions)
+    as_shown: bool = False
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     wait: Callable[[float], None] = time.sleep
+
+    def pauses(self) -> Iterator[float]:
+        """Seconds to wait before each further look at pools that have to settle, ever longer, until ``settle`` is over:
+        the time that looking takes counts too."""
+        left, pause = self.settle.total_seconds(), _FIRST_PAUSE
+        while left > 0:
+            began = self.now()
+            yield min(pause, left)
+            left -= max(pause, (self.now() - began).total_seconds())
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

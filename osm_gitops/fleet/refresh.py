@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
 from osm_gitops.fleet.desire import is_chosen
@@ -35,9 +34,6 @@ from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from osm_gitops.targets.cluster.writing import Control, deliver
-
-_FIRST_PAUSE: Final = 1.0  # seconds
-_LONGEST_PAUSE: Final = 8.0
 
 
 def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
@@ -132,12 +128,12 @@ class _Refresh:
         )
 
     def _settle(self, settings: Settings, live: Clusters, check: Callable[[], None]) -> None:
-        left, pause = self.options.live.settle.total_seconds(), _FIRST_PAUSE
         waiting = self._once(settings, live, check)
-        while waiting and left > 0:
+        for pause in self.options.live.pauses():
+            if not waiting:
+                return
             self.options.note(f"{self.spec.name}: {waiting} pools wait for machine-controller")
-            self.options.live.wait(min(pause, left))
-            left, pause = left - pause, min(2 * pause, _LONGEST_PAUSE)
+            self.options.live.wait(pause)
             waiting = self._once(settings, live, check)
 
     def _once(self, settings: Settings, live: Clusters, check: Callable[[], None]) -> int:

@@ -41,9 +41,11 @@ def _tokens(worker: Cluster, tmp_path: Path, inputs: Inputs, now: datetime = _NO
     return Tokens.read(api, inputs.machines, wanted)
 
 
-def _printed(inputs: Inputs) -> tuple[str, frozenset[str]]:
+def _printed(inputs: Inputs, tokens: Tokens, *, make: bool) -> tuple[str, frozenset[str]]:
     """The token that is rendered, and what reports mask."""
-    desired = desire("a", inputs, Settings())
+    printed = with_tokens(inputs, Settings(), tokens, "", make=make)
+    assert printed.stand_ins is not make
+    desired = desire("a", printed.inputs, Settings())
     assert not desired.failed
     body = next(each.body for each in desired.objects if each.ref.name == "prints-kube-system-bootstrap-config")
     text = b64decode(body["data"]["cloud-config"]).decode()
@@ -57,7 +59,7 @@ def test_a_plan_takes_a_stand_in_that_is_masked_and_the_same_in_every_run(
     worker: Cluster, tmp_path: Path, inputs: Inputs
 ) -> None:
     worker.namespace("cloud-init-settings")
-    printed = [_printed(with_tokens(inputs, Settings(), _tokens(worker, tmp_path, inputs), make=False)) for _ in "ab"]
+    printed = [_printed(inputs, _tokens(worker, tmp_path, inputs), make=False) for _ in "ab"]
     assert printed[0] == printed[1]
     token, sensitive = printed[0]
     assert token in sensitive
@@ -68,15 +70,24 @@ def test_apply_makes_the_token_of_such_a_pool_alone_and_keeps_it(
     worker: Cluster, tmp_path: Path, inputs: Inputs
 ) -> None:
     worker.namespace("cloud-init-settings")
-    made = _printed(with_tokens(inputs, Settings(), _tokens(worker, tmp_path, inputs), make=True))
+    made = _printed(inputs, _tokens(worker, tmp_path, inputs), make=True)
     (secret,) = worker.client().get("/api/v1/namespaces/kube-system/secrets")["items"]
     assert b64decode(secret["data"]["token-secret"]).decode() in made[0]
     late = _tokens(worker, tmp_path, inputs, _NOW + timedelta(hours=20))
-    assert _printed(with_tokens(inputs, Settings(), late, make=True)) == made
+    assert _printed(inputs, late, make=True) == made
 
 
 def test_where_no_profile_prints_it_nothing_is_asked(worker: Cluster, tmp_path: Path, inputs: Inputs) -> None:
     worker.namespace("cloud-init-settings")
     tree = write_tree(tmp_path / "other", profile(), pool())
     other = read_tree(Folder(tree, "tree"), management_namespace="kube-system", environment={})
-    assert with_tokens(other, Settings(), _tokens(worker, tmp_path, inputs), make=True) is other
+    printed = with_tokens(other, Settings(), _tokens(worker, tmp_path, inputs), "", make=True)
+    assert printed.inputs is other
+    assert not printed.stand_ins
+
+
+def test_a_narrowed_run_makes_no_tokens_for_others(worker: Cluster, tmp_path: Path, inputs: Inputs) -> None:
+    worker.namespace("cloud-init-settings")
+    printed = with_tokens(inputs, Settings(), _tokens(worker, tmp_path, inputs), "names", make=True)
+    assert printed.inputs is inputs
+    assert worker.client().get("/api/v1/namespaces/kube-system/secrets")["items"] == []

@@ -123,7 +123,8 @@ def apply(
         request = as_asked(request, saved.options, str(plan_file))
     git = GitOptions(push=push, sign=sign, own_branch=branch)
     write = WriteOptions(concurrency=concurrency, force_conflicts=force_conflicts, finalizers=finalizers, nudge=nudge)
-    live = live_options(settle, lock_timeout, write)
+    asked = console.is_asked() and not yes
+    live = replace(live_options(settle, lock_timeout, write), as_shown=saved is not None or asked)
     options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
     options = replace(options, live=live)
 
@@ -135,7 +136,7 @@ def apply(
         if saved is not None:
             refuse_stale(saved, plan, __version__, str(plan_file))
             return True
-        if yes or not plan.can_change or not console.is_asked():
+        if not (asked and plan.can_change):
             return True
         declined = not typer.confirm("Apply this plan?", err=True)
         return not declined

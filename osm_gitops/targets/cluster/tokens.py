@@ -172,6 +172,10 @@ class Tokens:
         made = {(secret.namespace, secret.name): secret for secret in tokens.values()}
         return replace(facts, secrets=others | made)
 
+    def lack_any(self, machines: Iterable[MachineDeployment]) -> bool:
+        """Whether a token of these pools is yet to be made, or nobody can tell which one is right."""
+        return self._account is None and any(self._token(machine.token_key) is None for machine in machines)
+
     # --- what is due ---
 
     def _due(self, machine: MachineDeployment) -> Iterator[Change]:
