@@ -235,8 +235,10 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
 
 
 def test_what_one_command_needs_alone_is_not_loaded_for_the_others() -> None:
-    alone = ("fleet.doctor.checkup", "fleet.scaffold", "fleet.profiles", "yamldoor.editing", "gitdoor.committing")
-    alone += ("fleet.run", "fleet.refresh", "fleet.uninstall", "kubedoor.api", "kubedoor.transport", "kubedoor.pool")
+    alone = (
+        *("fleet.doctor.checkup", "fleet.scaffold", "fleet.profiles", "yamldoor.editing", "gitdoor.committing"),
+        *("fleet.run", "fleet.refresh", "fleet.uninstall", "kubedoor.api", "kubedoor.transport", "kubedoor.pool"),
+    )
     slow = ("git", "pyrage", "cryptography", "filelock", "jsonschema", "kubernetes", "urllib3", "pydantic", "ssl")
     script = f"""
 import sys
