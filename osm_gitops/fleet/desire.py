@@ -52,6 +52,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
         sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
         sources=inputs.sources,
         hosts=inputs.hosts,
+        narrowed=bool(left_out),
     )
 
 

@@ -64,7 +64,8 @@ class Desired:
 
     ``failed`` holds the problems of each MachineDeployment that could not be rendered;
     ``keep`` names the objects of failed or left-out pools, which are never pruned;
-    ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion.
+    ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion; ``narrowed`` says that pools were
+    left out, so what they need is not known.
     ``sensitive`` are the values that no report may show (design §7). ``hosts`` are the API servers that were read.
     """
 
@@ -78,3 +79,4 @@ class Desired:
     sensitive: frozenset[str] = frozenset()
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    narrowed: bool = False

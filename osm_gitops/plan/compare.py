@@ -56,8 +56,8 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     for ref, found in sorted(current.objects.items()):
         if ref in wanted_refs or not _may_go(found, leaving):
             continue
-        # A failed pool may need any profile: which one, its manifest may not even tell.
-        needed = ref.kind == "OperatingSystemProfile" and bool(desired.failed)
+        # A failed pool may need any profile: which one, its manifest may not even tell. Nobody asked those left out.
+        needed = ref.kind == "OperatingSystemProfile" and (bool(desired.failed) or desired.narrowed)
         if found.body is None or needed or ref in desired.keep or group_of(ref) in failed_groups:
             kept.append(ref)
         else:

@@ -186,9 +186,12 @@ def test_a_document_that_cannot_be_read_forbids_deletion(tree: Path, repo: Path)
 
 
 def test_only_commits_some_pools_and_deletes_none(tree: Path, repo: Path) -> None:
+    write_tree(tree, profile("osp-b"), pool("b", "osp-b"))
     _apply()
+    # What other pools need is not known, so of their profiles nothing is said.
+    assert "Not deleted" not in _plan("--only", "a").out
     (tree / "MachineDeployment-c.yaml").unlink()
-    write_tree(tree, pool("a", kubelet="1.35.0"), pool("b", kubelet="1.35.0"))
+    write_tree(tree, pool("a", kubelet="1.35.0"), pool("b", "osp-b", kubelet="1.35.0"))
     assert _apply("--only", "a").code == 0
     changed = git(repo, "show", "--stat", "--format=", "HEAD")
     assert "a-kube-system" in changed

@@ -50,6 +50,15 @@ def test_a_run_without_changes_writes_nothing_but_the_lease(adopted: Adopted) ->
     assert [client.get(kind)["items"] for kind in kinds] == before
 
 
+def test_what_a_pool_left_that_is_gone_is_told_as_no_pool(adopted: Adopted) -> None:
+    adopted.run("apply")
+    client = adopted.osm.worker.client()
+    client.merge(f"{_MACHINES}/pool-00000", {"metadata": {"finalizers": None}})
+    client.delete(f"{_MACHINES}/pool-00000")
+    ran = adopted.run("apply")
+    assert (ran.code, ran.err) == (0, "default: objects of no pool written\n")
+
+
 def test_a_paused_pool_is_passed_over_with_the_reason(adopted: Adopted) -> None:
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00001", {"spec": {"paused": True}})
     ran = adopted.run("apply")
@@ -134,7 +143,7 @@ def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopt
     )
     ran = osm_gitops("apply", "--fleet", str(fleet), "--settle", "0s", "-v")
     assert ran.code == 0, ran.err
-    assert "prod: 1 pool written" in ran.err
+    assert "prod: 1 pool and objects of no pool written" in ran.err
     assert "prod: left for now: kube-system/later: " in ran.err
     made = adopted.secret("web-kube-system-bootstrap-config")
     assert made["metadata"]["annotations"]["k8c.io/machine-deployment-revision"] == "1"  # type: ignore[index] # JSON

@@ -160,8 +160,11 @@ def apply(
 
 def _tell(cluster: str, delivery: Delivery) -> None:
     pools = len([pool for pool in delivery.written if pool])
+    # Profiles, and what pools have left that are gone.
+    others = ["objects of no pool"] if None in delivery.written else []
     if delivery.written:
-        console.say(f"{cluster}: {many(pools, 'pool')} written", cluster=cluster, written=pools)
+        parts = [*([many(pools, "pool")] if pools else []), *others]
+        console.say(f"{cluster}: {' and '.join(parts)} written", cluster=cluster, written=pools)
     for line in left_lines(delivery.left):
         console.say(f"{cluster}: left for now: {line}", cluster=cluster)
 
