@@ -9,7 +9,7 @@ from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
 from osm_gitops.fleet.desire import desire
-from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unwritable
+from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unfit_names, refuse_unwritable
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
 from osm_gitops.fleet.recording import Ended, record, uids_of
@@ -78,7 +78,8 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
     """
     settings = load_settings(spec)
     live = options.connections.clusters(spec)
-    inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
+    read = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
+    inputs = refuse_unfit_names(read)
     for note in inputs.notes:
         options.note(note)
     from_tree = isinstance(spec.source.machines, TreeRef)

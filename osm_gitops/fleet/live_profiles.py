@@ -1,4 +1,4 @@
-"""Profiles of a tree on their way into a cluster: which of them may be written (design §6)."""
+"""What a tree has on its way into a cluster: which profiles may be written (design §6), and which names."""
 
 from __future__ import annotations
 
@@ -27,6 +27,21 @@ def refuse_unwritable(inputs: Inputs, api: Api, namespace: str) -> Inputs:
     }
     left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in broken}
     return replace(inputs, broken={**inputs.broken, **broken}, profiles=left)
+
+
+def refuse_unfit_names(inputs: Inputs) -> Inputs:
+    """``inputs`` in which what has a name that no API server takes is broken, where it else is only warned about
+    (design §5)."""
+    told = {problem for problems in inputs.unfit.values() for problem in problems}
+    return replace(
+        inputs,
+        machines=tuple(each for each in inputs.machines if each.ref not in inputs.unfit),
+        profiles={
+            key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in inputs.unfit
+        },
+        broken={**inputs.unfit, **inputs.broken},
+        warnings=tuple(each for each in inputs.warnings if each not in told),
+    )
 
 
 def _unbumped_ones(inputs: Inputs, api: Api) -> Iterator[tuple[ObjectRef, Problem]]:

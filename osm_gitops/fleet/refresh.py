@@ -50,7 +50,8 @@ def refresh_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Ou
         measured.append(work.measured or measure(spec.name, work.ended(), work.started, options))
         warnings.extend(named(spec.name, work.warnings))
         problems.extend(named(spec.name, work.problems))
-        plans.append(work.plan)
+        if work.look is not None:  # else nobody knows what was due
+            plans.append(work.plan)
         deliveries[spec.name] = work.delivery
         problems.extend(named(spec.name, (each for found in work.delivery.failed.values() for each in found)))
     return Outcome(

@@ -82,12 +82,18 @@ def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str,
     if misfit:
         return f"the object does not fit its definition: {misfit.group(1)} {misfit.group(2)}", ""
     if code in {400, 422}:
-        return f"the object is refused ({code}){_causes(wanted, status) or _cited(wanted, message)}", ""
+        return _refused(wanted, code, status, message)
     if code == 413:
         return "the object is too big for the server (413)", ""
     if code == 429:
         return "the server is too busy (429)", "Try again later, or lower --concurrency"
     return f"the server failed ({code}){_cited(wanted, message)}", "Look into the log of the API server"
+
+
+def _refused(wanted: Wanted, code: int, status: Mapping[str, Any], message: str) -> tuple[str, str]:
+    if not status:  # nobody who speaks for an API server
+        return f"it is not understood ({code})", "Check the server's address in the kubeconfig: https, and its port"
+    return f"the object is refused ({code}){_causes(wanted, status) or _cited(wanted, message)}", ""
 
 
 def _forbidden(wanted: Wanted, status: Mapping[str, Any], message: str) -> tuple[str, str]:

@@ -23,6 +23,8 @@ _AGAIN = frozenset({429, 500, 502, 503, 504})
 # Server-side apply answers so to an object that does not fit its schema: no other try helps.
 _MISFIT = b"failed to create typed patch object"
 _AGENT = f"osm-gitops/{__version__}"
+_UNREACHED = "Check the address, the network between here and there, and that the API server runs"
+_DISTRUSTED = "Check the address, and the certificate-authority and tls-server-name of the kubeconfig"
 _HEAD = 1000
 _CHUNK = 1 << 20
 
@@ -184,9 +186,9 @@ class Transport:
 
     def _unanswered(self, call: Call, lost: _Lost, tried: int) -> ClusterError:
         times = "once" if tried == 1 else f"{tried} times"
-        what = f"{call.method} {call.path}: {lost.what} (tried {times})"
-        how = "Check the address, the network between here and there, and that the API server runs"
-        return ClusterError([Problem(what, where=self._where, fix="" if lost.final else how)])
+        # Without a colon behind the path: what follows "…-token:" would be masked.
+        what = f"{call.method} {call.path} failed, {lost.what} (tried {times})"
+        return ClusterError([Problem(what, where=self._where, fix=_DISTRUSTED if lost.final else _UNREACHED)])
 
 
 @contextmanager

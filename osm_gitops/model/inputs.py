@@ -18,7 +18,9 @@ class Inputs:
 
     ``broken`` names MachineDeployments and profiles that were found but cannot be used,
     each with all its problems: their live objects are left as they are, and a
-    MachineDeployment that refers to a broken profile fails with it. ``unreadable`` are
+    MachineDeployment that refers to a broken profile fails with it. ``unfit`` are those with
+    a name that no API server takes: rendered with a warning, and broken on the way into a
+    cluster. ``unreadable`` are
     problems of whole documents: they disable deletion for the cluster (design §6).
     ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
     (a path and, in git, its revision), for commit trailers; ``hosts`` are the API servers
@@ -30,6 +32,7 @@ class Inputs:
     profiles: Mapping[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     broken: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    unfit: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
     unreadable: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()

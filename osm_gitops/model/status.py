@@ -11,6 +11,9 @@ from osm_gitops.model.live import Gate, WaitingMachine
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.record import PoolRecord, RunRecord
 
+UNKNOWN = "unknown"
+"""The kind of a finding that is none, for it could not be looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -83,7 +86,8 @@ class PoolStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """A cluster at ``now``. ``record`` is what runs left behind, ``problems`` is what could not be looked at."""
+    """A cluster at ``now``. ``record`` is what runs left behind, ``problems`` is what could not be looked at:
+    ``knows_pools`` and ``knows_record`` say whether an empty list and no record mean that there are none."""
 
     name: str
     now: datetime
@@ -91,6 +95,8 @@ class ClusterStatus:
     findings: Sequence[Finding] = ()
     pools: Sequence[PoolStatus] = ()
     record: RunRecord | None = None
+    knows_pools: bool = True
+    knows_record: bool = True
     problems: tuple[Problem, ...] = ()
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
 

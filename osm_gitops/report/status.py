@@ -12,7 +12,7 @@ from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import Json
 from osm_gitops.model.record import PoolRecord
 from osm_gitops.model.span import spoken
-from osm_gitops.model.status import ClusterStatus, Finding, ObjectStatus, PoolStatus
+from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatus, PoolStatus
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.outline import visible
 
@@ -40,15 +40,17 @@ def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
 def _cluster_lines(cluster: ClusterStatus) -> Iterator[str]:
     yield f"Cluster {cluster.name}: {_summary(cluster)}"
     yield from (f"  {host}" for host in cluster.hosts)
-    yield f"  {_last_run(cluster)}"
-    for title, trouble in (("In the way", True), ("Worth knowing", False)):
-        told = [finding for finding in cluster.findings if finding.trouble is trouble]
+    yield from (f"  {line}" for line in _last_run(cluster))
+    known = [finding for finding in cluster.findings if finding.kind != UNKNOWN]
+    unknown = [finding.problem for finding in cluster.findings if finding.kind == UNKNOWN]
+    for title, told in (
+        ("In the way", [finding.problem for finding in known if finding.trouble]),
+        ("Worth knowing", [finding.problem for finding in known if not finding.trouble]),
+        ("Could not be looked at", [*unknown, *cluster.problems]),
+    ):
         if told:
             yield f"{title}:"
-            yield from (f"  - {finding.problem}" for finding in told)
-    if cluster.problems:
-        yield "Could not be looked at:"
-        yield from (f"  - {problem}" for problem in cluster.problems)
+            yield from (f"  - {problem}" for problem in told)
     if cluster.pools:
         yield ""
         yield from _table([_HEADS, *(_row(pool, cluster.now) for pool in cluster.pools)])
@@ -57,19 +59,24 @@ def _cluster_lines(cluster: ClusterStatus) -> Iterator[str]:
 
 
 def _summary(cluster: ClusterStatus) -> str:
+    if not cluster.knows_pools:
+        return "its pools could not be looked at"
     bad = sum(pool.is_in_trouble for pool in cluster.pools)
     pools = f"{len(cluster.pools)} pool{'' if len(cluster.pools) == 1 else 's'}"
     return f"{pools}, {bad} in trouble" if bad else f"{pools}, none in trouble"
 
 
-def _last_run(cluster: ClusterStatus) -> str:
+def _last_run(cluster: ClusterStatus) -> Iterator[str]:
     record = cluster.record
     if record is None or not record.last_run:
-        return "no run of osm-gitops has been here yet"
+        if cluster.knows_record:
+            yield "no run of osm-gitops has been here yet"
+        return
     if record.good:
-        return f"last run {record.last_run}, good"
+        yield f"last run {record.last_run}, good"
+        return
     good = f"the last good one was {record.last_good_run}" if record.last_good_run else "there was no good one yet"
-    return f"last run {record.last_run} failed, {good}{''.join(f'; {error}' for error in record.errors)}"
+    yield f"last run {record.last_run} failed, {good}{''.join(f'; {error}' for error in record.errors)}"
 
 
 def _row(pool: PoolStatus, now: datetime) -> tuple[str, ...]:

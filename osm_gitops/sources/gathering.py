@@ -36,6 +36,7 @@ class Gathering:
     broken: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     warnings: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    _unfit: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     _found: dict[ObjectRef, list[Manifest]] = field(default_factory=dict)
     _machines: list[MachineDeployment] = field(default_factory=list)
     _profiles: dict[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class Gathering:
             profiles=self._profiles,
             facts=facts,
             broken={ref: tuple(self.broken[ref]) for ref in sorted(self.broken)},
+            unfit={ref: tuple(problems) for ref, problems in self._unfit.items()},
             unreadable=tuple(self.unreadable),
             warnings=tuple(self.warnings),
             notes=tuple(self.notes),
@@ -137,7 +139,7 @@ class Gathering:
         return checked.value
 
     def _check_name(self, manifest: Manifest) -> None:
-        """Names that the API server would refuse are no reason not to render (design §5)."""
+        """Names that an API server would refuse are no reason not to render, only not to apply (design §5)."""
         ref = manifest.ref
         if len(ref.name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, ref.name.split("."))):
             self._warn_of_name(manifest, "metadata.name")
@@ -145,15 +147,15 @@ class Gathering:
             self._warn_of_name(manifest, "metadata.namespace")
 
     def _warn_of_name(self, manifest: Manifest, path: str) -> None:
-        self.warnings.append(
-            Problem(
-                "the API server will refuse this name",
-                where=manifest.line_of(path),
-                about=str(manifest.ref),
-                field=path,
-                fix="Use small letters, digits and hyphens",
-            )
+        problem = Problem(
+            "the API server will refuse this name",
+            where=manifest.line_of(path),
+            about=str(manifest.ref),
+            field=path,
+            fix="Use small letters, digits and hyphens",
         )
+        self.warnings.append(problem)
+        self._unfit.setdefault(manifest.ref, []).append(problem)
 
     def _check_shared_names(self) -> None:
         """Pools whose objects would have the same names (contract §4.1, design §5)."""

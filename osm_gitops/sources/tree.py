@@ -12,7 +12,7 @@ from typing import Final
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.objects import Manifest
+from osm_gitops.model.objects import Manifest, ObjectRef
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
 from osm_gitops.sources.encrypted_texts import holds_ciphertext
@@ -54,18 +54,25 @@ def read_tree(
 
 def with_profiles_of(inputs: Inputs, profiles: Inputs) -> Inputs:
     """``inputs`` with the profiles of another source in place of its own (``--profiles-from``)."""
-    own = {ref: problems for ref, problems in inputs.broken.items() if ref.kind != PROFILE}
-    theirs = {ref: problems for ref, problems in profiles.broken.items() if ref.kind == PROFILE}
     return replace(
         inputs,
         profiles=profiles.profiles,
-        broken={**own, **theirs},
+        broken=_of_both(inputs.broken, profiles.broken),
+        unfit=_of_both(inputs.unfit, profiles.unfit),
         unreadable=_joined(inputs.unreadable, profiles.unreadable),
         warnings=_joined(inputs.warnings, profiles.warnings),
         notes=tuple(dict.fromkeys((*inputs.notes, *profiles.notes))),
         sensitive=inputs.sensitive | profiles.sensitive,
         sources=tuple(dict.fromkeys((*inputs.sources, *profiles.sources))),
     )
+
+
+def _of_both(
+    own: Mapping[ObjectRef, tuple[Problem, ...]], theirs: Mapping[ObjectRef, tuple[Problem, ...]]
+) -> dict[ObjectRef, tuple[Problem, ...]]:
+    """The problems of all but profiles, and those of the profiles of another source."""
+    kept = {ref: problems for ref, problems in own.items() if ref.kind != PROFILE}
+    return kept | {ref: problems for ref, problems in theirs.items() if ref.kind == PROFILE}
 
 
 def _joined(first: tuple[Problem, ...], second: tuple[Problem, ...]) -> tuple[Problem, ...]:

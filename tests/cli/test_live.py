@@ -152,6 +152,14 @@ def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopt
     ran = osm_gitops("plan", "--fleet", str(fleet))
     assert ran.code == 1
     assert "its content changed and its version did not: v1.0.0 is sha256:" in ran.err
+    write_tree(tree, profile(), profile("Osp-B"), pool("Big"), pool("other", "Osp-B"))
+    ran = osm_gitops("plan", "--fleet", str(fleet))
+    refused = [line.partition("Error: ")[2].split(":")[2:] for line in ran.err.splitlines() if "will refuse" in line]
+    assert [line[0] for line in refused] == [
+        " MachineDeployment kube-system/Big",
+        " OperatingSystemProfile kube-system/Osp-B",
+    ]
+    assert "Warning" not in ran.err
 
 
 def test_no_profile_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> None:

@@ -64,8 +64,13 @@ def test_a_server_of_another_authority_gets_no_request(worker: Cluster, tmp_path
 
 
 def test_a_server_that_nobody_vouches_for_is_not_trusted(worker: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="its certificate is not trusted"):
+    with pytest.raises(ClusterError, match=r"certificate is not trusted: .*\. Check the address, and the cert"):
         _ask(_edited(worker, tmp_path / "config", cluster={"certificate-authority-data": None}))
+
+
+def test_plain_http_to_a_server_that_speaks_https_is_told(worker: Cluster, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=r"it is not understood \(400\)\. Check the server's address"):
+        _ask(_edited(worker, tmp_path / "config", cluster={"server": worker.server.replace("https", "http")}))
 
 
 def test_an_authority_that_is_none_is_told(worker: Cluster, tmp_path: Path) -> None:

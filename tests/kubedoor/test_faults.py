@@ -176,7 +176,7 @@ def test_an_address_where_nobody_listens_is_given_up_soon(proxy: Proxy, tmp_path
         with pytest.raises(ClusterError) as caught:
             api.list(SECRET, lambda item: item, "kube-system")
     assert str(caught.value) == (
-        f"{address} (context worker): GET /api/v1/namespaces/kube-system/secrets: the connection is refused "
+        f"{address} (context worker): GET /api/v1/namespaces/kube-system/secrets failed, the connection is refused "
         "(tried 3 times). Check the address, the network between here and there, and that the API server runs"
     )
     assert (caught.value.status, patient) == (0, [0.25, 0.5])

@@ -25,7 +25,7 @@ from osm_gitops.kubedoor.kinds import (
 )
 from osm_gitops.model.machine import PROFILE_ANNOTATION
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json
-from osm_gitops.model.status import Finding
+from osm_gitops.model.status import UNKNOWN, Finding
 from osm_gitops.plan.compare import group_name, group_of
 from osm_gitops.sources.facts import SERVICE_LABEL
 from osm_gitops.sources.osm_deployment import NAME, OsmDeployment, find_osm
@@ -51,7 +51,7 @@ def _asked(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from look()
     except ClusterError as failure:
-        yield from (Finding("unknown", problem) for problem in failure.problems)
+        yield from (Finding(UNKNOWN, problem) for problem in failure.problems)
 
 
 def _running(management: Api, namespace: str) -> Iterator[Finding]:

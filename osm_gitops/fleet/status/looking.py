@@ -33,7 +33,9 @@ def statuses(specs: Sequence[ClusterSpec], options: RunOptions) -> Iterator[Clus
         try:
             yield _Looking(spec, options, load_settings(spec), options.connections.clusters(spec), now).status()
         except OsmGitopsError as failure:
-            yield ClusterStatus(name=spec.name, now=now, problems=failure.problems)
+            yield ClusterStatus(
+                name=spec.name, now=now, knows_pools=False, knows_record=False, problems=failure.problems
+            )
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class _Looking:
     live: Clusters
     now: datetime
     problems: list[Problem] = field(default_factory=list)
+    knows_record: bool = True
 
     def status(self) -> ClusterStatus:
         seen, look, record = self._seen(), self._look(), self._record()
@@ -59,6 +62,8 @@ class _Looking:
             findings=findings,
             pools=tuple(self._pools(seen or Seen(), look, record)),
             record=record,
+            knows_pools=seen is not None or look is not None,
+            knows_record=self.knows_record,
             problems=tuple(problem for problem in dict.fromkeys(self.problems) if problem not in told),
             sensitive=look.desired.sensitive if look else frozenset(),
         )
@@ -90,6 +95,7 @@ class _Looking:
             return read_record(self.live.management, self.settings.namespace)
         except ClusterError as failure:
             self.problems.extend(failure.problems)
+            self.knows_record = False
             return None
 
     def _tokens(self) -> Mapping[str, tuple[datetime | None, ...]] | None:
