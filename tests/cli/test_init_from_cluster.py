@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.fleet.adoption import authority
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.settings import Settings
 from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
@@ -88,13 +91,22 @@ def test_where_nobody_knows_the_ca_any_more_it_is_taken_from_what_machines_were_
     assert (tmp_path / "nodes/ca/prod/kubernetes.pem").read_text("utf-8") == recorded_authority()
 
 
-def test_what_differs_is_told(management: Cluster, loaded: AfterOsm) -> None:
+def test_what_differs_is_told(management: Cluster, loaded: AfterOsm, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(loaded.pools()) == 5
+    tried: list[str | None] = []
+
+    def spy(inputs: Inputs, settings: Settings, live: authority.LiveConfigs) -> authority.Agreement:
+        tried.append(settings.kubernetes_ca_bundle)
+        return agreement(inputs, settings, live)
+
+    agreement = authority.agreement
+    monkeypatch.setattr(authority, "agreement", spy)
     deploy_as_recorded(management, "-pause-image=registry.example.com/pause:3.10")
     ran = _init()
     assert "0 of 5 OperatingSystemConfigs come out as they are in the cluster.\n" in ran.err
     assert "Different are pool-00000-kube-system-config, " in ran.err
     assert "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.\n" in ran.err
+    assert 1 < len(set(tried)) >= len(tried) - 1  # each once, wherever it stands, and the chosen one with all pools
 
 
 def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(

@@ -91,7 +91,10 @@ def live_authority(
     """The CA certificates that live OSCs were made with, else those that OSM would take; ``None`` if there are none."""
     few = replace(inputs, machines=_samples(inputs))
     best: tuple[tuple[int, int], Authority] | None = None
-    for candidate in dict.fromkeys(_candidates(clusters, found, inputs, settings, live)):
+    known: dict[str, Authority] = {}
+    for candidate in _candidates(clusters, found, inputs, settings, live):
+        if known.setdefault(candidate.text, candidate) is not candidate:
+            continue  # rendering is slow, and the same certificates stand in many places
         same = agreement(few, replace(settings, kubernetes_ca_bundle=candidate.text), live).same
         score = (len(same), sum(candidate.text in text for spec in live.samples.values() for text in _texts(spec)))
         if best is None or score > best[0]:
