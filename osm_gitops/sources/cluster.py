@@ -37,6 +37,7 @@ from osm_gitops.sources.manifests import KKP_NAMESPACE, LooseObject, identify
 if TYPE_CHECKING:
     from osm_gitops.kubedoor.api import Api
 
+_FORBIDDEN: Final = 403
 _API_SERVICE: Final = ("default", f"{SERVICE_LABEL}=kubernetes")
 
 
@@ -51,7 +52,8 @@ def read_profiles(management: Api, machines: Iterable[MachineDeployment], namesp
     """The profiles in the management ``namespace``, and in those that MachineDeployments name.
 
     Where one is missing that a pool needs, and the server has KKP's kind CustomOperatingSystemProfile, it is looked for
-    among these. Elsewhere KKP keeps copies of them that are OperatingSystemProfiles, which OSM reads too.
+    among these. Elsewhere KKP keeps copies of them that are OperatingSystemProfiles, which OSM reads too. Who may not
+    look there, as our own account, is told so beside the pool that fails; other pools need nothing of it.
     """
     live = _Live(management, namespace)
     needed = named_profiles(machines, namespace)
@@ -59,9 +61,21 @@ def read_profiles(management: Api, machines: Iterable[MachineDeployment], namesp
     for each in sorted(namespaces):
         live.list(PROFILE, each)
     if not live.has_all(PROFILE, needed) and management.serves(CUSTOM_PROFILE):
-        for each in sorted({*namespaces, KKP_NAMESPACE}):
-            live.list(CUSTOM_PROFILE, each)
+        return _with_custom_profiles(live, {*namespaces, KKP_NAMESPACE})
     return live.inputs()
+
+
+def _with_custom_profiles(live: _Live, namespaces: Iterable[str]) -> Inputs:
+    forbidden: list[Problem] = []
+    for each in sorted(namespaces):
+        try:
+            live.list(CUSTOM_PROFILE, each)
+        except ClusterError as failure:
+            if failure.status != _FORBIDDEN:
+                raise
+            forbidden += failure.problems
+    inputs = live.inputs()
+    return replace(inputs, unreadable=(*inputs.unreadable, *forbidden))
 
 
 def read_facts(

@@ -285,11 +285,18 @@ def test_a_read_that_is_forbidden_is_an_error_that_names_it(management: Cluster,
     assert str(problem).startswith(f"{management.server} (context management): {missing}: it is forbidden (403)")
 
 
-def test_profiles_of_kkp_that_may_not_be_read_are_an_error(management: Cluster, tmp_path: Path) -> None:
+def test_profiles_of_kkp_that_may_not_be_read_are_an_error_of_who_needs_them(
+    management: Cluster, tmp_path: Path
+) -> None:
     management.define(definition(_OSM, "CustomOperatingSystemProfile"))
     allow(management, "reader", [rule("list", f"operatingsystemprofiles.{_OSM}")])
     api = _api(management, tmp_path, "reader")
-    with pytest.raises(ClusterError, match=r"list customoperatingsystemprofiles.* in namespace kube-system"):
-        read_profiles(api, _machines(pool("a", "osp-missing")), "kube-system")
+    _create(management, profile("osp-a"))
+    inputs = read_profiles(api, _machines(pool("a", "osp-a"), pool("b", "osp-missing")), "kube-system")
+    assert list(inputs.profiles) == [("kube-system", "osp-a")]
+    assert [problem.what.partition(":")[0] for problem in inputs.unreadable] == [
+        f"list customoperatingsystemprofiles.{_OSM} in namespace {namespace}"
+        for namespace in ("kube-system", "kubermatic")
+    ]
     _create(management, profile("osp-missing"))
-    assert len(read_profiles(api, _machines(pool("a", "osp-missing")), "kube-system").profiles) == 1
+    assert read_profiles(api, _machines(pool("b", "osp-missing")), "kube-system").unreadable == ()
