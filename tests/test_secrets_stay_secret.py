@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -24,6 +24,8 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.yamldoor.emit import dump
+from tests.apiserver.after_osm import REVISION, AfterOsm
+from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
 from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
@@ -31,6 +33,7 @@ from tests.sources.sealed import KEY, RECIPIENT, sealed
 
 _SPECIAL = "/+ \"'\\$&<>é%"
 _TOKEN_ID = "abcdef"
+_GETTER = "CnGetter-token-of-a-live-cluster-0123456789"
 
 
 @dataclass(slots=True)
@@ -517,3 +520,82 @@ def test_a_profile_that_stands_encrypted_in_the_source_gets_into_git_encrypted(
     assert "recipient: " not in written["osp-b.yaml"]
     assert osm_gitops("plan", *command, "--age-recipient", RECIPIENT, "--detailed-exitcode").code == 0
     assert "osp-a.yaml" in osm_gitops("plan", *command, "--age-recipient", new_identity()[1]).out
+
+
+# --- live clusters ---
+
+
+def _served(cluster: Cluster, tree: Path) -> None:
+    """The objects of a tree in a cluster, with the MachineSets that let pools be written."""
+    loaded = AfterOsm(cluster, cluster)
+    for name in ("cloud-init-settings", "somewhere"):
+        cluster.namespace(name)
+    for path in sorted(tree.glob("*.yaml")):
+        body = yaml.safe_load(path.read_text("utf-8"))
+        if body["metadata"]["name"].startswith("bootstrap-token-"):
+            continue  # a run makes them
+        if body["kind"] == "MachineDeployment":
+            body["metadata"]["annotations"][REVISION] = "1"
+            body["spec"]["template"]["metadata"] = {"labels": {"pool": body["metadata"]["name"]}}
+        loaded.create(body, "kubectl")
+    for name in loaded.pools():
+        loaded.machine_set(name)
+
+
+def _plant_live(cluster: Cluster, canaries: Canaries) -> None:
+    """The tokens that runs have made."""
+    for namespace in ("kube-system", "cloud-init-settings"):
+        for found in cluster.client().get(f"/api/v1/namespaces/{namespace}/secrets")["items"]:
+            data = {key: b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
+            if "token-secret" in data:
+                canaries.planted[found["metadata"]["name"]] = data["token-secret"]
+            if "kubeconfig" in data:
+                (user,) = yaml.safe_load(data["kubeconfig"])["users"]
+                canaries.planted[found["metadata"]["name"]] = user["user"]["token"]
+
+
+def _left_behind(cluster: Cluster) -> str:
+    """What runs leave in a cluster for people to see."""
+    client = cluster.client()
+    paths = ("/api/v1/events", "/api/v1/namespaces/kube-system/configmaps")
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    return "\n".join(json.dumps(client.get(path)) for path in (*paths, leases))
+
+
+def test_nothing_shows_of_live_clusters_nor_of_what_runs_leave_in_them(
+    management: Cluster, tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _cluster(tmp_path / "tree", canaries, monkeypatch)
+    write_tree(tmp_path / "tree", profile("osp-loud", "{{ fail .Token }}"), pool("loud", "osp-loud"), token=_GETTER)
+    _served(management, tmp_path / "tree")
+    canaries.planted |= {"kubeconfig": management.tokens["admin"], "getter token": _GETTER}
+    config = json.loads(management.kubeconfig(tmp_path / "config").read_text("utf-8"))
+    server = f"https://someone:{canaries.new('server password')}@{management.server.removeprefix('https://')}"
+    config["clusters"][0]["cluster"]["server"] = server
+    (tmp_path / "config").write_text(json.dumps(config), "utf-8")
+    monkeypatch.setenv("KUBECONFIG", "config")
+    monkeypatch.setenv("OSM_GITOPS_PUSHGATEWAY", f"http://someone:{canaries.new('pushgateway')}@127.0.0.1:1")
+    live = ["--from", "cluster", *_flags(canaries), "-v"]
+    both = [*live, "--to", "cluster"]
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nodes", "namespace": "kube-system"}}
+    management.client().create(account)
+    apply = ("apply", *both, "--settle", "0s", "--metrics-file", "figures.prom", "--report", "done.html")
+    runs = [osm_gitops("plan", *both, "--out", "plan.json", *form) for form in ((), ("-o", "json"))]
+    runs += [osm_gitops(*apply, "--log-format", "json"), osm_gitops("status", *live)]
+    runs += [osm_gitops("status", *live, "-o", "json"), osm_gitops("doctor"), osm_gitops("refresh", "-v")]
+    _plant_live(management, canaries)
+    named = ("--bootstrap-token-service-account-name", "kube-system/nodes")
+    runs += [
+        osm_gitops("refresh", "-v", *named),
+        osm_gitops("install", "--from", "cluster", "--image", "x"),
+        osm_gitops("apply", *both, *named),
+    ]
+    left = _left_behind(management)
+    runs.append(osm_gitops("uninstall", "--yes", "-v"))
+    _plant_live(management, canaries)
+    files = [(tmp_path / name).read_text("utf-8") for name in ("plan.json", "figures.prom", "done.html")]
+    assert "default: 11 pools written" in runs[2].err, runs[2].err
+    assert "RenderingFailed" in left
+    assert sum("bootstrap-token-" in place for place in canaries.planted) > 5
+    assert canaries.seen_in(_said(*runs)) == []
+    assert canaries.seen_in("\n".join((*files, left))) == []

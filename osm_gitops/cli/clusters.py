@@ -21,7 +21,6 @@ from osm_gitops.fleet.spec import (
     TreeRef,
     source_ref,
 )
-from osm_gitops.kubedoor.access import Access
 from osm_gitops.targets.layout import owned_path
 
 
@@ -76,7 +75,7 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
 
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
     if needs_target and request.target is None:
-        fix = f"Name the folder of the desired state, or {LIVE}; or use a {FLEET_FILE}"
+        fix = f"Name the folder of the desired state, or {LIVE}; or write {FLEET_FILE}"
         raise input_error("--from also needs --to", fix=fix)
     name = request.cluster or DEFAULT_CLUSTER
     owned_path(name)  # refuses what cannot be a folder
@@ -117,13 +116,9 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
         settings=tuple(settings.values()),
         source=source,
         target=target,
-        management=_access(request.management, spec.management),
-        worker_access=_access(request.worker, spec.worker_access),
+        management=request.management.over(spec.management),
+        worker_access=request.worker.over(spec.worker_access),
     )
-
-
-def _access(given: Access, named: Access) -> Access:
-    return Access(given.kubeconfig or named.kubeconfig, given.context or named.context)
 
 
 def _given_target(request: Request) -> TargetSpec | LiveTarget | None:

@@ -278,7 +278,7 @@ class LiveWork:
             waiting = _may_settle(self.delivery, look)
             if not waiting:
                 return
-            options.note(f"{self.spec.name}: {len(waiting)} pools wait for machine-controller")
+            options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)
             look = look_at(self.spec, options, make_tokens=True)
             # The guards have let these pools pass; what became of others, or is going, is the next run's business.

@@ -133,7 +133,7 @@ class _Refresh:
         for pause in self.options.live.pauses():
             if not waiting:
                 return
-            self.options.note(f"{self.spec.name}: {waiting} pools wait for machine-controller")
+            self.options.note(f"{self.spec.name}: pools that wait for machine-controller: {waiting}")
             self.options.live.wait(pause)
             waiting = self._once(settings, live, check)
 
@@ -226,4 +226,4 @@ class _Refresh:
                 yield ref, stamping
         unmanaged = sum(not any(objects[ref].all()) for ref in living)
         if unmanaged:
-            self.options.note(f"{self.spec.name}: {unmanaged} pools have no objects of {MANAGED_BY} to stamp")
+            self.options.note(f"{self.spec.name}: pools without objects of {MANAGED_BY} to stamp: {unmanaged}")

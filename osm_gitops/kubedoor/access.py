@@ -17,5 +17,9 @@ class Access:
     def is_named(self) -> bool:
         return bool(self.kubeconfig or self.context)
 
+    def over(self, other: Access) -> Access:
+        """What is named here, and of ``other`` what is not: flags over a fleet file."""
+        return Access(self.kubeconfig or other.kubeconfig, self.context or other.context)
+
 
 UNNAMED: Final = Access()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.plan.content import BOOT_TEXTS, TextChange, changed_texts, decoded_data
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 from osm_gitops.report.diff import TextDiff, text_diff
 from osm_gitops.report.mask import Masker
 
+# What every pool has its own of, however alike they change: digests of its manifest, the name of its token.
+_OWN_DIGESTS = "|".join(map(re.escape, (ANNOTATIONS_HASH, TEMPLATE_DIGEST)))
+_OWN = re.compile(rf"^([+-]annotations\.(?:{_OWN_DIGESTS}): ).*|^(bootstrap-token-).+")
 _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
 
 
@@ -168,7 +173,7 @@ def _likeness(member: _Raw) -> tuple[object, ...]:
     def neutral(text: str) -> str:
         for name in names:
             text = text.replace(name, "<pool>")
-        return text
+        return _OWN.sub(lambda own: own[1] or own[2], text)
 
     changed = tuple(
         (diff.name, diff.state, tuple(neutral(line) for line in diff.lines if line[:1] in "+-"))

@@ -270,9 +270,13 @@ def _diff(diff: TextDiff, told: set[tuple[str, ...]], detail: Detail) -> DiffEnt
 
 
 def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
+    failed: dict[Problem, list[ObjectRef]] = {}
     for pool, problems in sorted(plan.failed.items()):
         for problem in problems:
-            yield "Failed", str(problem.at(about=str(pool)))
+            failed.setdefault(problem, []).append(pool)
+    for problem, pools in failed.items():
+        one = problem.at(about=str(pools[0]))
+        yield "Failed", str(one) if len(pools) == 1 else f"{len(pools)} pools ({_some(pools)}): {problem}"
     for line in left_lines(plan.left):
         yield "Left for now", line
     if plan.kept:

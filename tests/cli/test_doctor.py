@@ -400,3 +400,10 @@ def test_a_context_that_a_fleet_names_and_that_is_not_there_is_told(tmp_path: Pa
     assert ran.code == 1
     assert _has(_lines(ran, "fix"), "cluster live", 'there is no context "management"')
     assert _has(_lines(ran, "fix"), "target of cluster live", 'there is no context "management"')
+
+
+def test_flags_that_name_a_cluster_win_over_the_fleet_file(live: Cluster, tmp_path: Path) -> None:
+    live.kubeconfig(tmp_path / "reader", "reader")
+    ran = osm_gitops("doctor", "--kubeconfig", str(tmp_path / "reader"))
+    missing = "does not allow get, update on leases osm-gitops in namespace kube-system. osm-gitops install prints"
+    assert _has(_lines(ran, "fix"), "target of cluster live: ", missing)

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.desired import Desired
-from osm_gitops.model.plan import CurrentState, Plan
+from osm_gitops.model.desired import Desired, Side
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentState, Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import TextChange
 from osm_gitops.report.diff import text_diff
@@ -87,6 +88,30 @@ def test_pools_that_change_alike_are_shown_once() -> None:
     assert text.count("+new") == 1
     assert "200 pools, alike: kube-system/pool-000, kube-system/pool-001" in text
     assert "and 190 more" in text
+
+
+def test_what_every_pool_has_its_own_of_makes_no_pools_unlike() -> None:
+    def one(name: str, digest: str) -> tuple[Change, Change]:
+        metadata = {"annotations": {"osm-gitops.io/template-digest": digest}}
+        gate = ObjectRef("Secret", "cloud-init-settings", f"{name}-kube-system-bootstrap-config")
+        token = ObjectRef("Secret", "kube-system", f"bootstrap-token-{digest}")
+        group, after = f"{name}-kube-system", {"metadata": metadata}
+        return (
+            Change(gate, Side.WORKER, Action.UPDATE, "why", group, pool(name), {}, after),
+            Change(token, Side.WORKER, Action.UPDATE, "it ends soon", group, pool(name), upkeep=True),
+        )
+
+    changes = (*one("a", "aaaaaa"), *one("b", "bbbbbb"))
+    text = format_plan(Plan((ClusterPlan("prod", changes),)), _STYLE)
+    assert "2 pools, alike: kube-system/a, kube-system/b" in text
+    assert "bbbbbb" not in text
+
+
+def test_what_stops_many_pools_is_told_once() -> None:
+    missing = (Problem("there is no token", about="Secret x/y"),)
+    plan = ClusterPlan("prod", (), failed={pool("a"): missing, pool("b"): missing})
+    text = format_plan(Plan((plan,)), _STYLE)
+    assert "  Failed: 2 pools (kube-system/a, kube-system/b): Secret x/y: there is no token\n" in text
 
 
 def test_new_pools_are_listed_without_their_content_unless_asked() -> None:

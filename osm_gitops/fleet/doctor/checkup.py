@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from osm_gitops.errors import InputError
@@ -18,6 +18,7 @@ from osm_gitops.fleet.doctor.kubeconfigs import Connection, look_at_kubeconfigs
 from osm_gitops.fleet.doctor.programs import look_at_programs
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.fleet.fleet_schema import SCHEMA_FILE, fleet_schema
+from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.sops.search import KeySearch
 
 _NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands need --from and --to"
@@ -32,6 +33,10 @@ class Checkup:
     fleet: Path | None = None
     recipients: tuple[str, ...] = ()
     connections: tuple[Connection, ...] = ()
+
+    def access(self, side: str) -> Access:
+        """What was named for a side, as flags name it to runs."""
+        return next((each.access for each in self.connections if each.side == side), UNNAMED)
 
 
 def examine(checkup: Checkup) -> Iterator[Finding]:
@@ -57,6 +62,11 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
         return
     yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
     yield from _schema(path.parent / SCHEMA_FILE)
+    management, worker = checkup.access("management"), checkup.access("worker")
+    specs = tuple(
+        replace(spec, management=management.over(spec.management), worker_access=worker.over(spec.worker_access))
+        for spec in specs
+    )
     with closing(Connections(checkup.environment)) as connections:
         for spec in specs:
             yield from look_at_source(spec, keys, connections)

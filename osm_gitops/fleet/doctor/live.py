@@ -26,8 +26,12 @@ def look_at_live_target(spec: ClusterSpec, connections: Connections) -> Iterator
         plan = for_cluster(InstallPlan(), spec, ())
         management = (*management_reads(plan), *management_writes(plan))
         worker = (*worker_reads(plan), *worker_writes(plan))
-        yield from _look(area, connections.management(spec), management)
-        yield from _look(area, connections.worker(spec), worker)
+        one, other = connections.management(spec), connections.worker(spec)
+        if one is other:
+            yield from _look(area, one, dict.fromkeys((*management, *worker)))
+            return
+        yield from _look(area, one, management)
+        yield from _look(area, other, worker)
     except OsmGitopsError as failure:
         yield from found(area, failure.problems)
 
