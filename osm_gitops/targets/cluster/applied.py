@@ -18,7 +18,7 @@ STAMPER: Final = "osm-gitops-refresh"
 """Field manager of revision stamps, which are set on what others apply from git."""
 
 DIGEST: Final = "osm-gitops.io/digest"
-_CONTENT: Final = frozenset({"f:data", "f:stringData", "f:spec", "f:type", "f:immutable"})
+CONTENT: Final = frozenset({"f:data", "f:stringData", "f:spec", "f:type", "f:immutable"})
 
 
 def applied_body(body: Mapping[str, Json], digest: bytes) -> dict[str, Json]:
@@ -47,9 +47,19 @@ def is_as_applied(metadata: Mapping[str, Json], digest: bytes) -> bool:
 def others_own_content(metadata: Mapping[str, Json]) -> bool:
     """Whether another writer owns content too, if only because it once wrote the same."""
     return any(
-        not _CONTENT.isdisjoint(entry.get("fieldsV1") or {})
+        not CONTENT.isdisjoint(entry.get("fieldsV1") or {})
         for entry in metadata.get("managedFields") or ()
         if not _is_our_apply(entry)
+    )
+
+
+def adders(metadata: Mapping[str, Json]) -> tuple[str, ...]:
+    """Who owns content that our apply does not: it stays beside what we apply, however often we do."""
+    entries = metadata.get("managedFields") or ()
+    ours = {path for entry in entries if _is_our_apply(entry) for path in _content_paths(entry)}
+    others = (entry for entry in entries if not _is_our_apply(entry))
+    return tuple(
+        dict.fromkeys(str(each.get("manager")) for each in others if not ours.issuperset(_content_paths(each)))
     )
 
 
@@ -64,6 +74,11 @@ def without_others(metadata: Mapping[str, Json]) -> dict[str, Json]:
 
 def _is_our_apply(entry: Mapping[str, Json]) -> bool:
     return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
+
+
+def _content_paths(entry: Mapping[str, Json]) -> Iterator[str]:
+    fields = entry.get("fieldsV1") or {}
+    return _field_paths({key: inner for key, inner in fields.items() if key in CONTENT})
 
 
 def _owned(body: Mapping[str, Json]) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from osm_gitops.model.objects import Json
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
-from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
+from osm_gitops.targets.cluster.applied import CONTENT, FIELD_MANAGER, STAMPER
 
 OSM_MANAGERS: Final = frozenset({"osm-controller", "osc-controller", "osp-controller", "operating-system-manager"})
 """What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
@@ -37,6 +37,19 @@ def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
         _add(fields, entry.get("fieldsV1") or {})
     first = (*ours, *taken)[0]
     return [{**first, "manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}, *others]
+
+
+def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]:
+    """``managedFields`` in which our applies own all content, whoever else did; all else stays everybody's own."""
+    ours = next(entry for entry in managed_fields if _is_apply_of_ours(entry))
+    fields = copy.deepcopy(ours["fieldsV1"])
+    left = []
+    for entry in (each for each in managed_fields if each is not ours):
+        theirs = entry.get("fieldsV1") or {}
+        _add(fields, {key: inner for key, inner in theirs.items() if key in CONTENT})
+        rest = {key: inner for key, inner in theirs.items() if key not in CONTENT}
+        left += [{**entry, "fieldsV1": rest}] if rest else []
+    return [{**ours, "fieldsV1": fields}, *left]
 
 
 def owners(managed_fields: Sequence[Mapping[str, Json]]) -> str:

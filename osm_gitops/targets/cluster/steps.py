@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from osm_gitops.errors import ConflictError, Problem
 from osm_gitops.kubedoor.kinds import CONFIG, SECRET
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import LivePool
@@ -81,15 +82,18 @@ def _revision(body: Json) -> str | None:
 
 def write_pool(writes: Writes, work: PoolWork) -> None:
     """Carry out the changes of one pool. Raises ClusterError at the first that fails; what was done until then stands,
-    and the next run does the rest."""
+    and the next run does the rest. What others have added holds nothing up, and is a ConflictError in the end."""
+    added: list[Problem] = []
     if work.gate is not None:
         writes.remove(work.gate.side, work.gate.ref, required=True)
     for body in work.bodies:
         change = body.change
         if change.action is Action.REPLACE and change is not work.gate:
             writes.remove(change.side, change.ref, required=True)
-        writes.put(body)
+        added += writes.put(body)
     remove_all(writes, work.removals)
+    if added:
+        raise ConflictError(added)
 
 
 def remove_all(writes: Writes, changes: Iterable[Change]) -> None:

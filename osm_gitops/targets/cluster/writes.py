@@ -10,7 +10,7 @@ from typing import Final
 from osm_gitops.errors import ClusterError, ConflictError, Problem
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, KINDS, SECRET
+from osm_gitops.kubedoor.kinds import CONFIG, KINDS, PROFILE, SECRET
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
@@ -18,8 +18,8 @@ from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
-from osm_gitops.targets.cluster.applied import applied_body
-from osm_gitops.targets.cluster.ownership import joined, owners
+from osm_gitops.targets.cluster.applied import adders, applied_body
+from osm_gitops.targets.cluster.ownership import joined, owners, with_all_content
 from osm_gitops.yamldoor.emit import dump
 
 # How often to look again at an object that others write at the same time.
@@ -60,8 +60,9 @@ class Writes:
     def api(self, side: Side) -> Api:
         return self.live.management if side is Side.MANAGEMENT else self.live.worker
 
-    def put(self, body: Body) -> None:
-        """Create or update an object. Raises ClusterError; ConflictError names others who own what would change."""
+    def put(self, body: Body) -> tuple[Problem, ...]:
+        """Create or update an object; what others have added to it and stays. Raises ClusterError; ConflictError names
+        others who own what would change."""
         change = body.change
         api = self.api(change.side)
         if change.action is Action.UPDATE and not is_ours(change.before):
@@ -73,7 +74,8 @@ class Writes:
                 raise
             answer = self._apply(api, body)
         if self._take_over(api, change.ref, answer):
-            self._apply(api, body)
+            answer = self._apply(api, body)
+        return self._without_additions(api, body, answer["metadata"])
 
     def remove(self, side: Side, ref: ObjectRef, *, required: bool = False) -> bool:
         """Delete an object that is ours or OSM's; whether it was there. Anybody else's stays; where its place is
@@ -95,6 +97,27 @@ class Writes:
         self.check()
         return self.api(side).delete(KINDS[ref.kind], ref.namespace, ref.name, uid=uid)
 
+    def _without_additions(self, api: Api, body: Body, metadata: Mapping[str, Json]) -> tuple[Problem, ...]:
+        """Remove what others have added, where their fields may be taken."""
+        ref = body.change.ref
+        # Defaults that the API server filled into a profile belong to whoever wrote it first.
+        who = "" if ref.kind == PROFILE.name else ", ".join(adders(metadata))
+        if who and not self.force:
+            fix = "Remove it, or use --force-conflicts"
+            return (
+                Problem(f"{who} has added to its content, which stays beside ours", api.display, str(ref), fix=fix),
+            )
+        if who:
+            self._own(api, ref, metadata, with_all_content(metadata["managedFields"]))
+            self._apply(api, body)
+        return ()
+
+    def _own(self, api: Api, ref: ObjectRef, metadata: Mapping[str, Json], fields: Json) -> None:
+        """Say who owns what. Raises ConflictError where the object has moved."""
+        self.check()
+        patch = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": fields}
+        api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": patch})
+
     def _apply(self, api: Api, body: Body) -> Mapping[str, Json]:
         self.check()
         return api.apply(body.content, force=self.force, metadata_only=True)
@@ -114,10 +137,8 @@ class Writes:
             fields = joined(metadata.get("managedFields") or ())
             if fields is None:
                 return attempt > 0  # a try of ours was carried out, and its answer lost
-            self.check()
-            patch = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": fields}
             try:
-                api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": patch})
+                self._own(api, ref, metadata, fields)
             except ConflictError:
                 found = self._read(api, ref)
                 continue

@@ -197,6 +197,28 @@ def test_fields_of_others_fail_one_pool_with_their_name_and_are_taken_over_when_
     assert b64decode(single.get(secret_path("pool-3"))["data"]["cloud-config"]).startswith(b"#cloud-config")
 
 
+def test_what_others_add_is_named_until_it_may_be_removed_and_holds_nothing_up(single: Scene) -> None:
+    single.pool("a")
+    single.run()
+    labelled = {"data": {"more": "eA=="}, "metadata": {"labels": {"team": "x"}}}
+    single.worker.client().merge(f"{secret_path('a')}?fieldManager=kubectl-edit", labelled)
+    units = {"spec": {"bootstrapConfig": {"units": [{"name": "x.service"}]}}}
+    single.worker.client().merge(f"{config_path('a')}?fieldManager=kubectl-edit", units)
+    single.roll("a", "2", "1.35.0")
+    for _ in range(2):
+        problems = single.run().failed[ref("a")]
+        assert {problem.what for problem in problems} == {
+            "kubectl-edit has added to its content, which stays beside ours"
+        }
+        assert len(problems) == 2
+    assert single.get(secret_path("a"))["metadata"]["annotations"]["k8c.io/machine-deployment-revision"] == "2"
+    assert single.run(force_conflicts=True).failed == {}
+    found = single.get(secret_path("a"))
+    assert (set(found["data"]), found["metadata"]["labels"]["team"]) == ({"cloud-config"}, "x")
+    assert "units" not in single.get(config_path("a"))["spec"]["bootstrapConfig"]
+    assert not [change for change in single.plan()[0].effective if not change.upkeep]
+
+
 def test_finalizers_of_others_stay_and_the_list_is_as_osm_leaves_it(single: Scene) -> None:
     single.pool("a")
     single.change("a", {"metadata": {"finalizers": ["z.example.com/z", "a.example.com/a"]}})
