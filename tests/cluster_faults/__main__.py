@@ -1,8 +1,12 @@
-"""Everything that can happen to a run, and a table of what came of it: ``python -m tests.cluster_faults``."""
+"""Everything that can happen to a run, and a table of what came of it: ``python -m tests.cluster_faults [WORDS]``.
+
+With words only the lines that have them.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -21,7 +25,7 @@ _STORMS = 20
 _EVERY = 3  # requests, between those before which somebody does something
 
 
-def main() -> None:
+def main(words: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name, part) for part in ("management", "worker", "scene")]
         for folder in folders:
@@ -39,13 +43,15 @@ def main() -> None:
             print("| what happened | runs | ended well at once | seconds, median | longest | objects lost | wrong |")
             print("|---|---|---|---|---|---|---|")
             for what, each in _rows(trials):
-                print(_row(what, [*each]), flush=True)
+                if words in what:
+                    print(_row(what, [*each]), flush=True)
 
 
 def _rows(trials: Trials) -> Iterator[tuple[str, Iterator[Trial]]]:
     for concurrency in (1, 8):
         for done in (False, True):
-            what = f"kill -9 {'after' if done else 'before'} each write, {concurrency} pools at a time"
+            pools = "one pool" if concurrency == 1 else f"{concurrency} pools"
+            what = f"kill -9 {'after' if done else 'before'} each write, {pools} at a time"
             yield what, _until_none(_killing(trials, concurrency, done=done))
     for name in MEDDLING:
         places = range(1, len(trials.requests) + 1, _EVERY)
@@ -87,4 +93,4 @@ def _row(what: str, trials: list[Trial]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(" ".join(sys.argv[1:]))
