@@ -29,12 +29,14 @@ _LONGEST_LABEL: Final = 63
 class PoolWork:
     """What is to be done for one pool: its objects as they are to be sent, in order, and those that it needs no more.
 
-    ``gate`` is the change of the bootstrap Secret where that has to go before others are replaced.
+    ``gate`` is the change of the bootstrap Secret where that has to go before others are replaced. ``late``: Machines
+    may wait for it.
     """
 
     bodies: Sequence[Body] = field(repr=False)
     removals: Sequence[Change] = ()
     gate: Change | None = None
+    late: bool = False
 
 
 def is_gate(change: Change) -> bool:
@@ -67,11 +69,15 @@ def _place(change: Change) -> tuple[int, str]:
     ) else 2 if change.ref.name == f"{change.group}-provisioning-config" else is_secret, change.ref.name
 
 
-def is_late(change: Change) -> bool:
-    """Whether Machines may have been refused so far: the bootstrap Secret was not there, or of another revision."""
+def is_late(body: Body) -> bool:
+    """Whether Machines may have been refused so far: the bootstrap Secret was not there, or of another revision.
+
+    Asked while the body is at hand: to look at the change's again would be to render the pool again.
+    """
+    change = body.change
     if not is_gate(change) or change.action not in _WRITTEN:
         return False
-    return change.action is Action.CREATE or _revision(change.before) != _revision(change.after)
+    return change.action is Action.CREATE or _revision(change.before) != _revision(body.content)
 
 
 def _revision(body: Json) -> str | None:

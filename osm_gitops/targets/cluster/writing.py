@@ -75,10 +75,11 @@ def deliver(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of a unit; all empty where it was not come to."""
+    """What became of a unit; all empty where it was not come to. ``late``: Machines may have waited for it."""
 
     unit: Unit
     written: bool = False
+    late: bool = False
     left: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -133,7 +134,8 @@ class _Run:
         gate = gate_to_shut(unit.content)
         ready = unit.pool is None or (pool is not None and pool.gate is Gate.READY)
         bodies = [made(change) for change in in_order(unit.content, gate)] if ready else []
-        return PoolWork(bodies, [change for change in unit.content if change.action is Action.DELETE], gate)
+        removals = [change for change in unit.content if change.action is Action.DELETE]
+        return PoolWork(bodies, removals, gate, late=any(map(is_late, bodies)))
 
     def _spared(self, units: Sequence[Unit]) -> frozenset[ObjectRef]:
         """What pools that stay have; asked for only where one of them goes."""
@@ -195,7 +197,7 @@ class _Run:
             # Nothing has kept it from going, and a successor would take what was made for it (machine-controller 36).
             self.writes.remove(*next(made_for(PoolNames(pool.ref.name, pool.ref.namespace), self.options.namespace)))
             return _Outcome(unit, left=MOVED)
-        return _Outcome(unit, written=True)
+        return _Outcome(unit, written=True, late=work.late)
 
     def _bring_tokens(self, unit: Unit, pool: LivePool) -> None:
         if unit.has_tokens and self.tokens is not None:
@@ -204,7 +206,7 @@ class _Run:
 
     def nudge(self) -> None:
         """Wake Machines, after all that they may wait for is there."""
-        late = {each.unit.pool for each in self.outcomes if each.written and any(map(is_late, each.unit.changes))}
+        late = {each.unit.pool for each in self.outcomes if each.late}
         pools = [pool for pool in self.pools.values() if pool.gate is Gate.READY]
         try:
             done = nudge_late(self.live.worker, [pool for pool in pools if pool.ref in late], self._may_write)
