@@ -82,7 +82,7 @@ class Trials:
             "an annotation changed, one machine more": self._annotated,
             "a new version of the profile, one machine more": self._bumped,
             "deleted, and made again by the same name with another template": self._again,
-            "a new template while half of the runs get kill -9, twice": self._killed,
+            "new templates while some runs get kill -9, twice": self._killed,
             "a new template, and no run for 45 s": self._away,
             "the same with --no-nudge": self._unnudged,
         }
