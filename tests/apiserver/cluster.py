@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.apiserver.client import Client, Object, path_of
+from tests.apiserver.client import Client, Object, Refused, path_of
 from tests.apiserver.definitions import is_established
 from tests.apiserver.inventory import ATTEMPTS, everything, items, remove
 
@@ -68,9 +68,20 @@ class Cluster:
         return path
 
     def namespace(self, name: str) -> str:
-        """Create a namespace; its name."""
+        """Create a namespace, and wait until it takes objects; its name."""
         self.client().create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        return name
+        # The server may take it for one of the same name that a test before had, and that it saw being deleted.
+        trial = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}}
+        path = f"/api/v1/namespaces/{name}/configmaps?dryRun=All"
+        for _ in range(ATTEMPTS):
+            try:
+                self.client().text(path, "POST", trial)
+            except Refused as refused:
+                if refused.status != 403:
+                    raise
+            else:
+                return name
+        raise AssertionError(f"namespace {name} takes no objects")
 
     def define(self, *definitions: Object) -> None:
         """Create CustomResourceDefinitions and wait until their kinds are served."""
