@@ -31,6 +31,7 @@ from osm_gitops.targets.sealing import HIDDEN
 from osm_gitops.templates.engine import Engine
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
+from tests.bench import clusters
 from tests.bench.fleets import PROFILES, write_fleet
 
 _ROUNDS = 5
@@ -55,6 +56,7 @@ def measures() -> Iterator[tuple[str, str, str, str]]:
         for count in (1_000, 10_000):
             yield from _planning(folder, count)
         yield from _files(folder / "target-1000")
+    yield from clusters.measures(1_000)
 
 
 def _rendering(folder: Path) -> Iterator[tuple[str, str, str, str]]:
