@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 OSM_API_VERSION = "operatingsystemmanager.k8c.io/v1alpha1"
@@ -44,7 +44,8 @@ class Manifest:
 
     ``lines`` maps a field path (``spec.version``, ``spec.bootstrapConfig.files[0].path``)
     to its 1-based line in ``origin.path``; a source that cannot tell leaves it empty.
-    ``sealed``: texts of it stood encrypted there.
+    ``sealed``: texts of it stood encrypted there. ``elsewhere`` are the fields that come from
+    other files, by path, and by ``PATH|`` where a text is written line by line.
     """
 
     ref: ObjectRef
@@ -52,13 +53,25 @@ class Manifest:
     origin: Origin
     lines: Mapping[str, int]
     sealed: bool = False
+    elsewhere: Mapping[str, Origin] = field(default_factory=dict)
 
     def line_of(self, field: str) -> str:
         """``file:line`` of ``field``, or of its nearest parent that has a line."""
         path = field
         while path:
+            if path in self.elsewhere:
+                return str(self.elsewhere[path])
             if path in self.lines:
                 return f"{self.origin.path}:{self.lines[path]}"
             cut = max(path.rfind("."), path.rfind("["))
             path = path[:cut] if cut > 0 else ""
         return str(self.origin)
+
+    def line_in(self, field: str, line: int) -> str:
+        """``file:line`` of a line (1-based) of the text at ``field``; of the field where the text has no lines."""
+        text = f"{field}|"
+        if line and text in self.elsewhere:
+            origin = self.elsewhere[text]
+            return f"{origin.path}:{origin.line + line - 1}"
+        start = None if field in self.elsewhere else self.lines.get(text)
+        return f"{self.origin.path}:{start + line - 1}" if line and start else self.line_of(field)

@@ -11,6 +11,8 @@ DEFAULT_PERMISSIONS = 644
 DEFAULT_UTILITY = "cloud-init"
 TEMPLATE_ANNOTATION = "osm-gitops.io/template"
 JINJA2_V1 = "jinja2/v1"
+BUILT_IN_ANNOTATION = "osm-gitops.io/built-in"
+"""On a default profile of this program: the version of the set that it is from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,14 +174,7 @@ def template_problems(
         field = places.get(fault.template, "")
         yield Problem(
             fault.message,
-            where=_line_in_manifest(profile, field, fault.line),
+            where=profile.manifest.line_in(field, fault.line),
             about=f"{about}, {fault.template}" if fault.template else about,
             fix="Correct the template in the profile, and raise spec.version with it",
         )
-
-
-def _line_in_manifest(profile: OperatingSystemProfile, field: str, line: int) -> str:
-    """``file:line`` of a line inside a template; of its key where the text is not written line by line."""
-    manifest = profile.manifest
-    start = manifest.lines.get(f"{field}|")
-    return f"{manifest.origin.path}:{start + line - 1}" if line and start else manifest.line_of(field)

@@ -24,8 +24,7 @@ from osm_gitops.templates.sandbox import Root, Sandbox
 from osm_gitops.templates.statics import schema
 from osm_gitops.templates.toolbox import filters, finalize, globals_, is_absent
 
-# What Python, Jinja2 and Go's functions raise for a template that is wrong.
-_EXPECTED = (
+EXPECTED = (
     TemplateFault,
     TemplateError,
     GoError,
@@ -39,6 +38,8 @@ _EXPECTED = (
     TypeError,
     ValueError,
 )
+"""What Python, Jinja2 and Go's functions raise for a template that is wrong."""
+
 _DEEPEST = 3_000  # a setting beyond could overflow the stack of the process
 _FRAMES_PER_LEVEL = 10
 _SPARE_FRAMES = 5_000
@@ -82,7 +83,7 @@ class Program:
                 environment = self.template.environment
                 context = environment.context_class(environment, values, self.name, self.template.blocks)
                 return self.engine.collect(self.template.root_render_func(context))
-            except _EXPECTED as error:
+            except EXPECTED as error:
                 raise self.fault(error) from error
 
     def fault(self, error: Exception) -> TemplateFault:
@@ -191,7 +192,7 @@ def _faults_of(name: str) -> Iterator[None]:
     """Raise what is expected to go wrong with a template as a TemplateFault that names it."""
     try:
         yield
-    except _EXPECTED as error:
+    except EXPECTED as error:
         found = as_fault(error)
         found.template = found.template or name
         raise found from error

@@ -1,0 +1,140 @@
+"""The default profiles rendered for one pool, through the whole pipeline from manifests to user-data.
+
+node = render("osp-ubuntu", "hetzner", "1.35.0", settings=Settings(http_proxy="http://proxy:3128"))
+assert "http://proxy:3128" in node.bootstrap["/etc/environment"].content
+assert node.user_data["bootstrap"].startswith(b"#cloud-config")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.config import OperatingSystemConfig
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import Manifest, Origin
+from osm_gitops.model.profile import File, OperatingSystemProfile
+from osm_gitops.model.settings import Settings
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import PoolRenderer
+from osm_gitops.resolve.cluster import resolve_cluster
+from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
+from osm_gitops.sources import builtin
+from osm_gitops.sources.gathering import Gathering
+from osm_gitops.sources.manifests import LooseObject, identify
+from osm_gitops.templates.engine import Engine
+from tests.cli.scenes import facts, pool
+
+Half = Literal["bootstrap", "provisioning"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """What one pool gets: its OperatingSystemConfig, the files of both halves by path, and user-data as bytes.
+
+    A path that stands twice in a half is refused here, as the last one would win unseen.
+    """
+
+    config: OperatingSystemConfig
+    bootstrap: Mapping[str, File]
+    provisioning: Mapping[str, File]
+    user_data: Mapping[Half, bytes]
+    warnings: tuple[Problem, ...]
+
+    def file(self, path: str) -> str:
+        """The text of a file, in whichever half it is."""
+        return {**self.bootstrap, **self.provisioning}[path].content
+
+    @property
+    def texts(self) -> str:
+        """All files of both halves, one after the other: for what must stand nowhere."""
+        return "\n".join(file.content for half in (self.bootstrap, self.provisioning) for file in half.values())
+
+
+def render(
+    profile: str,
+    provider: str,
+    kubelet: str = "1.35.0",
+    *,
+    settings: Settings | None = None,
+    annotations: Mapping[str, str] | None = None,
+    os_spec: Mapping[str, Any] | None = None,
+    network: Mapping[str, Any] | None = None,
+    ssh_keys: Sequence[str] = (),
+    name: str = "workers",
+    version: str = "",
+) -> Node:
+    """Render a default profile (of ``version``, else the newest) for one pool. Raises InputError as a run would.
+
+    ``annotations`` are further ones of the MachineDeployment (kubelet options), ``os_spec`` its
+    ``operatingSystemSpec``, ``network`` its ``network`` (cidr, gateway, dns, ipFamily).
+    """
+    chosen = settings or Settings()
+    found = read(profile, version)
+    spec = dict(os_spec or {})
+    if found.os_name == "flatcar" and found.provisioning_utility == "cloud-init":
+        spec.setdefault("provisioningUtility", "cloud-init")
+    machine = pool(
+        name,
+        profile,
+        kubelet=kubelet,
+        annotations=dict(annotations or {}),
+        cloudProvider=provider,
+        cloudProviderSpec={},
+        operatingSystem=found.os_name,
+        operatingSystemSpec=spec,
+        sshPublicKeys=list(ssh_keys),
+        **({"network": dict(network)} if network else {}),
+    )
+    return _rendered(machine, found, chosen)
+
+
+def read(profile: str, version: str = "") -> OperatingSystemProfile:
+    """A default profile as it is composed. Raises InputError with everything that is wrong with it."""
+    checked = builtin.read_builtin(profile, version or builtin.newest(), "kube-system")
+    if checked.value is None:
+        raise InputError(checked.problems)
+    return checked.value
+
+
+def _rendered(machine: Mapping[str, Any], profile: OperatingSystemProfile, settings: Settings) -> Node:
+    inputs = _inputs(machine, profile)
+    shared = resolve_cluster(settings, inputs.facts)
+    resolved = resolve_pool(inputs.machines[0], inputs, shared)
+    renderer = PoolRenderer(Engine(ROOT_TYPES), shared)
+    config = renderer.config(resolved)
+    _, warnings = renderer.render(resolved)
+    return Node(
+        config=config,
+        bootstrap=_by_path(config.bootstrap.files),
+        provisioning=_by_path(config.provisioning.files),
+        user_data=_user_data(renderer, resolved, config),
+        warnings=(*inputs.warnings, *shared.warnings, *resolved.warnings, *warnings),
+    )
+
+
+def _user_data(renderer: PoolRenderer, pool: ResolvedPool, config: OperatingSystemConfig) -> dict[Half, bytes]:
+    bootstrap, provisioning = renderer.user_data(pool, config)
+    return {"bootstrap": bootstrap.encode(), "provisioning": provisioning.encode()}
+
+
+def _inputs(machine: Mapping[str, Any], profile: OperatingSystemProfile) -> Inputs:
+    gathering = Gathering()
+    for body in (*facts(), machine):
+        manifest = identify(LooseObject(body, Origin("pool.yaml"), {}), "kube-system")
+        assert isinstance(manifest, Manifest)
+        gathering.add(manifest)
+    gathering.add(profile.manifest)
+    inputs = gathering.inputs({})
+    problems = [problem for problems in inputs.broken.values() for problem in problems]
+    if problems:
+        raise InputError(problems)
+    return inputs
+
+
+def _by_path(files: Sequence[File]) -> dict[str, File]:
+    found = {file.path: file for file in files}
+    assert len(found) == len(files), f"a path stands twice: {sorted(file.path for file in files)}"
+    return found
