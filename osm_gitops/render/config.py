@@ -176,5 +176,5 @@ def template_problems(
             fault.message,
             where=profile.manifest.line_in(field, fault.line),
             about=f"{about}, {fault.template}" if fault.template else about,
-            fix="Correct the template in the profile, and raise spec.version with it",
+            fix=fault.fix or "Correct the template in the profile, and raise spec.version with it",
         )

@@ -9,10 +9,12 @@ from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.text import byte_len, to_bytes
 from osm_gitops.templates.faults import TemplateFault
 from osm_gitops.templates.order import sorted_keys
+from osm_gitops.templates.own_values import AbsentValue, absent_below
 from osm_gitops.templates.values import (
     NO_VALUE,
     AnyKeyMap,
     GoMap,
+    OwnMap,
     Pointer,
     Struct,
     Uint8,
@@ -102,6 +104,8 @@ def _behind_pointers(value: Any) -> Any:
 def _field(receiver: Any, name: str) -> Any:
     if receiver is NO_VALUE:
         return NO_VALUE
+    if isinstance(receiver, AbsentValue):
+        return absent_below(receiver, name)
     if receiver is None:
         raise TemplateFault(f"nil pointer evaluating interface {{}}.{name}")
     if isinstance(receiver, Pointer):
@@ -111,7 +115,7 @@ def _field(receiver: Any, name: str) -> Any:
     if name in getattr(receiver, "methods", ()):
         return _called(receiver, name)
     if isinstance(receiver, dict):
-        return receiver.get(name, NO_VALUE)
+        return receiver.get(name, absent_below(receiver, name) if isinstance(receiver, OwnMap) else NO_VALUE)
     if isinstance(receiver, Struct):
         if name[0].isupper() and name in receiver.field_names():
             return getattr(receiver, name)
@@ -162,12 +166,14 @@ def _map_index(value: dict[Any, Any], key: Any) -> Any:
     except TypeError:
         raise GoError(f"hash of unhashable type {go_type(key)}") from None
     if found is NO_VALUE:
+        if isinstance(value, OwnMap):
+            return absent_below(value, key)
         return _ZEROS.get(value.elem_type) if isinstance(value, GoMap) else None
     return found
 
 
 def _elements(value: Any) -> list[Any]:
-    if value is None or value is NO_VALUE:
+    if value is None or value is NO_VALUE or isinstance(value, AbsentValue):
         return []
     if not isinstance(value, list):
         what = "a nil pointer" if isinstance(value, Pointer) else f"a value of type {go_type(value)}"

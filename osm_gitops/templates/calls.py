@@ -15,6 +15,7 @@ from osm_gitops.templates.values import (
     NilDict,
     NilList,
     NilStringList,
+    OwnMap,
     Pointer,
     StringList,
     Unordered,
@@ -29,7 +30,7 @@ _FITTING: Final[dict[str, tuple[type, ...]]] = {
     "int64": (Int64,),
     "float64": (float,),
     "bool": (bool,),
-    "map": (dict, NilDict),
+    "map": (dict, NilDict, OwnMap),
     "any[]": (list, NilList, Unordered),
     "string[]": (StringList, NilStringList, UnorderedStrings),
 }

@@ -105,7 +105,7 @@ class _Conversion:
         if translation.reads:
             self.remarks.append(TemplateFault(_MAY_RUN_AGAIN, name))
             return
-        result = self.engine.compile(translation, name).render(self.engine.values({}))
+        result = self.engine.compile(translation, name).render(self.engine.variables({}))
         if "{{" in result:
             parse_result(self.engine, name, name, result)  # OSM fails in every file if it is no template
             self.results[name] = result

@@ -7,7 +7,7 @@ from typing import Any
 from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.faults import Refused
-from osm_gitops.templates.values import IP, Nil, Pointer, Struct, members
+from osm_gitops.templates.values import IP, Nil, OwnMap, Pointer, Struct, members
 
 
 def deep_copy(value: Any) -> Any:
@@ -34,7 +34,7 @@ def _member(value: Any) -> Any:
 
 def _copy_map(value: dict[Any, Any]) -> dict[Any, Any]:
     budget().step(len(value))
-    copied = type(value)()
+    copied = {} if isinstance(value, OwnMap) else type(value)()
     for key, each in value.items():
         copied[key] = _member(each)
     return copied

@@ -19,8 +19,9 @@ from osm_gitops.templates.expressions import ALL_FIELDS
 from osm_gitops.templates.faults import BoundExceeded, TemplateFault
 from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.templates.nodes import Body
+from osm_gitops.templates.own_values import VALUE, VALUES, ValueNotSet, absence, lookup, own_values
 from osm_gitops.templates.parser import parse
-from osm_gitops.templates.sandbox import Root, Sandbox
+from osm_gitops.templates.sandbox import Helper, Root, Sandbox
 from osm_gitops.templates.statics import schema
 from osm_gitops.templates.toolbox import filters, finalize, globals_, is_absent
 
@@ -77,7 +78,7 @@ class Program:
     engine: Engine
 
     def render(self, values: dict[str, Any]) -> str:
-        """The template's output; ``values`` come from :meth:`Engine.values`. Raises TemplateFault."""
+        """The template's output; ``values`` come from :meth:`Engine.variables`. Raises TemplateFault."""
         with spending(self.engine.bounds):
             try:
                 environment = self.template.environment
@@ -97,22 +98,28 @@ class Program:
 
 @dataclass
 class Engine:
-    """``root`` names the data's fields with Go's types; compiled templates are shared by all MachineDeployments."""
+    """``root`` names the data's fields with Go's types; compiled templates are shared by all MachineDeployments.
+
+    ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders.
+    """
 
     root: Mapping[str, str]
     bounds: Bounds = field(default_factory=Bounds)
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.language = Language(FUNCTIONS, REFUSED, schema(self.root))
+        self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))
         self.names = frozenset({*FUNCTIONS, *REFUSED, "and", "or"})
+        self.own = own_values(self.values)
         self.environment = _environment()
+        self.environment.globals |= {VALUES: self.own, VALUE: Helper(lookup(self.own))}
         self.bounds = replace(self.bounds, depth=min(self.bounds.depth, _DEEPEST))
         needed = self.bounds.depth * _FRAMES_PER_LEVEL + _SPARE_FRAMES
         sys.setrecursionlimit(max(sys.getrecursionlimit(), needed))
 
-    def values(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def variables(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """What the templates of one MachineDeployment see."""
-        fields = dict(data)
+        fields = {**data, VALUES: self.own}
         return {**self.environment.globals, **fields, "root": Root(fields)}
 
     def parse(self, name: str, text: str, first_line: int = 1) -> dict[str, Body]:
@@ -225,6 +232,8 @@ def as_fault(error: BaseException) -> TemplateFault:
             return TemplateFault(_sentence(error.message), error.name or "", error.lineno)
         case TemplateNotFound():
             return TemplateFault(f"there is no template {error.name!r} in this profile")
+        case ValueNotSet():
+            return absence(error.message or "a value is not set")
         case UndefinedError():
             return TemplateFault(f"{_sentence(error.message)}; give it a value with `| default(…)`")
         case RecursionError() | MemoryError():

@@ -28,6 +28,7 @@ from osm_gitops.templates.nodes import (
     String,
     Variable,
 )
+from osm_gitops.templates.own_values import VALUES
 from osm_gitops.templates.statics import Schema
 
 # How tightly an expression holds together.
@@ -200,7 +201,8 @@ class Expressions:
         known = self.schema.root.get(name)
         if known is None:
             return _error(f"can't evaluate field {name}: there is none in the data{similar(name, self.schema.root)}")
-        self.reads.add(name)
+        if name != VALUES:  # the same for all MachineDeployments
+            self.reads.add(name)
         return Expr(name, known, stable=True)
 
     # functions

@@ -87,7 +87,7 @@ class Machine:
 
     def values(self) -> dict[str, Any]:
         if self._values is None:
-            self._values = {**self._engine.values(self._data), "template": Helper(self._named)}
+            self._values = {**self._engine.variables(self._data), "template": Helper(self._named)}
         return self._values
 
     def _named(self, name: str, *dot: Any) -> str:

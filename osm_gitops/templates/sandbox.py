@@ -23,7 +23,8 @@ from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.faults import Refused, TemplateFault
 from osm_gitops.templates.hints import similar
 from osm_gitops.templates.operators import OPERATORS, apply
-from osm_gitops.templates.values import Pointer, Struct
+from osm_gitops.templates.own_values import AbsentValue, absent_below
+from osm_gitops.templates.values import OwnMap, Pointer, Struct
 
 _LOOP_PARTS = frozenset(
     (
@@ -134,7 +135,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         found: Any = missing
         if isinstance(plain, dict):
             found = plain.get(attribute, missing)
-        elif attribute.startswith("_"):
+        elif attribute.startswith("_") or isinstance(plain, AbsentValue):
             found = missing
         elif isinstance(obj, TemplateModule):
             found = vars(obj).get(attribute, missing)
@@ -144,7 +145,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             found = _loop_part(obj, attribute)
         elif attribute in getattr(obj, "methods", ()):
             found = access.field(obj, (attribute,))
-        return self.undefined(obj=obj, name=attribute) if found is missing else found
+        return self._absent(obj, plain, attribute) if found is missing else found
+
+    def _absent(self, obj: Any, plain: Any, name: Any) -> Undefined:
+        if isinstance(plain, OwnMap | AbsentValue):
+            return absent_below(plain, str(name))
+        return self.undefined(obj=obj, name=name)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         plain = obj.elem if isinstance(obj, Pointer) else obj
@@ -152,7 +158,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             try:
                 return plain[argument]
             except (LookupError, TypeError):
-                return self.undefined(obj=obj, name=argument)
+                return self._absent(obj, plain, argument)
         if isinstance(argument, str):
             return self.getattr(obj, argument)
         return self.undefined(obj=obj, name=argument)

@@ -32,7 +32,7 @@ A type with ``String`` (and a pointer to a struct with it) prints as Go's ``fmt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final, NoReturn
 
 from osm_gitops.golang.duration import format_duration
@@ -154,6 +154,25 @@ class NilDict(dict[str, Any], Nil):
     """The nil ``map[string]interface {}``."""
 
     __slots__ = ()
+
+
+class OwnMap(dict[str, Any]):
+    """A user's own values at ``path``, a ``map[string]interface {}``: all templates share it, so none may change it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, values: Mapping[str, Any], path: tuple[str, ...] = ()) -> None:
+        super().__init__(values)
+        self.path = path
+
+    def __setitem__(self, key: str, value: Any) -> NoReturn:
+        raise Refused(OWN_VALUES)
+
+    def pop(self, *_: Any) -> NoReturn:
+        raise Refused(OWN_VALUES)
+
+
+OWN_VALUES: Final = "Values are the same for all templates and cannot be changed; change a copy (`deepCopy`)"
 
 
 class GoMap(dict[Any, Any]):
@@ -337,6 +356,7 @@ _PLAIN_TYPES: Final[dict[type, tuple[str, str]]] = {
     complex: ("complex128", "complex128"),
     dict: ("map[string]interface {}", "map"),
     NilDict: ("map[string]interface {}", "map"),
+    OwnMap: ("map[string]interface {}", "map"),
     list: ("[]interface {}", "slice"),
     NilList: ("[]interface {}", "slice"),
     Unordered: ("[]interface {}", "slice"),

@@ -8,7 +8,7 @@ from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.equality import empty
 from osm_gitops.templates.faults import Refused
-from osm_gitops.templates.values import GoMap, Nil, Pointer, Struct, go_type, is_nil
+from osm_gitops.templates.values import OWN_VALUES, GoMap, Nil, OwnMap, Pointer, Struct, go_type, is_nil
 
 
 def merge(target: dict[str, Any], *sources: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +51,8 @@ def _merge_nested(target: Any, source: Any, *, overwrite: bool) -> None:
         _merge_into(target, source, overwrite=overwrite)
     elif isinstance(target, GoMap) and not is_nil(target) and isinstance(source, dict):
         _check_typed(target, source, overwrite=overwrite)
+    elif isinstance(target, OwnMap):
+        raise Refused(OWN_VALUES)
     elif isinstance(target, Pointer) and not is_nil(target):
         raise _refusal(target)
 
