@@ -14,7 +14,7 @@ PACKAGE = ROOT / "osm_gitops"
 MAP = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
-PURE = ("golang", "templates", "model", "resolve", "render", "plan", "report")
+PURE = ("golang", "templates", "model", "resolve", "render", "plan", "checks", "report")
 # Modules through which files, time, chance, processes and the network are reached.
 IMPURE = {
     *("asyncio", "glob", "io", "multiprocessing", "os", "random", "secrets", "shutil", "signal", "socket"),

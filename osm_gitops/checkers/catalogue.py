@@ -1,0 +1,17 @@
+"""The checkers that ``validate`` runs, and the rules that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from osm_gitops.checks.boot_file import Checker
+from osm_gitops.model.finding import Rule
+
+RULES: Final[tuple[Rule, ...]] = ()
+_CHECKERS: Final[tuple[Callable[[Mapping[str, str]], Checker], ...]] = ()
+
+
+def checkers(environment: Mapping[str, str]) -> tuple[Checker, ...]:
+    """All of them; programs are looked for on the PATH of ``environment``."""
+    return tuple(make(environment) for make in _CHECKERS)

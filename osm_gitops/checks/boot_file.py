@@ -1,0 +1,113 @@
+"""What checks look at: the boot files of one pool, and what they say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from osm_gitops.model.finding import Finding, Rule
+from osm_gitops.model.profile import Modules, OperatingSystemProfile
+
+Half = Literal["bootstrap", "provisioning"]
+HALVES: tuple[Half, Half] = ("bootstrap", "provisioning")
+
+
+def _nowhere(_line: int) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class BootFile:
+    """One file as it lies on the node; also the text of a systemd unit or of a drop-in.
+
+    ``text`` is the content that the node gets, decoded. ``permissions`` is a decimal number read as octal digits (644).
+    ``place(line)`` is ``file:line`` in the source (profile, part or overlay) of a line of ``text``, from 1 on; it may
+    take a while, so it is asked for findings only.
+    """
+
+    path: str
+    text: str
+    permissions: int
+    half: Half
+    place: Callable[[int], str] = field(default=_nowhere, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BootUnit:
+    """A systemd unit: ``content`` is ``None`` where the profile only enables or masks it.
+
+    ``content`` and ``drop_ins`` are files at the places where systemd reads them.
+    """
+
+    name: str
+    enable: bool | None
+    mask: bool | None
+    half: Half
+    content: BootFile | None = None
+    drop_ins: tuple[BootFile, ...] = ()
+
+    @property
+    def files(self) -> Iterator[BootFile]:
+        """Its texts."""
+        if self.content is not None:
+            yield self.content
+        yield from self.drop_ins
+
+
+@dataclass(frozen=True, slots=True)
+class BootDocument:
+    """All that one pool, real or made up, boots from.
+
+    ``pool`` names it for people: ``MachineDeployment kube-system/workers``, or ``aws, Kubernetes 1.36.1, HTTPProxy``.
+    ``user_data`` are the bytes of both cloud-config Secrets; ``modules`` are cloud-init's, never rendered.
+    """
+
+    profile: OperatingSystemProfile
+    pool: str
+    os: str
+    utility: str
+    provider: str
+    kube_version: str
+    files: tuple[BootFile, ...]
+    units: tuple[BootUnit, ...]
+    modules: Mapping[Half, Modules | None]
+    user_data: Mapping[Half, bytes]
+
+    @property
+    def texts(self) -> Iterator[BootFile]:
+        """Its files, units and drop-ins."""
+        yield from self.files
+        for unit in self.units:
+            yield from unit.files
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a check says of a file: a finding but for its place. ``line`` is one of the file's text, from 1 on.
+
+    Equal files of several profiles and pools are looked at once; a remark becomes a finding in each of them.
+    """
+
+    rule: Rule
+    message: str
+    line: int = 1
+    fix: str = ""
+
+
+FileCheck = Callable[[BootFile], Iterable[Remark]]
+"""A pure check of one file, whatever else the node gets."""
+
+DocumentCheck = Callable[[BootDocument], Iterable[Finding]]
+"""A pure check of all that a node gets. Findings name ``where`` (``file.place(1)``, ``profile.manifest.line_of(…)``);
+who runs it fills in ``about`` and ``seen_in``."""
+
+
+class Checker(Protocol):
+    """A program or library of somebody else that judges files."""
+
+    def check(self, files: Sequence[BootFile]) -> Iterable[tuple[BootFile, Remark]]:
+        """Judge those of ``files`` that are its business; each is a distinct path and text. Uses few processes."""
+
+    def missing(self) -> Finding | None:
+        """What to install where it is not there; then ``check`` is not called."""

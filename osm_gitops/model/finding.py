@@ -1,0 +1,72 @@
+"""Findings: what ``validate`` says of profiles, pools and what they render to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Severity(Enum):
+    """``ERROR``: a node would not boot, or rendering fails. ``WARNING``: it may not. ``NOTE``: worth knowing."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @property
+    def weight(self) -> int:
+        """3 for an error, 2 for a warning, 1 for a note."""
+        return _WEIGHTS[self]
+
+
+_WEIGHTS = {Severity.ERROR: 3, Severity.WARNING: 2, Severity.NOTE: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a check looks for. ``id`` is kebab-case words; ``meaning`` a sentence for the list of all rules.
+
+    A rule of a family, as the codes of shellcheck, is made by :meth:`code`: ``shellcheck`` → ``shellcheck-SC2086``.
+    ``family`` is the id of the rule that it was made of, or its own.
+    """
+
+    id: str
+    severity: Severity
+    meaning: str
+    family: str = ""
+
+    def code(self, code: str, severity: Severity | None = None) -> Rule:
+        """The rule of one code of this family, maybe of another severity."""
+        return Rule(f"{self.id}-{code}", severity or self.severity, self.meaning, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule found.
+
+    ``message`` is a sentence without a final full stop, ``fix`` names the next step; ``where`` is ``file:line``
+    in a source, ``about`` the object, ``field`` a path inside it. ``seen_in`` are the pools, or combinations of
+    provider, Kubernetes version and settings, in which it shows; empty where it does not depend on them.
+    ``suppressed`` is the reason that an annotation of the object gives for not minding it.
+    """
+
+    rule: Rule
+    message: str
+    where: str = ""
+    about: str = ""
+    field: str = ""
+    fix: str = ""
+    seen_in: tuple[str, ...] = ()
+    suppressed: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.rule.id
+
+    @property
+    def severity(self) -> Severity:
+        return self.rule.severity
+
+    def at(self, *, where: str = "", about: str = "", seen_in: tuple[str, ...] = ()) -> Finding:
+        """This finding with the places filled in that it did not name itself."""
+        return replace(self, where=self.where or where, about=self.about or about, seen_in=self.seen_in or seen_in)
