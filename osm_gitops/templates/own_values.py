@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from jinja2 import StrictUndefined
+from jinja2 import Undefined
 from jinja2.exceptions import UndefinedError
 
 from osm_gitops.templates.faults import TemplateFault
@@ -24,7 +24,7 @@ class ValueNotSet(UndefinedError):
     """A value was needed that nobody set."""
 
 
-class AbsentValue(StrictUndefined):
+class AbsentValue(Undefined):
     """A value that nobody set, or one below it: false where it is tested, a fault that names it anywhere else."""
 
     __slots__ = ("path",)
@@ -33,8 +33,8 @@ class AbsentValue(StrictUndefined):
         super().__init__(f"the value {'.'.join(path)} is not set", exc=ValueNotSet)
         self.path = path
 
-    def __bool__(self) -> bool:
-        return False
+    __iter__ = __str__ = __len__ = __contains__ = Undefined._fail_with_undefined_error
+    __eq__ = __ne__ = __hash__ = Undefined._fail_with_undefined_error
 
 
 def absence(message: str) -> TemplateFault:
@@ -64,7 +64,7 @@ def _own(value: Any, path: tuple[str, ...]) -> Any:
 def lookup(values: OwnMap) -> Callable[..., Any]:
     """The function ``value``: what stands at a dotted path, else the default. Raises TemplateFault without one."""
 
-    def value(path: str, default: Any = _NO_DEFAULT) -> Any:
+    def value(path: Any, default: Any = _NO_DEFAULT) -> Any:
         if not isinstance(path, str) or not path:
             raise TemplateFault('value takes a path with dots between its keys, as in value("downloads.cni")')
         keys = path.split(".")
