@@ -59,6 +59,7 @@ def render(
     kubelet: str = "1.35.0",
     *,
     settings: Settings | None = None,
+    values: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
     os_spec: Mapping[str, Any] | None = None,
     network: Mapping[str, Any] | None = None,
@@ -68,10 +69,10 @@ def render(
 ) -> Node:
     """Render a default profile (of ``version``, else the newest) for one pool. Raises InputError as a run would.
 
-    ``annotations`` are further ones of the MachineDeployment (kubelet options), ``os_spec`` its
-    ``operatingSystemSpec``, ``network`` its ``network`` (cidr, gateway, dns, ipFamily).
+    ``values`` are what overlays would give (``Values``), ``annotations`` further ones of the MachineDeployment
+    (kubelet options), ``os_spec`` its ``operatingSystemSpec``, ``network`` its ``network`` (cidr, gateway, dns,
+    ipFamily).
     """
-    chosen = settings or Settings()
     found = read(profile, version)
     spec = dict(os_spec or {})
     if found.os_name == "flatcar" and found.provisioning_utility == "cloud-init":
@@ -88,7 +89,7 @@ def render(
         sshPublicKeys=list(ssh_keys),
         **({"network": dict(network)} if network else {}),
     )
-    return _rendered(machine, found, chosen)
+    return _rendered(machine, found, settings or Settings(), Engine(ROOT_TYPES, values=dict(values or {})))
 
 
 def read(profile: str, version: str = "") -> OperatingSystemProfile:
@@ -99,11 +100,11 @@ def read(profile: str, version: str = "") -> OperatingSystemProfile:
     return checked.value
 
 
-def _rendered(machine: Mapping[str, Any], profile: OperatingSystemProfile, settings: Settings) -> Node:
+def _rendered(machine: Mapping[str, Any], profile: OperatingSystemProfile, settings: Settings, engine: Engine) -> Node:
     inputs = _inputs(machine, profile)
     shared = resolve_cluster(settings, inputs.facts)
     resolved = resolve_pool(inputs.machines[0], inputs, shared)
-    renderer = PoolRenderer(Engine(ROOT_TYPES), shared)
+    renderer = PoolRenderer(engine, shared)
     config = renderer.config(resolved)
     _, warnings = renderer.render(resolved)
     return Node(

@@ -16,7 +16,7 @@ def test_a_default_profile_is_rendered_through_the_whole_pipeline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = {
-        "greet.sh": "{{ HTTPProxy | default('no proxy') }}\n",
+        "greet.sh": "{{ HTTPProxy | default('no proxy') }} {{ value('downloads.cni', 'x') }}\n",
         "name.sh": "{{ KubeVersion }} {{ CloudProviderName }} {{ MaxPods | default('') }} {{ NetworkIPFamily }}\n",
     }
     monkeypatch.setattr(builtin, "FOLDER", write_set(tmp_path, {"osp-a": SOURCE}, parts))
@@ -25,10 +25,11 @@ def test_a_default_profile_is_rendered_through_the_whole_pipeline(
         "hetzner",
         "1.36.1",
         settings=Settings(http_proxy="http://proxy:3128"),
+        values={"downloads": {"cni": "http://mirror/cni"}},
         annotations={"v1.kubelet-config.machine-controller.kubermatic.io/MaxPods": "50"},
         network={"ipFamily": "IPv4+IPv6"},
     )
-    assert node.bootstrap["/opt/bin/bootstrap"].content == "http://proxy:3128\n"
+    assert node.bootstrap["/opt/bin/bootstrap"].content == "http://proxy:3128 http://mirror/cni\n"
     assert node.file("/opt/bin/setup") == "v1.36.1 hetzner 50 IPv4+IPv6\n"
     assert b"path: '/opt/bin/setup'" in node.user_data["provisioning"]
     assert node.user_data["bootstrap"].startswith(b"#cloud-config")
