@@ -1,0 +1,21 @@
+{#
+  apt asks nothing, keeps configuration files that are there, and waits for the unattended upgrades of a first boot.
+  With a mirror, the image's own sources are replaced.
+#}
+{% from "quoting" import quoted %}
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
+
+apt_get() {
+  apt-get --yes -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 \
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+}
+
+# shellcheck source=/dev/null
+. /etc/os-release
+{% if value("repositories.ubuntu", "") %}
+mirror={{ quoted(value("repositories.ubuntu")) }}
+rm -f /etc/apt/sources.list.d/ubuntu.sources
+for suite in "$VERSION_CODENAME" "$VERSION_CODENAME-updates" "$VERSION_CODENAME-security"; do
+  echo "deb $mirror $suite main restricted universe"
+done >/etc/apt/sources.list
+{% endif %}
