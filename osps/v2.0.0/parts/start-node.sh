@@ -1,0 +1,13 @@
+{#
+  The last step of provisioning: containerd with its configuration, the kubelet's first kubeconfig, the kubelet. Needs
+  retry.sh. containerd runs already on some images, and would not see its drop-ins before a restart.
+#}
+systemctl daemon-reload
+systemctl enable containerd.service
+systemctl restart containerd.service
+
+{% include "join.sh" %}
+
+systemctl enable kubelet.service health-monitor@kubelet.service health-monitor@containerd.service
+systemctl restart kubelet.service
+systemctl restart --no-block health-monitor@kubelet.service health-monitor@containerd.service
