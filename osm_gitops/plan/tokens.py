@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
@@ -126,6 +127,7 @@ def account_token_need(issued: int | None, expires: int | None, now: int) -> Tok
     return TokenNeed(Due.NOTHING)
 
 
+@lru_cache(maxsize=1024)  # a run writes many Secrets in the same second
 def seconds_of(text: str) -> int | None:
     """An RFC 3339 time, cut to seconds; ``None`` where it is none."""
     try:

@@ -21,6 +21,9 @@ COMPONENT_LABEL: Final = "app.kubernetes.io/component"
 COMPONENT: Final = "kubelet-bootstrap"
 TOKEN_ISSUED: Final = "osm-gitops.io/token-issued"  # noqa: S105 - annotations that tell when
 TOKEN_EXPIRES: Final = "osm-gitops.io/token-expires"  # noqa: S105 - a requested token begins and ends
+NO_KUBECONFIG: Final = f"{COMPONENT_LABEL}!={COMPONENT}"
+"""Selects all other Secrets: there is a kubeconfig for each pool, and nobody has to read them twice."""
+
 _SELECTOR: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY},{COMPONENT_LABEL}={COMPONENT}"
 _SUFFIX: Final = kubelet_kubeconfig_name("")
 

@@ -20,7 +20,7 @@ from osm_gitops.plan.stamps import STAMPED_TEMPLATE, PoolObjects, Stamp, Stampab
 from osm_gitops.render.manifests import REVISION, TEMPLATE_DIGEST
 from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
 from osm_gitops.targets.cluster.finalizers import read_machine
-from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT, COMPONENT_LABEL
+from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
 from osm_gitops.targets.cluster.together import side_by_side
@@ -38,7 +38,7 @@ def read_stampables(live: Clusters, pools: Iterable[ObjectRef], namespace: str) 
 
     Takes ⌈N/500⌉ requests for OSCs and as many as there are Secrets, of metadata alone.
     """
-    found = _list(live, SECRET, Side.WORKER, CLOUD_INIT_NAMESPACE, f"{_OURS},{COMPONENT_LABEL}!={COMPONENT}")
+    found = _list(live, SECRET, Side.WORKER, CLOUD_INIT_NAMESPACE, f"{_OURS},{NO_KUBECONFIG}")
     found |= _list(live, CONFIG, Side.MANAGEMENT, namespace, _OURS)
     objects = {}
     for pool in pools:

@@ -15,6 +15,7 @@ from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.plan.compare import group_name, group_of, is_ours, same_content
 from osm_gitops.render.manifests import ANNOTATIONS_HASH
 from osm_gitops.targets.cluster.applied import is_as_applied
+from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
 
 # More objects in doubt than this are read in pages, which takes fewer requests.
 _MOST_SINGLE_READS: Final = 100
@@ -40,7 +41,7 @@ def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
     for namespace in sorted(scope.profiles):
         reading.read(live.management, PROFILE, namespace, Side.MANAGEMENT)
     reading.read(live.management, CONFIG, scope.namespace, Side.MANAGEMENT)
-    reading.read(live.worker, SECRET, CLOUD_INIT_NAMESPACE, Side.WORKER)
+    reading.read(live.worker, SECRET, CLOUD_INIT_NAMESPACE, Side.WORKER, labels=NO_KUBECONFIG)
     return CurrentState(objects=reading.objects, identical=frozenset(reading.identical), live=True)
 
 
@@ -51,12 +52,12 @@ class _Reading:
     objects: dict[ObjectRef, CurrentObject] = field(default_factory=dict)
     identical: set[ObjectRef] = field(default_factory=set)
 
-    def read(self, api: Api, kind: Kind, namespace: str, side: Side) -> None:
+    def read(self, api: Api, kind: Kind, namespace: str, side: Side, labels: str = "") -> None:
         def take(body: Mapping[str, Json]) -> _Seen | None:
             return self._seen(kind, namespace, body)
 
         doubtful = []
-        for seen in api.list(kind, take, namespace, metadata_only=True):
+        for seen in api.list(kind, take, namespace, labels=labels, metadata_only=True):
             if seen.stray is not None:
                 self.objects[seen.ref] = CurrentObject(seen.ref, side, seen.stray, api.display)
             elif seen.same:
