@@ -7,7 +7,7 @@ here prints or exits: that is the gate's work (``osm_gitops.cli.gate``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -91,6 +91,12 @@ class LostLockError(ClusterError):
 
 class UnsafePlanError(OsmGitopsError):
     """A plan that a guard refuses until it is asked for explicitly (design §6)."""
+
+
+def some(names: Sequence[object], most: int) -> str:
+    """The first ``most`` of ``names``, and how many more there are: ``a, b and 7 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(map(str, names[:most]))}{more}"
 
 
 def input_error(what: str, *, where: str = "", about: str = "", field: str = "", fix: str = "") -> InputError:

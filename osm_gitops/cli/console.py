@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 from osm_gitops.cli.log_lines import Level, LogFormat, log_line
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Problem, some
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.outline import visible
@@ -72,8 +72,7 @@ class Console:
             which = {"pool": names[0]} if len(refs) == 1 else {"pools": names}
             self._problem(masker.problem(problem), "Error", cluster=cluster, **which)
             if self.form is LogFormat.TEXT and (len(refs) > 1 or problem.about != str(refs[0])):
-                more = f" and {len(refs) - _NAMED_POOLS} more" if len(refs) > _NAMED_POOLS else ""
-                self.say(f"  Not rendered because of it in cluster {cluster}: {', '.join(names[:_NAMED_POOLS])}{more}.")
+                self.say(f"  Not rendered because of it in cluster {cluster}: {some(names, _NAMED_POOLS)}.")
 
     def _problem(self, masked: Problem, label: str, **fields: object) -> None:
         parts = {"where": masked.where, "object": masked.about, "field": masked.field, "fix": masked.fix}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from osm_gitops.errors import Problem, input_error
+from osm_gitops.errors import Problem, input_error, some
 from osm_gitops.fleet.fleet_file import parse_fleet
 from osm_gitops.fleet.options import Outcome, RunOptions
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceRef, SourceSpec
@@ -91,7 +91,7 @@ def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: Ru
 def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], revision: str) -> Iterator[Problem]:
     unknown = [pool.name for pool in desired.pools if pool in earlier.failed]
     if unknown:
-        named = ", ".join(unknown[:_NAMED]) + (f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else "")
+        named = some(unknown, _NAMED)
         yield Problem(f"pools that could not be rendered at {revision} are shown as new: {named}")
     for problem in troubles:
         yield replace(problem, what=f"at {revision}, with which this is compared: {problem.what}", fix="")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import InputError, Problem, some
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.spec import ClusterSpec
@@ -144,7 +144,7 @@ def _leaving(held: Sequence[Belonging], *, stays: bool) -> Iterator[Problem]:
     leaving = [each.ref for each in held if each.metadata.get("deletionTimestamp")]
     if leaving and not stays:
         yield Problem(
-            f"{_listed(leaving)} is being deleted, and what was made for it would stay behind",
+            f"{some(leaving, _SHOWN)} is being deleted, and what was made for it would stay behind",
             fix="Run osm-gitops apply --from cluster --to cluster first",
         )
 
@@ -170,12 +170,12 @@ def _without_jinja(
     ours = {(each.ref.namespace, each.ref.name) for each in own}
     warnings, refusals = [], []
     for key in sorted(jinja & users.keys()):
-        about = f"{PROFILE.name} {'/'.join(key)}"
+        about, who = f"{PROFILE.name} {'/'.join(key)}", some(users[key], _SHOWN)
         if key in ours and key[1] in _OSM_PROFILES:
-            what = f"it goes, Operating System Manager brings its own, and renders {_listed(users[key])} anew with that"
+            what = f"it goes, Operating System Manager brings its own, and renders {who} anew with that"
             warnings.append(Problem(what, about=about))
         else:
-            what = f"Operating System Manager cannot read its Jinja2 templates, and {_listed(users[key])} uses it"
+            what = f"Operating System Manager cannot read its Jinja2 templates, and {who} uses it"
             refusals.append(Problem(what, about=about, fix="Give these pools a profile with Go templates first"))
     return replace(
         handover,
@@ -214,8 +214,3 @@ def _rotations(
             )
             fix = "Run osm-gitops apply --from cluster --to cluster first"
             yield Problem(what, about=str(machine.ref), fix=fix)
-
-
-def _listed(refs: Sequence[ObjectRef]) -> str:
-    names = ", ".join(str(ref) for ref in refs[:_SHOWN])
-    return f"{names} and {len(refs) - _SHOWN} more" if len(refs) > _SHOWN else names

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from osm_gitops.errors import Problem, UnsafePlanError, input_error
+from osm_gitops.errors import Problem, UnsafePlanError, input_error, some
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Action, ClusterPlan
 
@@ -25,6 +25,7 @@ class MaxDelete:
         return f"{self.number}%" if self.percent else str(self.number)
 
 
+_NAMED_POOLS = 5
 HALF = MaxDelete(50, percent=True)
 
 
@@ -71,7 +72,7 @@ def refusals(
     if deleted and not limits.max_delete.allows(len(deleted), known):
         found.append(
             Problem(
-                f"{len(deleted)} of {known} pools would be deleted ({_some(sorted(deleted))}), "
+                f"{len(deleted)} of {known} pools would be deleted ({some(sorted(deleted), _NAMED_POOLS)}), "
                 f"which is more than {_limit(limits.max_delete)}",
                 about=about,
                 fix=f"If that is meant, use --max-delete {len(deleted)}",
@@ -105,7 +106,3 @@ def _deleted_pools(plan: ClusterPlan, desired: Desired) -> set[str]:
 
 def _limit(limit: MaxDelete) -> str:
     return "half" if limit == HALF else f"--max-delete {limit}"
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

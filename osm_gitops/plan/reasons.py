@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from osm_gitops.errors import some
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.content import TextChange, changed_texts
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION, TEMPLATE_DIGEST
@@ -44,13 +45,7 @@ def _inside(changes: list[TextChange]) -> str:
         ("gone", [change.name for change in changes if change.after is None]),
         ("changed", [change.name for change in changes if change.before is not None and change.after is not None]),
     )
-    return ", ".join(f"{verb}: {_names(names)}" for verb, names in groups if names)
-
-
-def _names(names: list[str]) -> str:
-    shown = ", ".join(names[:_NAMED_TEXTS])
-    more = len(names) - _NAMED_TEXTS
-    return f"{shown} and {more} more" if more > 0 else shown
+    return ", ".join(f"{verb}: {some(names, _NAMED_TEXTS)}" for verb, names in groups if names)
 
 
 def _changed_metadata(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Problem, some
 from osm_gitops.model.plan import Plan
 from osm_gitops.report.outline import (
     SYMBOLS,
@@ -148,9 +148,7 @@ def _tables(clusters: Iterable[ClusterEntry]) -> Iterator[str]:
         for pools in cluster.pools:
             yield _row(pools)
     if unchanged:
-        more = len(unchanged) - _NAMED_CLUSTERS
-        names = ", ".join(unchanged[:_NAMED_CLUSTERS]) + (f" and {more} more" if more > 0 else "")
-        yield f"\nNo changes: {names}\n"
+        yield f"\nNo changes: {some(unchanged, _NAMED_CLUSTERS)}\n"
 
 
 def _row(pools: PoolsEntry) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Problem, some
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.report.diff import TextDiff
@@ -242,9 +242,7 @@ def left_lines(left: Mapping[ObjectRef, str]) -> Iterator[str]:
 
 
 def _some(pools: list[ObjectRef]) -> str:
-    named = ", ".join(f"{pool.namespace}/{pool.name}" for pool in pools[:_NAMED_POOLS])
-    more = len(pools) - _NAMED_POOLS
-    return f"{named} and {more} more" if more > 0 else named
+    return some([f"{pool.namespace}/{pool.name}" for pool in pools], _NAMED_POOLS)
 
 
 def _boots_differently(change: Change) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from osm_gitops.errors import some
 from osm_gitops.model.profile import JINJA2_V1, ProfileUse
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.outline import visible
@@ -29,9 +30,7 @@ def format_profiles(uses: Sequence[ProfileUse], masker: Masker) -> str:
 
 def _row(uses: Sequence[ProfileUse]) -> tuple[str, ...]:
     profile = uses[0].profile
-    clusters = ", ".join(use.cluster for use in uses[:_NAMED_CLUSTERS])
-    if len(uses) > _NAMED_CLUSTERS:
-        clusters += f" and {len(uses) - _NAMED_CLUSTERS} more"
+    clusters = some([use.cluster for use in uses], _NAMED_CLUSTERS)
     os, pools = f"{profile.os_name} {profile.os_version}", sum(len(use.pools) for use in uses)
     providers = ", ".join(profile.providers)
     return uses[0].name, os, profile.version, _language(uses[0]), str(pools), clusters, providers

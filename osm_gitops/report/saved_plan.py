@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import InputError, Problem, input_error, some
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.plan.fingerprint import fingerprint
@@ -101,8 +101,7 @@ def _moved(then: Mapping[str, Json], now: ClusterPlan) -> Iterator[str]:
     for what, lines in (("no more", before_changes - after_changes), ("new", after_changes - before_changes)):
         if lines:
             said = True
-            named = sorted(lines)[:_NAMED]
-            yield f"{what}: {', '.join(named)}{f' and {len(lines) - _NAMED} more' if len(lines) > _NAMED else ''}"
+            yield f"{what}: {some(sorted(lines), _NAMED)}"
     if not said:
         yield "the content of objects"
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Problem, TargetError, some
 from osm_gitops.targets.layout import KUSTOMIZATION, owned_path
 
 TEMPORARY_PREFIX = ".osm-gitops-"
@@ -41,8 +41,7 @@ class FileChanges:
 
 def named_files(paths: Sequence[object]) -> str:
     """Some of the files by name, and how many more there are."""
-    more = len(paths) - _NAMED_FILES
-    return ", ".join(map(str, paths[:_NAMED_FILES])) + (f" and {more} more" if more > 0 else "")
+    return some(paths, _NAMED_FILES)
 
 
 def no_step(_name: str) -> None:

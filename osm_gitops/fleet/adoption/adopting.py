@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import InputError, Problem, input_error, some
 from osm_gitops.fleet.adoption.authority import Agreement, agreement, live_authority, read_configs
 from osm_gitops.fleet.adoption.osm_settings import OsmSettings, read_osm_settings
 from osm_gitops.fleet.adoption.repository import Adopted, credential_warnings
@@ -77,8 +77,7 @@ class Adoption:
             return
         yield f"{len(same)} of {known} OperatingSystemConfigs come out as they are in the cluster."
         if other:
-            more = f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else ""
-            yield f"Different are {', '.join(other[:_SHOWN])}{more}: osm-gitops plan shows in what."
+            yield f"Different are {some(other, _SHOWN)}: osm-gitops plan shows in what."
 
 
 def adopt(wanted: Wanted, environment: Mapping[str, str]) -> Adoption:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, Problem, some
 from osm_gitops.fleet.status.seen import Seen, SeenObject
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
@@ -169,7 +169,8 @@ def _of_pools(seen: Seen) -> Iterator[Finding]:
         yield Finding("stale-secret", Problem(what, about=f"pool {group}", fix=fix))
     unnamed = [str(machine.ref) for machine in seen.machines.values() if not machine.has_profile]
     if unnamed:
-        what = f"{_some(unnamed)} names no profile: OSM's webhook would have put one there, and OSM passes such over"
+        which = some(sorted(unnamed), _NAMED)
+        what = f"{which} names no profile: OSM's webhook would have put one there, and OSM passes such over"
         fix = f"osm-gitops takes that one, without writing it; to choose another, annotate {PROFILE_ANNOTATION}"
         yield Finding("no-profile", Problem(what, fix=fix), trouble=False)
     yield from _left_over(seen)
@@ -202,9 +203,3 @@ def _left_over(seen: Seen) -> Iterator[Finding]:
         what = f"{names}: there is no MachineDeployment for it, and a new one of that name would boot with it"
         fix = "osm-gitops apply removes it" if ours else "See that nothing needs it, and delete it with kubectl"
         yield Finding("left-over", Problem(what, about=f"pool {group}", fix=fix))
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return f"{', '.join(listed[:_NAMED])}{more}"
