@@ -95,6 +95,12 @@ def group_of(ref: ObjectRef) -> str:
     return ""
 
 
+def is_gate(ref: ObjectRef, group: str) -> bool:
+    """Whether this is the bootstrap Secret of the pool with these names: machine-controller creates no machine while it
+    is not there."""
+    return ref.kind == "Secret" and bool(group) and ref.name == f"{group}-bootstrap-config"
+
+
 def is_ours(body: Mapping[str, Json] | None) -> bool:
     """Whether an object carries our label: only then may it be deleted."""
     metadata = (body or {}).get("metadata")
@@ -176,7 +182,10 @@ def _with_shut_gates(changes: list[Change], desired: Desired) -> list[Change]:
     machine is created while another one is missing (design §6)."""
     groups = {each.group for each in changes if each.action is Action.REPLACE and each.ref.kind == "Secret"}
     wanted = {each.ref: each.body for each in desired.objects} if groups else {}
-    return [_shut(each, wanted[each.ref]) if each.group in groups and _is_gate(each.ref) else each for each in changes]
+    return [
+        _shut(each, wanted[each.ref]) if each.group in groups and is_gate(each.ref, each.group) else each
+        for each in changes
+    ]
 
 
 def _shut(gate: Change, body: Mapping[str, Json]) -> Change:
@@ -194,10 +203,6 @@ def _shut(gate: Change, body: Mapping[str, Json]) -> Change:
         after=body,
         metadata_only=unchanged or gate.metadata_only,
     )
-
-
-def _is_gate(ref: ObjectRef) -> bool:
-    return ref.kind == "Secret" and ref.name.endswith("-bootstrap-config")
 
 
 def _is_immutable(found: CurrentObject) -> bool:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.plan.compare import group_of, is_gate
 from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.gate import is_template_of
 from osm_gitops.resolve.pools import template_digest, without_empty
@@ -71,8 +72,9 @@ class Stamp:
     @property
     def opens(self) -> bool:
         """Whether Machines may have been refused until now: the revision of the bootstrap Secret is another."""
-        is_gate = self.target.ref.name.endswith("-bootstrap-config")
-        return is_gate and self.revision is not None and self.revision != self.target.revision
+        ref = self.target.ref
+        anew = self.revision is not None and self.revision != self.target.revision
+        return anew and is_gate(ref, group_of(ref))
 
     @property
     def reason(self) -> str:

@@ -14,6 +14,7 @@ from osm_gitops.model.live import LivePool
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
+from osm_gitops.plan.compare import is_gate
 from osm_gitops.render.manifests import REVISION
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
@@ -39,34 +40,23 @@ class PoolWork:
     late: bool = False
 
 
-def is_gate(change: Change) -> bool:
-    """Whether this is a pool's bootstrap Secret, which machine-controller waits for."""
-    ref = change.ref
-    return ref.kind == SECRET.name and bool(change.group) and ref.name == f"{change.group}-bootstrap-config"
-
-
 def gate_to_shut(changes: Iterable[Change]) -> Change | None:
-    """The bootstrap Secret, where a Secret of the pool is replaced: no machine may be created while one is missing.
-
-    An OSC is read by no machine, so where it alone is replaced the Secrets are updated without a gap.
-    """
-    secrets = [change for change in changes if change.ref.kind == SECRET.name]
-    if not any(change.action is Action.REPLACE for change in secrets):
-        return None
-    return next((change for change in secrets if is_gate(change) and change.action is not Action.DELETE), None)
+    """The bootstrap Secret, where the plan has it replaced, as it does wherever another Secret of the pool is."""
+    return next((each for each in changes if _is_gate(each) and each.action is Action.REPLACE), None)
 
 
-def in_order(changes: Iterable[Change], gate: Change | None) -> list[Change]:
-    """What is to be applied of a pool; with ``gate``, the bootstrap Secret that goes first, it comes in any case."""
-    chosen = [change for change in changes if change.action in _WRITTEN or change is gate]
-    return sorted(chosen, key=_place)
+def in_order(changes: Iterable[Change]) -> list[Change]:
+    """What is to be applied of a pool."""
+    return sorted((change for change in changes if change.action in _WRITTEN), key=_place)
 
 
 def _place(change: Change) -> tuple[int, str]:
-    is_secret = change.ref.kind == SECRET.name
-    return 3 if is_gate(
-        change
-    ) else 2 if change.ref.name == f"{change.group}-provisioning-config" else is_secret, change.ref.name
+    name, is_secret = change.ref.name, change.ref.kind == SECRET.name
+    return 3 if _is_gate(change) else 2 if name == f"{change.group}-provisioning-config" else is_secret, name
+
+
+def _is_gate(change: Change) -> bool:
+    return is_gate(change.ref, change.group)
 
 
 def is_late(body: Body) -> bool:
@@ -75,7 +65,7 @@ def is_late(body: Body) -> bool:
     Asked while the body is at hand: to look at the change's again would be to render the pool again.
     """
     change = body.change
-    if not is_gate(change) or change.action not in _WRITTEN:
+    if not _is_gate(change) or change.action not in _WRITTEN:
         return False
     return change.action is Action.CREATE or _revision(change.before) != _revision(body.content)
 
@@ -104,7 +94,7 @@ def write_pool(writes: Writes, work: PoolWork) -> None:
 
 def remove_all(writes: Writes, changes: Iterable[Change]) -> None:
     """Delete what is not needed any more, a bootstrap Secret first."""
-    for change in sorted(changes, key=lambda each: (not is_gate(each), each.ref)):
+    for change in sorted(changes, key=lambda each: (not _is_gate(each), each.ref)):
         writes.remove(change.side, change.ref)
 
 

@@ -133,7 +133,7 @@ class _Run:
         pool = self._pool(unit)
         gate = gate_to_shut(unit.content)
         ready = unit.pool is None or (pool is not None and pool.gate is Gate.READY)
-        bodies = [made(change) for change in in_order(unit.content, gate)] if ready else []
+        bodies = [made(change) for change in in_order(unit.content)] if ready else []
         removals = [change for change in unit.content if change.action is Action.DELETE]
         return PoolWork(bodies, removals, gate, late=any(map(is_late, bodies)))
 
