@@ -11,7 +11,7 @@ from osm_gitops.kubedoor.failures import Wanted, is_missing_object, refusal, sta
 from osm_gitops.kubedoor.kinds import ACCESS_REVIEW, KINDS, SERVICE_ACCOUNT, Kind
 from osm_gitops.kubedoor.transport import Answer, Call, Transport
 
-MANAGER: Final = "osm-gitops"
+FIELD_MANAGER: Final = "osm-gitops"
 """Our field manager."""
 
 PAGE: Final = 500
@@ -145,7 +145,7 @@ class Api:
         force: bool = False,
         dry_run: bool = False,
         subresource: str = "",
-        manager: str = MANAGER,
+        manager: str = FIELD_MANAGER,
         metadata_only: bool = False,
     ) -> Object:
         """Server-side apply, which creates or updates; the object as it is then. Done twice it is as done once.
@@ -171,7 +171,7 @@ class Api:
         """
         wanted = _wanted("create", body)
         path = wanted.kind.collection(wanted.namespace)
-        return self._ask(wanted, Call("POST", path, {"fieldManager": MANAGER}, _json(body)))
+        return self._ask(wanted, Call("POST", path, {"fieldManager": FIELD_MANAGER}, _json(body)))
 
     def replace(self, body: Mapping[str, Any]) -> Object:
         """PUT. Raises ConflictError where the body's resourceVersion is no longer that of the object.
@@ -179,7 +179,7 @@ class Api:
         After a lost answer that may be our own doing, as with :meth:`create`.
         """
         wanted = _wanted("update", body)
-        return self._ask(wanted, Call("PUT", _path(wanted), {"fieldManager": MANAGER}, _json(body)))
+        return self._ask(wanted, Call("PUT", _path(wanted), {"fieldManager": FIELD_MANAGER}, _json(body)))
 
     def merge(
         self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], *, metadata_only: bool = True
@@ -191,7 +191,7 @@ class Api:
         """
         wanted = Wanted("patch", kind, namespace, name)
         accept = _accept(metadata_only=metadata_only)
-        call = Call("PATCH", _path(wanted), {"fieldManager": MANAGER}, _json(patch), _MERGE, accept)
+        call = Call("PATCH", _path(wanted), {"fieldManager": FIELD_MANAGER}, _json(patch), _MERGE, accept)
         return self._ask(wanted, call)
 
     def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> bool:

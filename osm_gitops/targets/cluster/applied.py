@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from osm_gitops.kubedoor.api import FIELD_MANAGER
 from osm_gitops.model.objects import Json
 
-FIELD_MANAGER: Final = "osm-gitops"
 STAMPER: Final = "osm-gitops-refresh"
 """Field manager of revision stamps, which are set on what others apply from git."""
 
@@ -40,7 +40,7 @@ def is_as_applied(metadata: Mapping[str, Json], digest: bytes) -> bool:
         return False
     if others_own_content(metadata):
         return False
-    owned = [entry.get("fieldsV1") or {} for entry in metadata.get("managedFields") or () if _is_our_apply(entry)]
+    owned = [entry.get("fieldsV1") or {} for entry in metadata.get("managedFields") or () if is_our_apply(entry)]
     return bool(owned) and bool(told.endswith(f"-{_digest_of(_field_paths(owned[0]))}"))
 
 
@@ -49,15 +49,15 @@ def others_own_content(metadata: Mapping[str, Json]) -> bool:
     return any(
         not CONTENT.isdisjoint(entry.get("fieldsV1") or {})
         for entry in metadata.get("managedFields") or ()
-        if not _is_our_apply(entry)
+        if not is_our_apply(entry)
     )
 
 
 def adders(metadata: Mapping[str, Json]) -> tuple[str, ...]:
     """Who owns content that our apply does not: it stays beside what we apply, however often we do."""
     entries = metadata.get("managedFields") or ()
-    ours = {path for entry in entries if _is_our_apply(entry) for path in _content_paths(entry)}
-    others = (entry for entry in entries if not _is_our_apply(entry))
+    ours = {path for entry in entries if is_our_apply(entry) for path in _content_paths(entry)}
+    others = (entry for entry in entries if not is_our_apply(entry))
     return tuple(
         dict.fromkeys(str(each.get("manager")) for each in others if not ours.issuperset(_content_paths(each)))
     )
@@ -68,11 +68,12 @@ def without_others(metadata: Mapping[str, Json]) -> dict[str, Json]:
 
     The API server takes the ``managedFields`` that a client sends, as long as they are not empty.
     """
-    ours = [entry for entry in metadata.get("managedFields") or () if _is_our_apply(entry)]
+    ours = [entry for entry in metadata.get("managedFields") or () if is_our_apply(entry)]
     return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": ours}
 
 
-def _is_our_apply(entry: Mapping[str, Json]) -> bool:
+def is_our_apply(entry: Mapping[str, Json]) -> bool:
+    """Whether an entry of ``managedFields`` is that of our applies."""
     return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
 
 

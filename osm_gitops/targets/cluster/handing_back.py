@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
-from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.api import FIELD_MANAGER, Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, KINDS, LEASE, MACHINE_DEPLOYMENT, PROFILE, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
@@ -17,7 +17,7 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import DELIVERY_ANNOTATIONS
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
-from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
+from osm_gitops.targets.cluster.applied import STAMPER
 from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT_LABEL
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.record import STATUS_NAME

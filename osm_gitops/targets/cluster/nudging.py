@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from osm_gitops.errors import ClusterError
-from osm_gitops.kubedoor.api import Api
+from osm_gitops.kubedoor.api import FIELD_MANAGER, Api
 from osm_gitops.kubedoor.kinds import MACHINE, MACHINE_SET, SECRET
 from osm_gitops.model.live import Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json
 from osm_gitops.render.manifests import REVISION
-from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
+from osm_gitops.targets.cluster.applied import STAMPER
 from osm_gitops.targets.cluster.pools import NUDGED, controller_of, waiting_machine
 
 _GONE: Final = frozenset({404, 409})

@@ -12,9 +12,10 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from osm_gitops.kubedoor.api import FIELD_MANAGER
 from osm_gitops.model.objects import Json
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
-from osm_gitops.targets.cluster.applied import CONTENT, FIELD_MANAGER, STAMPER
+from osm_gitops.targets.cluster.applied import CONTENT, STAMPER, is_our_apply
 
 OSM_MANAGERS: Final = frozenset({"osm-controller", "osc-controller", "osp-controller", "operating-system-manager"})
 """What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
@@ -30,7 +31,7 @@ def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
     taken = [entry for entry in managed_fields if _is_taken(entry)]
     if not taken:
         return None
-    ours = [entry for entry in managed_fields if _is_apply_of_ours(entry)]
+    ours = [entry for entry in managed_fields if is_our_apply(entry)]
     others = [entry for entry in managed_fields if entry not in taken and entry not in ours]
     fields: dict[str, Json] = {}
     for entry in (*ours, *taken):
@@ -41,7 +42,7 @@ def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
 
 def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]:
     """``managedFields`` in which our applies own all content, whoever else did; all else stays everybody's own."""
-    ours = next(entry for entry in managed_fields if _is_apply_of_ours(entry))
+    ours = next(entry for entry in managed_fields if is_our_apply(entry))
     fields = copy.deepcopy(ours["fieldsV1"])
     left = []
     for entry in (each for each in managed_fields if each is not ours):
@@ -55,10 +56,6 @@ def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]
 def owners(managed_fields: Sequence[Mapping[str, Json]]) -> str:
     """Those whose fields :func:`joined` takes over, for people."""
     return ", ".join(sorted({str(entry.get("manager")) for entry in managed_fields if _is_taken(entry)}))
-
-
-def _is_apply_of_ours(entry: Mapping[str, Json]) -> bool:
-    return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
 
 
 def _is_taken(entry: Mapping[str, Json]) -> bool:

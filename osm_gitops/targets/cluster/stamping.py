@@ -9,6 +9,7 @@ from threading import Event
 from typing import Final
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
+from osm_gitops.kubedoor.api import FIELD_MANAGER
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
@@ -18,7 +19,7 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.plan.gate import is_as_read
 from osm_gitops.plan.stamps import STAMPED_TEMPLATE, PoolObjects, Stamp, Stampable, Stamping, template_digests
 from osm_gitops.render.manifests import REVISION, TEMPLATE_DIGEST
-from osm_gitops.targets.cluster.applied import FIELD_MANAGER, STAMPER
+from osm_gitops.targets.cluster.applied import STAMPER
 from osm_gitops.targets.cluster.finalizers import read_machine
 from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
