@@ -10,6 +10,8 @@ from osm_gitops.model.objects import Json, Manifest, ObjectRef
 PROFILE_ANNOTATION = "k8c.io/operating-system-profile"
 PROFILE_NAMESPACE_ANNOTATION = "k8c.io/operating-system-profile-namespace"
 REVISION_ANNOTATION = "machinedeployment.clusters.k8s.io/revision"
+EDGE_SCRIPT_PREFIX = "edge-provider-script-"
+KUBECONFIG_SUFFIX = "-kubelet-bootstrap-config"
 KUBELET_CONFIG_PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"
 
 
@@ -38,7 +40,7 @@ class PoolNames:
 
     @property
     def edge_script_name(self) -> str:
-        return f"edge-provider-script-{self.name}-{self.namespace}"
+        return f"{EDGE_SCRIPT_PREFIX}{self.name}-{self.namespace}"
 
     @property
     def token_key(self) -> str:
@@ -78,4 +80,4 @@ def token_key(pool: ObjectRef) -> str:
 
 def kubelet_kubeconfig_name(key: str) -> str:
     """The Secret that holds the kubeconfig with the token of this key."""
-    return f"{key}-kubelet-bootstrap-config"
+    return key + KUBECONFIG_SUFFIX

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, LazyBody
+from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
 from osm_gitops.plan.content import LAST_APPLIED
@@ -25,7 +26,6 @@ _CONFIG_SUFFIXES = (
     ("OperatingSystemConfig", "-config"),
 )
 _ENCRYPTED_PARTS = frozenset({"data", "stringData", "spec"})
-_EDGE_PREFIX = "edge-provider-script-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ def group_name(pool: ObjectRef) -> str:
 
 def group_of(ref: ObjectRef) -> str:
     """The pool's part of an object's name; empty for what belongs to no pool."""
-    if ref.kind == "Secret" and ref.name.startswith(_EDGE_PREFIX):
-        return ref.name.removeprefix(_EDGE_PREFIX)
+    if ref.kind == "Secret" and ref.name.startswith(EDGE_SCRIPT_PREFIX):
+        return ref.name.removeprefix(EDGE_SCRIPT_PREFIX)
     for kind, suffix in _CONFIG_SUFFIXES:
         if ref.kind == kind and ref.name.endswith(suffix):
             return ref.name.removesuffix(suffix)

@@ -11,7 +11,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact, ServiceAccountFact
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.machine import MachineDeployment, token_key
+from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
 from osm_gitops.model.objects import Json, Manifest, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.sources.facts import read_config_map, read_secret, read_service_account, serves_api
@@ -188,7 +188,7 @@ def _same_names(name: str, pool: Manifest, pools: Iterable[Manifest]) -> Problem
 def _same_token(key: str, pools: list[Manifest]) -> Problem:
     places = ", ".join(f"{pool.ref} ({pool.origin})" for pool in pools)
     return Problem(
-        f"{places} share one bootstrap token and one kubeconfig Secret ({key}-kubelet-bootstrap-config)",
+        f"{places} share one bootstrap token and one kubeconfig Secret ({kubelet_kubeconfig_name(key)})",
         where=str(pools[0].origin),
         field="metadata.name",
         fix="Rename one of them: OSM cannot tell them apart",

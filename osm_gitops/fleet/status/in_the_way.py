@@ -27,10 +27,10 @@ from osm_gitops.model.machine import PROFILE_ANNOTATION
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json
 from osm_gitops.model.status import UNKNOWN, Finding
 from osm_gitops.plan.compare import group_name, group_of
+from osm_gitops.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.sources.facts import SERVICE_LABEL
 from osm_gitops.sources.osm_deployment import NAME, OsmDeployment, find_osm
 
-_GETTER_TOKEN: Final = "cloud-init-getter-token"  # noqa: S105 - the name of a Secret
 _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsystemprofile", "/operatingsystemconfig"})
 """Where OSM's webhooks are served (contract §3)."""
 _NAMED: Final = 3
@@ -149,10 +149,10 @@ def _getter_token(worker: Api) -> Iterator[Finding]:
         what = "the namespace is missing, in which machines look for their configuration"
         yield Finding("no-namespace", Problem(what, about=f"Namespace {CLOUD_INIT_NAMESPACE}", fix=fix))
         return
-    token = worker.get(SECRET, CLOUD_INIT_NAMESPACE, _GETTER_TOKEN)
+    token = worker.get(SECRET, *GETTER_SECRET)
     if token is None or not (token.get("data") or {}).get("token"):
         what = "is missing" if token is None else "has no token"
-        about = f"Secret {CLOUD_INIT_NAMESPACE}/{_GETTER_TOKEN}"
+        about = f"Secret {'/'.join(GETTER_SECRET)}"
         what = f"{what}: with it, machines that boot fetch their configuration"
         yield Finding("no-getter-token", Problem(what, about=about, fix=fix))
 

@@ -10,14 +10,13 @@ from functools import cached_property
 from osm_gitops.fleet.live import Look
 from osm_gitops.fleet.status.seen import MARKS, Seen, SeenObject
 from osm_gitops.model.live import Gate, LivePool
-from osm_gitops.model.machine import token_key
+from osm_gitops.model.machine import PoolNames, token_key
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.record import PoolRecord, PoolState, RunRecord
 from osm_gitops.model.settings import Settings
 from osm_gitops.model.span import spoken
 from osm_gitops.model.status import GateStatus, ObjectStatus, PoolStatus
-from osm_gitops.plan.compare import group_name
 from osm_gitops.render.manifests import REVISION
 
 
@@ -42,10 +41,10 @@ class Known:
 
 def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
     """How a pool stands."""
-    group = group_name(ref)
-    config = ObjectRef("OperatingSystemConfig", known.settings.namespace, f"{group}-config")
-    bootstrap = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, f"{group}-bootstrap-config")
-    provisioning = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, f"{group}-provisioning-config")
+    names = PoolNames(ref.name, ref.namespace)
+    config = ObjectRef("OperatingSystemConfig", known.settings.namespace, names.config_name)
+    bootstrap = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.bootstrap_secret_name)
+    provisioning = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.provisioning_secret_name)
     live = known.look.pools.get(ref) if known.look else None
     expires, token = _token(ref, known)
     status = PoolStatus(

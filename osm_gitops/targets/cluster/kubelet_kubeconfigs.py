@@ -11,7 +11,7 @@ from typing import Final
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import SECRET
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
-from osm_gitops.model.machine import kubelet_kubeconfig_name
+from osm_gitops.model.machine import KUBECONFIG_SUFFIX, kubelet_kubeconfig_name
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json
 from osm_gitops.plan.tokens import seconds_of, timestamp
 from osm_gitops.targets.cluster.account_token import RequestedToken
@@ -25,7 +25,6 @@ NO_KUBECONFIG: Final = f"{COMPONENT_LABEL}!={COMPONENT}"
 """Selects all other Secrets: there is a kubeconfig for each pool, and nobody has to read them twice."""
 
 _SELECTOR: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY},{COMPONENT_LABEL}={COMPONENT}"
-_SUFFIX: Final = kubelet_kubeconfig_name("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +56,9 @@ def read_kubeconfigs(api: Api, keys: Iterable[str], digest: Callable[[str], byte
 
     def keep(body: Mapping[str, Json]) -> tuple[str, LiveKubeconfig] | None:
         name = body["metadata"]["name"]
-        if not name.endswith(_SUFFIX):
+        if not name.endswith(KUBECONFIG_SUFFIX):
             return None
-        key = name.removesuffix(_SUFFIX)
+        key = name.removesuffix(KUBECONFIG_SUFFIX)
         return key, _live(body["metadata"], digest(key))
 
     found = dict(api.list(SECRET, keep, CLOUD_INIT_NAMESPACE, labels=_SELECTOR, metadata_only=True))

@@ -10,6 +10,7 @@ from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, SECRET, Kind
 from osm_gitops.model.desired import Desired, DesiredObject, Side
+from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.plan.compare import group_name, group_of, is_ours, same_content
@@ -19,7 +20,6 @@ from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
 
 # More objects in doubt than this are read in pages, which takes fewer requests.
 _MOST_SINGLE_READS: Final = 100
-_EDGE_SCRIPT: Final = "edge-provider-script-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Reading:
     def _counts(self, ref: ObjectRef, stray: Mapping[str, Json]) -> bool:
         """Whether the plan has to know of an object that is not desired; kubeconfigs are the tokens' business."""
         configures = ANNOTATIONS_HASH in (stray["metadata"].get("annotations") or {})
-        if ref.kind == SECRET.name and not configures and not ref.name.startswith(_EDGE_SCRIPT):
+        if ref.kind == SECRET.name and not configures and not ref.name.startswith(EDGE_SCRIPT_PREFIX):
             return False
         return is_ours(stray) or (group_of(ref) in self.leaving and configures)
 

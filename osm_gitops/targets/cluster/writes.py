@@ -12,9 +12,11 @@ from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, KINDS, PROFILE, SECRET
 from osm_gitops.model.desired import Side
+from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX, KUBECONFIG_SUFFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.plan.compare import is_ours
+from osm_gitops.plan.tokens import TOKEN_PREFIX
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
@@ -24,11 +26,6 @@ from osm_gitops.yamldoor.emit import dump
 
 # How often to look again at an object that others write at the same time.
 ATTEMPTS: Final = 5
-
-# Secrets that OSM writes without annotations; what they are, their names tell.
-_NAMED: Final = ("edge-provider-script-",)
-_KUBECONFIG: Final = "-kubelet-bootstrap-config"
-_TOKEN: Final = "bootstrap-token-"  # noqa: S105 - the prefix of a name
 
 Note = Callable[[str], None]
 
@@ -157,6 +154,7 @@ def is_removable(ref: ObjectRef, found: Mapping[str, Json]) -> bool:
     if {ANNOTATIONS_HASH, REVISION} & (metadata.get("annotations") or {}).keys():
         return True
     if ref.kind == SECRET.name and ref.namespace == CLOUD_INIT_NAMESPACE:
-        return ref.name.startswith(_NAMED) or ref.name.endswith(_KUBECONFIG)
-    is_token = ref.kind == SECRET.name and ref.namespace == TOKEN_NAMESPACE and ref.name.startswith(_TOKEN)
+        # OSM writes these without annotations; what they are, their names tell.
+        return ref.name.startswith(EDGE_SCRIPT_PREFIX) or ref.name.endswith(KUBECONFIG_SUFFIX)
+    is_token = ref.kind == SECRET.name and ref.namespace == TOKEN_NAMESPACE and ref.name.startswith(TOKEN_PREFIX)
     return is_token and NAME_LABEL in (metadata.get("labels") or {})
