@@ -21,7 +21,7 @@ from osm_gitops.targets.cluster.applied import STAMPER
 from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT_LABEL
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.record import STATUS_NAME
-from osm_gitops.targets.cluster.writes import ATTEMPTS
+from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 _PREFIX: Final = "osm-gitops.io/"
@@ -36,7 +36,7 @@ def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Itera
     places += [(Side.MANAGEMENT, CONFIG, namespace)]
     places += [(Side.WORKER, SECRET, each) for each in (CLOUD_INIT_NAMESPACE, TOKEN_NAMESPACE)]
     for side, kind, where in places:
-        api = live.management if side is Side.MANAGEMENT else live.worker
+        api = api_of(live, side)
         for metadata in api.list(kind, lambda body: dict(body["metadata"]), where, labels=_OURS, metadata_only=True):
             yield Belonging(ObjectRef(kind.name, where, metadata["name"]), side, metadata)
 
@@ -106,11 +106,11 @@ class HandingBack:
     def _delete(self, each: Belonging) -> None:
         self.check()
         uid = each.metadata["uid"]
-        self._api(each).delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, uid=uid)
+        api_of(self.live, each.side).delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, uid=uid)
 
     def _patch(self, each: Belonging, change: Callable[[Mapping[str, Json]], dict[str, Json] | None]) -> None:
         """Change metadata as long as nobody else does, and the object is the same; nothing where ``None`` is due."""
-        api, ref = self._api(each), each.ref
+        api, ref = api_of(self.live, each.side), each.ref
         metadata: Mapping[str, Json] = each.metadata
         for _ in range(ATTEMPTS):
             patch = change(metadata)
@@ -129,9 +129,6 @@ class HandingBack:
                 return
         what = f"others wrote it {ATTEMPTS} times in between"
         raise ConflictError([Problem(what, where=api.display, about=str(ref), fix="Run again")])
-
-    def _api(self, each: Belonging) -> Api:
-        return self.live.management if each.side is Side.MANAGEMENT else self.live.worker
 
 
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:

@@ -26,7 +26,7 @@ from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
 from osm_gitops.targets.cluster.together import side_by_side
 from osm_gitops.targets.cluster.write_options import WriteOptions
-from osm_gitops.targets.cluster.writes import Writes
+from osm_gitops.targets.cluster.writes import Writes, api_of
 from osm_gitops.targets.cluster.writing import MOVED, Control
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
@@ -203,7 +203,7 @@ def _stamp(writes: Writes, stamp: Stamp) -> None:
             "annotations": annotations,
         },
     }
-    api = writes.api(target.side)
+    api = api_of(writes.live, target.side)
     writes.check()
     try:
         api.apply(body, manager=STAMPER, metadata_only=True)
@@ -215,12 +215,13 @@ def _stamp(writes: Writes, stamp: Stamp) -> None:
 
 
 def _list(live: Clusters, kind: Kind, side: Side, namespace: str, labels: str) -> dict[ObjectRef, Stampable]:
-    api = live.management if side is Side.MANAGEMENT else live.worker
 
     def keep(body: Mapping[str, Json]) -> Stampable:
         return _stampable(kind, side, body["metadata"])
 
-    return {each.ref: each for each in api.list(kind, keep, namespace, labels=labels, metadata_only=True)}
+    return {
+        each.ref: each for each in api_of(live, side).list(kind, keep, namespace, labels=labels, metadata_only=True)
+    }
 
 
 def _stampable(kind: Kind, side: Side, metadata: Mapping[str, Json]) -> Stampable:

@@ -54,14 +54,11 @@ class Writes:
     check: Callable[[], None]
     note: Note
 
-    def api(self, side: Side) -> Api:
-        return self.live.management if side is Side.MANAGEMENT else self.live.worker
-
     def put(self, body: Body) -> tuple[Problem, ...]:
         """Create or update an object; what others have added to it and stays. Raises ClusterError; ConflictError names
         others who own what would change."""
         change = body.change
-        api = self.api(change.side)
+        api = api_of(self.live, change.side)
         if change.action is Action.UPDATE and not is_ours(change.before):
             self._take_over(api, change.ref, self._read(api, change.ref))
         try:
@@ -77,7 +74,7 @@ class Writes:
     def remove(self, side: Side, ref: ObjectRef, *, required: bool = False) -> bool:
         """Delete an object that is ours or OSM's; whether it was there. Anybody else's stays; where its place is
         ``required`` that is a ClusterError."""
-        api = self.api(side)
+        api = api_of(self.live, side)
         found = self._read(api, ref)
         if found is None:
             return False
@@ -92,7 +89,7 @@ class Writes:
     def delete(self, side: Side, ref: ObjectRef, uid: str) -> bool:
         """Delete an object that is known to be the right one; whether it was there."""
         self.check()
-        return self.api(side).delete(KINDS[ref.kind], ref.namespace, ref.name, uid=uid)
+        return api_of(self.live, side).delete(KINDS[ref.kind], ref.namespace, ref.name, uid=uid)
 
     def _without_additions(self, api: Api, body: Body, metadata: Mapping[str, Json]) -> tuple[Problem, ...]:
         """Remove what others have added, where their fields may be taken."""
@@ -142,6 +139,11 @@ class Writes:
             self.note(f"{ref}: took over what {owners(metadata['managedFields'])} wrote")
             return True
         raise ConflictError([Problem(f"{ref} is written by others all the time", where=api.display, fix="Run again")])
+
+
+def api_of(live: Clusters, side: Side) -> Api:
+    """The API server of a side."""
+    return live.management if side is Side.MANAGEMENT else live.worker
 
 
 def is_removable(ref: ObjectRef, found: Mapping[str, Json]) -> bool:
