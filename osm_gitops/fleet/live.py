@@ -29,7 +29,6 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.report.metrics import Measured
-from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
 from osm_gitops.targets.cluster.lease import Held
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.state import Scope, read_state
@@ -160,16 +159,9 @@ def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
 def _tokens(inputs: Inputs, settings: Settings, live: Clusters, now: datetime) -> Tokens | None:
     """``None`` where no kubeconfig can be made: every pool fails with the reason when it is rendered."""
     try:
-        kubeconfig = base_kubeconfig(settings, inputs.facts)
+        setup = TokenSetup.of(settings, inputs.facts, now)
     except InputError:
         return None
-    setup = TokenSetup(
-        life=settings.token_life,
-        interval=settings.interval,
-        now=now,
-        service_account=settings.bootstrap_token_service_account,
-        kubeconfig=kubeconfig,
-    )
     return Tokens.read(live.worker, inputs.machines, setup)
 
 

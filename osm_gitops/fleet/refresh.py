@@ -27,7 +27,6 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.report.metrics import Measured
-from osm_gitops.resolve.bootstrap_kubeconfig import base_kubeconfig
 from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.cluster import read_machines, read_server
 from osm_gitops.targets.cluster.pools import read_pools
@@ -192,17 +191,10 @@ class _Refresh:
     def _tokens(self, settings: Settings, live: Clusters, inputs: Inputs) -> Tokens | None:
         """``None``, with a problem, where no kubeconfig can be made; all else is done then too."""
         try:
-            kubeconfig = base_kubeconfig(settings, read_server(live.worker, settings).facts)
+            setup = TokenSetup.of(settings, read_server(live.worker, settings).facts, self.options.live.now())
         except InputError as failure:
             self.problems.extend(failure.problems)
             return None
-        setup = TokenSetup(
-            life=settings.token_life,
-            interval=settings.interval,
-            now=self.options.live.now(),
-            service_account=settings.bootstrap_token_service_account,
-            kubeconfig=kubeconfig,
-        )
         return Tokens.read(live.worker, inputs.machines, setup)
 
     def _stampings(

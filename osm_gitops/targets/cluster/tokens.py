@@ -24,9 +24,10 @@ from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef, Origin
 from osm_gitops.model.plan import Action, Change
+from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.tokens import TOKEN_PREFIX, TOKEN_TYPE, Due, TokenNeed, account_token_need, timestamp
-from osm_gitops.resolve.bootstrap_kubeconfig import BaseKubeconfig
+from osm_gitops.resolve.bootstrap_kubeconfig import BaseKubeconfig, base_kubeconfig
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE, checked_key
 from osm_gitops.targets.cluster.account_token import AccountToken
 from osm_gitops.targets.cluster.bootstrap_tokens import BootstrapTokens
@@ -51,6 +52,17 @@ class TokenSetup:
     now: datetime
     service_account: tuple[str, str] | None
     kubeconfig: BaseKubeconfig
+
+    @classmethod
+    def of(cls, settings: Settings, facts: Facts, now: datetime) -> TokenSetup:
+        """As ``settings`` and the ``facts`` of a cluster say. Raises InputError where no kubeconfig can be made."""
+        return cls(
+            life=settings.token_life,
+            interval=settings.interval,
+            now=now,
+            service_account=settings.bootstrap_token_service_account,
+            kubeconfig=base_kubeconfig(settings, facts),
+        )
 
     @property
     def seconds(self) -> int:
