@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Event
 from typing import Final
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
@@ -27,7 +26,7 @@ from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
 from osm_gitops.targets.cluster.together import side_by_side
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, api_of
-from osm_gitops.targets.cluster.writing import MOVED, Control
+from osm_gitops.targets.cluster.writing import MOVED, Control, StoppedError
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 # Whose revision may be written over: ours of a direct apply, and OSM's.
@@ -83,7 +82,7 @@ def stamp_pools(
     run = _Stamping(live, pools, stampings, control)
     due = [ref for ref, stamping in stampings.items() if stamping.stamps]
     jobs = (partial(run.stamp, ref) for ref in due)
-    side_by_side(jobs, lambda outcome: run.take(outcome, len(due)), options.concurrency, run.stop)
+    side_by_side(jobs, lambda outcome: run.take(outcome, len(due)), options.concurrency, control.stop)
     if options.nudge:
         run.nudge()
     return run.delivery()
@@ -98,10 +97,6 @@ class _Outcome:
     problems: tuple[Problem, ...] = ()
 
 
-class _StoppedError(Exception):
-    """Something has ended the run; raised in the threads of all others."""
-
-
 @dataclass(slots=True)
 class _Stamping:
     """One run's stamps: threads carry them out, the thread that began keeps account."""
@@ -110,21 +105,20 @@ class _Stamping:
     pools: Mapping[ObjectRef, LivePool]
     stampings: Mapping[ObjectRef, Stamping]
     control: Control
-    stop: Event = field(default_factory=Event)
     outcomes: dict[ObjectRef, _Outcome] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notes: list[str] = field(default_factory=list)
 
     def stamp(self, ref: ObjectRef) -> _Outcome:
         """Runs in any thread."""
-        writes = Writes(self.live, force=False, check=self._may_write, note=self.notes.append)
+        writes = Writes(self.live, force=False, check=self.control.may_write, note=self.notes.append)
         try:
             return _Outcome(ref, _stamp_pool(writes, self.pools[ref], self.stampings[ref].stamps))
         except LostLockError:
             raise
         except ClusterError as failure:
             return _Outcome(ref, problems=tuple(problem.at(about=str(ref)) for problem in failure.problems))
-        except _StoppedError:
+        except StoppedError:
             return _Outcome(ref, MOVED)
 
     def take(self, outcome: _Outcome, total: int) -> None:
@@ -160,11 +154,6 @@ class _Stamping:
             left=left | {each.pool: each.left for each in told if each.left},
             notes=tuple(self.notes),
         )
-
-    def _may_write(self) -> None:
-        if self.stop.is_set():
-            raise _StoppedError
-        self.control.check()
 
 
 def _stamp_pool(writes: Writes, pool: LivePool, stamps: Sequence[Stamp]) -> str:

@@ -33,11 +33,22 @@ MOVED: Final = "it changed while this run was under way"
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Who watches: ``check`` is called before every write and raises LostLockError when there must be no more,
-    ``advance`` is told of each pool that is done with."""
+    """Who watches a delivery: ``check`` is called before every write and raises LostLockError when there must be no
+    more, ``advance`` is told of each pool that is done with. ``stop`` is set when something has ended it."""
 
     check: Callable[[], None]
     advance: Advance = unwatched
+    stop: Event = field(default_factory=Event)
+
+    def may_write(self) -> None:
+        """Raise StoppedError or LostLockError when there must be no more writes. For any thread."""
+        if self.stop.is_set():
+            raise StoppedError
+        self.check()
+
+
+class StoppedError(Exception):
+    """Something has ended the delivery; raised in the threads of all others."""
 
 
 class TokenKeeper(Protocol):
@@ -84,10 +95,6 @@ class _Outcome:
     problems: tuple[Problem, ...] = ()
 
 
-class _StoppedError(Exception):
-    """Something has ended the run; raised in the threads of all others."""
-
-
 @dataclass(slots=True)
 class _Run:
     """One run's writes: threads carry units out, the thread that began makes their bodies and keeps account."""
@@ -98,26 +105,20 @@ class _Run:
     options: WriteOptions
     control: Control
     total: int
-    stop: Event = field(default_factory=Event)
     outcomes: list[_Outcome] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def writes(self) -> Writes:
-        return Writes(self.live, self.options.force_conflicts, self._may_write, self.notes.append)
-
-    def _may_write(self) -> None:
-        if self.stop.is_set():
-            raise _StoppedError
-        self.control.check()
+        return Writes(self.live, self.options.force_conflicts, self.control.may_write, self.notes.append)
 
     def one_by_one(self, units: Sequence[Unit]) -> None:
         for unit in units:
             self._take(self._carry_out(unit, self._work(unit)))
 
     def many(self, units: Sequence[Unit]) -> None:
-        side_by_side(self._jobs(units), self._take, self.options.concurrency, self.stop)
+        side_by_side(self._jobs(units), self._take, self.options.concurrency, self.control.stop)
 
     def _jobs(self, units: Sequence[Unit]) -> Iterator[Callable[[], _Outcome]]:
         spared = self._spared(units)
@@ -165,7 +166,7 @@ class _Run:
         except OsmGitopsError as failure:
             about = str(unit.pool) if unit.pool else ""
             return _Outcome(unit, problems=tuple(problem.at(about=about) for problem in failure.problems))
-        except _StoppedError:
+        except StoppedError:
             return _Outcome(unit)
 
     def _clean_up(self, unit: Unit, pool: LivePool, work: PoolWork, spared: frozenset[ObjectRef]) -> _Outcome:
@@ -201,7 +202,7 @@ class _Run:
 
     def _bring_tokens(self, unit: Unit, pool: LivePool) -> None:
         if unit.has_tokens and self.tokens is not None:
-            self._may_write()
+            self.control.may_write()
             self.tokens.bring(pool.ref)
 
     def nudge(self) -> None:
@@ -209,8 +210,10 @@ class _Run:
         late = {each.unit.pool for each in self.outcomes if each.late}
         pools = [pool for pool in self.pools.values() if pool.gate is Gate.READY]
         try:
-            done = nudge_late(self.live.worker, [pool for pool in pools if pool.ref in late], self._may_write)
-            done += nudge_missed(self.live.worker, [pool for pool in pools if pool.ref not in late], self._may_write)
+            done = nudge_late(self.live.worker, [pool for pool in pools if pool.ref in late], self.control.may_write)
+            done += nudge_missed(
+                self.live.worker, [pool for pool in pools if pool.ref not in late], self.control.may_write
+            )
         except LostLockError:
             raise
         except ClusterError as failure:
