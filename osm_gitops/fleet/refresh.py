@@ -78,7 +78,7 @@ class _Look:
             for ref, stamping in self.stampings.items()
             for each in stamping.stamps
         )
-        changes = sorted((*self.plan.changes, *stamps), key=lambda change: (change.group, change.ref))
+        changes = sorted((*self.plan.changes, *stamps), key=lambda change: change.place)
         return replace(self.plan, changes=tuple(changes))
 
 

@@ -53,7 +53,7 @@ class Upkeep:
         changes += self._orphans(plan)
         return replace(
             plan,
-            changes=tuple(sorted(changes, key=lambda change: (change.group, change.ref))),
+            changes=tuple(sorted(changes, key=lambda change: change.place)),
             failed=failed,
             left=dict(self._left(changes)),
             machines={ref: pool.machines for ref, pool in self.pools.items()},

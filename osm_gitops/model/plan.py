@@ -79,6 +79,11 @@ class Change:
     metadata_only: bool = False
     digest: bytes = b""
 
+    @property
+    def place(self) -> tuple[str, ObjectRef]:
+        """What plans are sorted by: pool after pool."""
+        return self.group, self.ref
+
 
 @dataclass(frozen=True, slots=True)
 class PoolCounts:

@@ -65,7 +65,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     no_deletion = (*desired.no_deletion, *current.unreadable)
     plan = ClusterPlan(
         cluster=desired.cluster,
-        changes=tuple(sorted([*changes, *([] if no_deletion else deletions)], key=_order)),
+        changes=tuple(sorted([*changes, *([] if no_deletion else deletions)], key=lambda change: change.place)),
         kept=tuple(kept),
         failed=desired.failed,
         not_deleted=tuple(deletions) if no_deletion else (),
@@ -114,10 +114,6 @@ def _may_go(found: CurrentObject, leaving: frozenset[str]) -> bool:
         return True
     annotations = found.body.get("metadata", {}).get("annotations") or {}
     return group_of(found.ref) in leaving and ANNOTATIONS_HASH in annotations
-
-
-def _order(change: Change) -> tuple[str, ObjectRef]:
-    return change.group, change.ref
 
 
 def _group_of(change: Change) -> str:
@@ -276,7 +272,7 @@ def comparable(
 
 
 def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
-    plain: dict[str, Json] = _without_nulls(body)
+    plain: dict[str, Json] = without_nulls(body)
     metadata = {key: value for key, value in plain.get("metadata", {}).items() if key not in _SERVER_METADATA}
     annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != LAST_APPLIED}
     if annotations:
@@ -287,11 +283,12 @@ def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
     return plain
 
 
-def _without_nulls(value: Json) -> Json:
+def without_nulls(value: Json) -> Json:
+    """A null equals an absent key: the API server prunes it (contract §1.3)."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):
-        return [_without_nulls(inner) for inner in value]
+        return [without_nulls(inner) for inner in value]
     return value
 
 

@@ -25,6 +25,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings
+from osm_gitops.plan.compare import without_nulls
 from osm_gitops.resolve.ca_bundle import has_certificate
 from osm_gitops.resolve.cluster_info import UnreadableClusterInfo, cluster_info
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -156,14 +157,7 @@ def _of_cluster(
 
 
 def _digest(spec: Mapping[str, Json]) -> str:
-    """A null equals an absent key: the API server prunes it (contract §1.3)."""
-    return hashlib.sha256(json.dumps(_without_nulls(spec), sort_keys=True).encode()).hexdigest()
-
-
-def _without_nulls(value: Json) -> Json:
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return hashlib.sha256(json.dumps(without_nulls(spec), sort_keys=True).encode()).hexdigest()
 
 
 def _authority_in(kubeconfig: str) -> str:
