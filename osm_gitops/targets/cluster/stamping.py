@@ -208,9 +208,8 @@ def _list(live: Clusters, kind: Kind, side: Side, namespace: str, labels: str) -
     def keep(body: Mapping[str, Json]) -> Stampable:
         return _stampable(kind, side, body["metadata"])
 
-    return {
-        each.ref: each for each in api_of(live, side).list(kind, keep, namespace, labels=labels, metadata_only=True)
-    }
+    found = api_of(live, side).list(kind, keep, namespace, labels=labels, metadata_only=True)
+    return {each.ref: each for each in found}
 
 
 def _stampable(kind: Kind, side: Side, metadata: Mapping[str, Json]) -> Stampable:

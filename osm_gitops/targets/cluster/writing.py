@@ -209,11 +209,10 @@ class _Run:
         """Wake Machines, after all that they may wait for is there."""
         late = {each.unit.pool for each in self.outcomes if each.late}
         pools = [pool for pool in self.pools.values() if pool.gate is Gate.READY]
+        worker, check = self.live.worker, self.control.may_write
         try:
-            done = nudge_late(self.live.worker, [pool for pool in pools if pool.ref in late], self.control.may_write)
-            done += nudge_missed(
-                self.live.worker, [pool for pool in pools if pool.ref not in late], self.control.may_write
-            )
+            done = nudge_late(worker, [pool for pool in pools if pool.ref in late], check)
+            done += nudge_missed(worker, [pool for pool in pools if pool.ref not in late], check)
         except LostLockError:
             raise
         except ClusterError as failure:
