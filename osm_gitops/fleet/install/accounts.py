@@ -10,6 +10,7 @@ from osm_gitops.fleet.install.rights import Right
 from osm_gitops.model.objects import Json
 
 WRITER: Final = "osm-gitops"
+TOKEN_SUFFIX: Final = "-token"  # noqa: S105 - of the names of Secrets
 READER: Final = "osm-gitops-reader"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -19,19 +20,19 @@ def user_name(plan: InstallPlan, account: str) -> str:
     return f"system:serviceaccount:{plan.home}:{account}"
 
 
-def service_account(plan: InstallPlan, account: str) -> dict[str, Json]:
+def service_account(namespace: str, account: str) -> dict[str, Json]:
     """An account whose token no pod gets unless it asks for it."""
-    metadata = {"name": account, "namespace": plan.home}
+    metadata = {"name": account, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False}
 
 
-def lasting_token(plan: InstallPlan, account: str) -> dict[str, Json]:
+def lasting_token(namespace: str, account: str) -> dict[str, Json]:
     """A Secret that the cluster fills with a token of an account, for a kubeconfig that is used elsewhere."""
     annotations = {"kubernetes.io/service-account.name": account}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": f"{account}-token", "namespace": plan.home, "annotations": annotations},
+        "metadata": {"name": account + TOKEN_SUFFIX, "namespace": namespace, "annotations": annotations},
         "type": "kubernetes.io/service-account-token",
     }
 
@@ -40,21 +41,26 @@ def roles(plan: InstallPlan, account: str, rights: Sequence[Right]) -> tuple[dic
     """A role and its binding for every namespace in which the account has rights, those of the whole cluster first."""
     bodies: list[dict[str, Json]] = []
     for namespace in sorted({right.namespace for right in rights}):
-        kind = "Role" if namespace else "ClusterRole"
-        metadata = {"name": account} | ({"namespace": namespace} if namespace else {})
         # The tables overlap where one cluster is both.
         rules = [_rule(right) for right in dict.fromkeys(rights) if right.namespace == namespace]
-        bodies += (
-            {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules},
-            {
-                "apiVersion": f"{_RBAC}/v1",
-                "kind": f"{kind}Binding",
-                "metadata": metadata,
-                "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": account},
-                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": plan.home}],
-            },
-        )
+        bodies += role(plan.home, account, namespace, rules)
     return tuple(bodies)
+
+
+def role(home: str, account: str, namespace: str, rules: Sequence[Json]) -> tuple[dict[str, Json], ...]:
+    """What an account in namespace ``home`` may do in ``namespace`` (empty: in the whole cluster), and the binding."""
+    kind = "Role" if namespace else "ClusterRole"
+    metadata = {"name": account} | ({"namespace": namespace} if namespace else {})
+    return (
+        {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": account},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
+        },
+    )
 
 
 def _rule(right: Right) -> dict[str, Json]:

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json
+from osm_gitops.fleet.install.accounts import TOKEN_SUFFIX, lasting_token, role, service_account
+from osm_gitops.model.objects import Json
 from osm_gitops.resolve.bootstrap_token import GETTER_SECRET
-
-_ACCOUNT: Final = "cloud-init-getter"
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def getter() -> tuple[dict[str, Json], ...]:
     """Namespace, account, its lasting token, and the right to get Secrets there: machines list nothing."""
-    metadata = {"name": _ACCOUNT, "namespace": CLOUD_INIT_NAMESPACE}
-    namespace, name = GETTER_SECRET
-    token = {"name": name, "namespace": namespace}
+    namespace, token = GETTER_SECRET
+    account = token.removesuffix(TOKEN_SUFFIX)
+    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
     return (
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLOUD_INIT_NAMESPACE}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False},
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": token | {"annotations": {"kubernetes.io/service-account.name": _ACCOUNT}},
-            "type": "kubernetes.io/service-account-token",
-        },
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "Role",
-            "metadata": metadata,
-            "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}],
-        },
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": _ACCOUNT},
-            "subjects": [{"kind": "ServiceAccount", "name": _ACCOUNT, "namespace": CLOUD_INIT_NAMESPACE}],
-        },
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        service_account(namespace, account),
+        lasting_token(namespace, account),
+        *role(namespace, account, namespace, rules),
     )

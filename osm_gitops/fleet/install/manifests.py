@@ -76,9 +76,9 @@ def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: boo
     """``lasting``: with tokens for kubeconfigs that are used elsewhere."""
     bodies = [_home(plan)]
     for account, rights in ((WRITER, writer), (READER, reader)):
-        bodies.append(service_account(plan, account))
+        bodies.append(service_account(plan.home, account))
         if lasting:
-            bodies.append(lasting_token(plan, account))
+            bodies.append(lasting_token(plan.home, account))
         bodies += roles(plan, account, rights)
     return tuple(bodies)
 
