@@ -62,11 +62,12 @@ retry fetch "$crictl/{{ crictl }}/$archive" "$cache/$archive" "$crictl_sum"
 tar --extract --gzip --no-same-owner --file "$cache/$archive" --directory /opt/bin crictl
 
 kubernetes={{ quoted(value("downloads.kubernetes", "https://dl.k8s.io")) }}/{{ KubeVersion }}/bin/linux/$arch
-for binary in kubelet kubectl; do
-  sum=${binary}_sum
-  retry fetch "$kubernetes/$binary" "/opt/bin/$binary-{{ KubeVersion }}" "${!sum}"
-  chmod 0755 "/opt/bin/$binary-{{ KubeVersion }}"
-  ln -sfn "$binary-{{ KubeVersion }}" "/opt/bin/$binary"
-done
+install_binary() { # NAME SUM
+  retry fetch "$kubernetes/$1" "/opt/bin/$1-{{ KubeVersion }}" "$2"
+  chmod 0755 "/opt/bin/$1-{{ KubeVersion }}"
+  ln -sfn "$1-{{ KubeVersion }}" "/opt/bin/$1"
+}
+install_binary kubelet "$kubelet_sum"
+install_binary kubectl "$kubectl_sum"
 {# Flatcar has /opt/bin in its path, and a /usr that cannot be written. #}
 if [ -w /usr/local/bin ]; then ln -sf /opt/bin/crictl /opt/bin/kubectl /usr/local/bin/; fi

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Runs before each start of the kubelet: what it needs of the kernel, and which addresses and name it has.
+{% from "node-flags" import node_ip, node_name with context %}
 set -euo pipefail
-{% include "retry.sh" %}
 
+{% include "retry.sh" %}
 modprobe -a overlay br_netfilter nf_conntrack
 # only kube-proxy's ipvs mode uses these
 modprobe -a ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh || echo "there is no ip_vs in this kernel" >&2
@@ -14,38 +15,38 @@ if [ -f /etc/fstab ]; then
   sed -i -E 's/^([^#[:space:]]+[[:space:]]+[^[:space:]]+[[:space:]]+swap([[:space:]]|$))/#\1/' /etc/fstab
 fi
 
-{# Nothing is sent: this only asks the kernel which source address it would use. #}
+{# Nothing is sent: this asks the kernel which source address it would use. It may take a while until there is one. #}
 address() { # -4|-6 DESTINATION
   local found
   found=$(ip -o "$1" route get "$2" | sed -n 's/.* src \([^ ]*\).*/\1/p')
   [ -n "$found" ] && echo "$found"
 }
 
+node_ip=
+node_name=
+{% if node_ip() %}
 {% if NetworkIPFamily == "IPv6" %}
 node_ip=$(retry address -6 2001:db8::1)
 {% elif NetworkIPFamily == "IPv4+IPv6" %}
-ipv4=$(retry address -4 192.0.2.1)
-ipv6=$(retry address -6 2001:db8::1)
-node_ip=$ipv4,$ipv6
+node_ip=$(retry address -4 192.0.2.1),$(retry address -6 2001:db8::1)
 {% elif NetworkIPFamily == "IPv6+IPv4" %}
-ipv6=$(retry address -6 2001:db8::1)
-ipv4=$(retry address -4 192.0.2.1)
-node_ip=$ipv6,$ipv4
+node_ip=$(retry address -6 2001:db8::1),$(retry address -4 192.0.2.1)
 {% else %}
 node_ip=$(retry address -4 192.0.2.1)
 {% endif %}
-
-{% if CloudProviderName == "aws" %}
-# the external cloud provider finds a node by the name that EC2 gave it
-name=$(hostname -f)
-if [ -e /usr/lib/systemd/system/coreos-metadata.service ]; then
-  systemctl start coreos-metadata.service
-  name=$(sed -n 's/^COREOS_EC2_HOSTNAME=//p' /run/metadata/flatcar)
-fi
-{% else %}
-name=$(hostname -f)
 {% endif %}
-if [ -s /etc/machine-name ]; then name=$(tr -d '[:space:]' </etc/machine-name); fi
+{% if node_name() %}
+if [ -s /etc/machine-name ]; then
+  node_name=$(tr -d '[:space:]' </etc/machine-name)
+{% if CloudProviderName == "aws" %}
+{# The cloud provider looks for the name that EC2 gave the machine, which Flatcar's metadata agent asks for. #}
+elif [ -e /usr/lib/systemd/system/coreos-metadata.service ]; then
+  systemctl start coreos-metadata.service
+  node_name=$(sed -n 's/^COREOS_EC2_HOSTNAME=//p' /run/metadata/flatcar)
+{% endif %}
+fi
+if [ -z "$node_name" ]; then node_name=$(hostname -f || hostname); fi
+{% endif %}
 
-printf 'KUBELET_NODE_IP=%s\nKUBELET_HOSTNAME=%s\n' "$node_ip" "$name" >/etc/kubernetes/node.env.part
+printf 'KUBELET_NODE_IP=%s\nKUBELET_HOSTNAME=%s\n' "$node_ip" "$node_name" >/etc/kubernetes/node.env.part
 mv -f /etc/kubernetes/node.env.part /etc/kubernetes/node.env

@@ -1,0 +1,19 @@
+#!/bin/bash
+set -euo pipefail
+{% include "retry.sh" %}
+{% include "proxy.sh" %}
+{% include "flatcar-ca.sh" %}
+{% include "flatcar-updates.sh" %}
+{% include "hostname.sh" %}
+{% include "binaries.sh" %}
+
+version=$(containerd --version | sed -n 's/.* v\{0,1\}\([0-9][0-9]*\)\.[0-9.]*.*/\1/p')
+if [ "${version:-0}" -lt 2 ]; then
+  echo "containerd of this Flatcar release is older than 2.0 and cannot read its configuration: use a newer image" >&2
+  exit 1
+fi
+{# Docker's service would start with the first one who opens its socket. #}
+systemctl disable --now docker.socket docker.service || echo "there is no Docker to switch off" >&2
+{% include "start-node.sh" %}
+
+{% include "flatcar-finish.sh" %}
