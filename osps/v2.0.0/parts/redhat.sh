@@ -1,4 +1,4 @@
-{# What Red Hat's images bring that Kubernetes does not go with, and IPv6, which they leave switched off. #}
+{# What Red Hat's images bring and Kubernetes does not go with. #}
 if command -v setenforce >/dev/null; then
   setenforce 0 || true
   sed -i 's/^SELINUX=enforcing/SELINUX=permissive/' /etc/selinux/config
@@ -6,3 +6,4 @@ fi
 if systemctl is-enabled --quiet firewalld; then
   systemctl disable --now firewalld
 fi
+

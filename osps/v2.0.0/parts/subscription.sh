@@ -5,17 +5,19 @@
 {% from "quoting" import quoted %}
 {% if HTTPProxy %}
 {% set proxy = urlParse(HTTPProxy) %}
-{% set user = splitn(":", 2, get(proxy, "userinfo")) %}
-{% set port = regexFind("[0-9]+$", regexFind(":[0-9]+$", get(proxy, "host"))) %}
+{% set user = splitn(":", 2, proxy.userinfo) %}
+{% set port = trimPrefix(":", regexFind(":[0-9]+$", proxy.host)) %}
 subscription-manager config \
-  --server.proxy_scheme={{ quoted(get(proxy, "scheme")) }} \
-  --server.proxy_hostname={{ quoted(get(proxy, "hostname")) }} \
-  --server.proxy_port={{ quoted(port or "3128") }} \
 {% if NoProxy %}
   --server.no_proxy={{ quoted(NoProxy) }} \
 {% endif %}
-  --server.proxy_user={{ quoted(get(user, "_0")) }} \
-  --server.proxy_password={{ quoted(get(user, "_1") or "") }}
+{% if index(user, "_0") %}
+  --server.proxy_user={{ quoted(index(user, "_0")) }} \
+  --server.proxy_password={{ quoted(index(user, "_1")) }} \
+{% endif %}
+  --server.proxy_scheme={{ quoted(proxy.scheme) }} \
+  --server.proxy_hostname={{ quoted(proxy.hostname) }} \
+  --server.proxy_port={{ quoted(port or ternary("443", "80", eq(proxy.scheme, "https"))) }}
 {% endif %}
 {% if RhelConfig.RHELSubscriptionManagerUser or RhelConfig.RHELUseSatelliteServer %}
 register() {

@@ -1,0 +1,39 @@
+{# What Red Hat's family installs: RHEL, Rocky Linux, Amazon Linux 2. #}
+{% from "quoting" import quoted %}
+{% if RhelConfig.DistUpgradeOnBoot or RockyLinuxConfig.DistUpgradeOnBoot or AmazonLinuxConfig.DistUpgradeOnBoot %}
+upgrade() {
+  retry yum -y install yum-utils
+  retry yum -y upgrade
+}
+needs_reboot() { ! needs-restarting -r; }
+{% include "reboot-after-upgrade.sh" %}
+{% endif %}
+retry yum -y install \
+  ca-certificates \
+  cifs-utils \
+  conntrack-tools \
+  e2fsprogs \
+  ebtables \
+  ethtool \
+  ipvsadm \
+  iptables \
+  kmod \
+  lvm2 \
+  nfs-utils \
+  socat \
+  tar \
+  util-linux \
+{% if CloudProviderName == "kubevirt" %}
+  qemu-guest-agent \
+{% elif CloudProviderName == "vsphere" %}
+  open-vm-tools \
+{% endif %}
+{% for package in value("packages.extra", []) %}
+  {{ quoted(package) }} \
+{% endfor %}
+  xfsprogs
+{% if CloudProviderName == "kubevirt" %}
+systemctl enable --now qemu-guest-agent
+{% elif CloudProviderName == "vsphere" %}
+systemctl enable --now vmtoolsd
+{% endif %}
