@@ -19,7 +19,7 @@ from osm_gitops.model.profile import File, OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.resolve.cluster import resolve_cluster
+from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources import builtin
 from osm_gitops.sources.gathering import Gathering
@@ -89,7 +89,7 @@ def render(
         sshPublicKeys=list(ssh_keys),
         **({"network": dict(network)} if network else {}),
     )
-    return _rendered(machine, found, settings or Settings(), Engine(ROOT_TYPES, values=dict(values or {})))
+    return _rendered(machine, found, _renderer(found, settings or Settings(), dict(values or {})))
 
 
 def read(profile: str, version: str = "") -> OperatingSystemProfile:
@@ -100,20 +100,38 @@ def read(profile: str, version: str = "") -> OperatingSystemProfile:
     return checked.value
 
 
-def _rendered(machine: Mapping[str, Any], profile: OperatingSystemProfile, settings: Settings, engine: Engine) -> Node:
+def _rendered(machine: Mapping[str, Any], profile: OperatingSystemProfile, made: _Renderer) -> Node:
     inputs = _inputs(machine, profile)
-    shared = resolve_cluster(settings, inputs.facts)
-    resolved = resolve_pool(inputs.machines[0], inputs, shared)
-    renderer = PoolRenderer(engine, shared)
-    config = renderer.config(resolved)
-    _, warnings = renderer.render(resolved)
+    resolved = resolve_pool(inputs.machines[0], inputs, made.cluster)
+    config = made.pools.config(resolved)
+    _, warnings = made.pools.render(resolved)
     return Node(
         config=config,
         bootstrap=_by_path(config.bootstrap.files),
         provisioning=_by_path(config.provisioning.files),
-        user_data=_user_data(renderer, resolved, config),
-        warnings=(*inputs.warnings, *shared.warnings, *resolved.warnings, *warnings),
+        user_data=_user_data(made.pools, resolved, config),
+        warnings=(*inputs.warnings, *made.cluster.warnings, *resolved.warnings, *warnings),
     )
+
+
+@dataclass(frozen=True)
+class _Renderer:
+    cluster: ClusterFacts
+    pools: PoolRenderer
+
+
+_RENDERERS: dict[str, _Renderer] = {}
+
+
+def _renderer(profile: OperatingSystemProfile, settings: Settings, values: dict[str, Any]) -> _Renderer:
+    """One for all pools that share profile, settings and values: most of the time goes into compiling."""
+    key = repr((settings, values, profile.manifest.body))
+    if key not in _RENDERERS:
+        if len(_RENDERERS) >= 8:
+            _RENDERERS.pop(next(iter(_RENDERERS)))
+        cluster = resolve_cluster(settings, _inputs(None, profile).facts)
+        _RENDERERS[key] = _Renderer(cluster, PoolRenderer(Engine(ROOT_TYPES, values=values), cluster))
+    return _RENDERERS[key]
 
 
 def _user_data(renderer: PoolRenderer, pool: ResolvedPool, config: OperatingSystemConfig) -> dict[Half, bytes]:
@@ -121,9 +139,9 @@ def _user_data(renderer: PoolRenderer, pool: ResolvedPool, config: OperatingSyst
     return {"bootstrap": bootstrap.encode(), "provisioning": provisioning.encode()}
 
 
-def _inputs(machine: Mapping[str, Any], profile: OperatingSystemProfile) -> Inputs:
+def _inputs(machine: Mapping[str, Any] | None, profile: OperatingSystemProfile) -> Inputs:
     gathering = Gathering()
-    for body in (*facts(), machine):
+    for body in (*facts(), *([machine] if machine else [])):
         manifest = identify(LooseObject(body, Origin("pool.yaml"), {}), "kube-system")
         assert isinstance(manifest, Manifest)
         gathering.add(manifest)

@@ -5,7 +5,7 @@
 #}
 {% from "quoting" import quoted %}
 {% if HTTPProxy or NoProxy %}
-kept=$(grep -viE '^(https?|no)_proxy=' /etc/environment || true)
+kept=$(grep -sviE '^(https?|no)_proxy=' /etc/environment || true)
 fresh=$(mktemp /etc/.environment.XXXXXX)
 {
   if [ -n "$kept" ]; then
