@@ -253,6 +253,23 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     assert {"getter token", "rhel activation key", "docker.io mirror"} <= set(canaries.seen_in(rendered.out))
 
 
+@pytest.mark.parametrize("credentials", ["kube-system/docker", "kube-system/registries"])
+def test_nothing_shows_in_what_explains_a_pool(
+    credentials: str, tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _cluster(tmp_path / "tree", canaries, monkeypatch)
+    source = ["--from", "tree", *_flags(canaries, credentials)]
+    texts = (
+        *((), ("-o", "json"), ("--user-data", "bootstrap"), ("--user-data", "provisioning")),
+        *(("--file", path, "--half", "bootstrap") for path in ("/opt/bin/all", "/etc/plain")),
+    )
+    for name in ("azure", "gce", "openstack", "vsphere", "kubevirt", "red-hat", "referring", "overwritten"):
+        runs = [osm_gitops("explain", name, *source, *text) for text in texts]
+        assert [run.code for run in runs] == [0] * len(texts), runs[0].err + runs[0].out
+        assert canaries.seen_in(_said(*runs)) == []
+        assert "***" in runs[-1].out
+
+
 def test_no_object_of_git_holds_a_secret_once_there_are_recipients(
     tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
 from osm_gitops.cli.commands.doctor import doctor
+from osm_gitops.cli.commands.explain import explain
 from osm_gitops.cli.commands.init import init
 from osm_gitops.cli.commands.install import install
 from osm_gitops.cli.commands.osp import osp
@@ -63,6 +64,7 @@ app.command()(init)
 app.command()(doctor)
 app.command()(render)
 app.command()(plan)
+app.command()(explain)
 app.command()(apply)
 app.command()(install)
 app.command()(uninstall)

@@ -160,6 +160,11 @@ def with_live(command: Callable[..., int]) -> Callable[..., int]:
     return _with_options(command, tuple(name for name in _SHARED if name != "target"), SETTINGS)
 
 
+def with_explained(command: Callable[..., int]) -> Callable[..., int]:
+    """As :func:`with_request`, for what tells of pools that are named otherwise than by a glob."""
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), SETTINGS)
+
+
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what may write a repository from a cluster: CA files are the only settings."""
     bundles = tuple(setting for setting in SETTINGS if setting.kind is Kind.FILE)

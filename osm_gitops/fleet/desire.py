@@ -31,7 +31,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
     work = _Work(inputs)
     shared = work.shared(settings, chosen)
     if shared is not None:
-        renderer = PoolRenderer(Engine(ROOT_TYPES, _bounds(settings)), shared)
+        renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings)), shared)
         for done, machine in enumerate(chosen, start=1):
             work.pool(machine, shared, renderer)
             advance(done, len(chosen))
@@ -95,7 +95,8 @@ def is_chosen(name: str, only: str) -> bool:
     return not only or fnmatchcase(name, only)
 
 
-def _bounds(settings: Settings) -> Bounds:
+def bounds_of(settings: Settings) -> Bounds:
+    """How much a template may use, as the settings say."""
     return Bounds(settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth)
 
 

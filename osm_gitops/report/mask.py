@@ -118,6 +118,12 @@ class Masker:
         if "PRIVATE KEY" in text:
             self.learn(match[1] for match in _PRIVATE_KEY.finditer(text))
 
+    def learn_from_text(self, text: str) -> None:
+        """Learn secrets that no source names, by their shape: where the text stands encoded it shows none."""
+        self.learn_private_keys(text)
+        for line in text.splitlines():
+            self.learn(value for value in _shaped_values(line) if is_distinct(value))
+
     def spans(self, line: str) -> list[Span]:
         """Where secrets stand in a line, merged and in order."""
         data = _bytes(line)

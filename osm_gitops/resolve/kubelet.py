@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from osm_gitops.errors import InputError, Problem
@@ -10,7 +11,9 @@ from osm_gitops.golang.duration import format_duration, parse_duration
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.numbers import parse_int
 from osm_gitops.golang.text import to_bytes
-from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX
+from osm_gitops.model.explained import AnnotationUse
+from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, MachineDeployment
+from osm_gitops.model.objects import Json
 from osm_gitops.model.provider import KubeletOptions
 
 
@@ -57,6 +60,41 @@ def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Proble
     return chosen, warnings
 
 
+def annotation_uses(machine: MachineDeployment) -> tuple[AnnotationUse, ...]:
+    """The annotations that set an option of the kubelet, and those that look so and are ignored (users.md §1, 15)."""
+    annotations = machine.annotations or {}
+    chosen, _ = _choose(annotations)
+    used = [AnnotationUse(annotation, annotations[annotation], name) for name, annotation in sorted(chosen.items())]
+    ignored = (
+        AnnotationUse(annotation, annotations[annotation], why=_why_ignored(annotation, chosen))
+        for annotation in sorted(annotations, key=to_bytes)
+        if _LOOKS_SO.search(annotation) and annotation not in chosen.values()
+    )
+    return (*used, *ignored, *_of_machines(machine.template))
+
+
+def _why_ignored(annotation: str, chosen: Mapping[str, str]) -> str:
+    prefix, slash, name = annotation.partition("/")
+    if not slash or not prefix.startswith(KUBELET_CONFIG_PREFIX):
+        return f"only annotations that begin with {KUBELET_CONFIG_PREFIX}/ count{_FEATURE_GATES.get(name, '')}"
+    return f"{chosen[name]} sets {name}" if name in chosen else f"the options are {', '.join(_OPTIONS)}"
+
+
+def _of_machines(template: Json) -> Iterator[AnnotationUse]:
+    """Those of the Machines' own template, which nobody reads (OSM#534)."""
+    for field, owner in (("spec.template", template), ("spec.template.spec", _inside(template, "spec"))):
+        annotations = _inside(_inside(owner, "metadata"), "annotations")
+        for annotation in sorted(annotations, key=str):
+            if _LOOKS_SO.search(str(annotation)):
+                why = f"it stands in {field}.metadata.annotations: only those of the MachineDeployment itself are read"
+                yield AnnotationUse(str(annotation), str(annotations[annotation]), why=why)
+
+
+def _inside(parent: Json, key: str) -> Mapping[str, Json]:
+    found = parent.get(key) if isinstance(parent, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
 def _is_exact(annotation: str) -> bool:
     return annotation.startswith(f"{KUBELET_CONFIG_PREFIX}/")
 
@@ -86,6 +124,10 @@ def _int32(text: str) -> int:
     return parse_int(text, 10, 32)
 
 
+_LOOKS_SO: Final = re.compile("kubelet", re.IGNORECASE)
+_FEATURE_GATES: Final = dict.fromkeys(
+    ("FeatureGates", "featureGates"), "; feature gates are a setting, --node-kubelet-feature-gates"
+)
 _NUMBER_FIX: Final = "Write a whole number, such as 110"
 _DURATION_FIX: Final = "Write a duration with its unit, such as 2m or 1h30m"
 _DURATIONS: Final = frozenset({"ImageMinimumGCAge", "ImageMaximumGCAge"})

@@ -19,7 +19,7 @@ from osm_gitops.templates.expressions import ALL_FIELDS
 from osm_gitops.templates.faults import BoundExceeded, TemplateFault
 from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.templates.nodes import Body
-from osm_gitops.templates.own_values import VALUE, VALUES, ValueNotSet, absence, lookup, own_values
+from osm_gitops.templates.own_values import VALUE, VALUES, Told, ValueNotSet, absence, lookup, own_values, to_nobody
 from osm_gitops.templates.parser import parse
 from osm_gitops.templates.sandbox import Helper, Root, Sandbox
 from osm_gitops.templates.statics import schema
@@ -100,19 +100,21 @@ class Program:
 class Engine:
     """``root`` names the data's fields with Go's types; compiled templates are shared by all MachineDeployments.
 
-    ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders.
+    ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders; ``told``
+    hears which of them templates ask for with ``value``.
     """
 
     root: Mapping[str, str]
     bounds: Bounds = field(default_factory=Bounds)
     values: Mapping[str, Any] = field(default_factory=dict)
+    told: Told = to_nobody
 
     def __post_init__(self) -> None:
         self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))
         self.names = frozenset({*FUNCTIONS, *REFUSED, "and", "or"})
         self.own = own_values(self.values)
         self.environment = _environment()
-        self.environment.globals |= {VALUES: self.own, VALUE: Helper(lookup(self.own))}
+        self.environment.globals |= {VALUES: self.own, VALUE: Helper(lookup(self.own, self.told))}
         self.bounds = replace(self.bounds, depth=min(self.bounds.depth, _DEEPEST))
         needed = self.bounds.depth * _FRAMES_PER_LEVEL + _SPARE_FRAMES
         sys.setrecursionlimit(max(sys.getrecursionlimit(), needed))

@@ -61,7 +61,15 @@ def _own(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def lookup(values: OwnMap) -> Callable[..., Any]:
+Told = Callable[[str, Any, bool], None]
+"""Is told of each path that a template asks for, what it gets, and whether that is set."""
+
+
+def to_nobody(_path: str, _found: Any, _is_set: bool) -> None:
+    """Nobody asked."""
+
+
+def lookup(values: OwnMap, told: Told = to_nobody) -> Callable[..., Any]:
     """The function ``value``: what stands at a dotted path, else the default. Raises TemplateFault without one."""
 
     def value(path: Any, default: Any = _NO_DEFAULT) -> Any:
@@ -76,8 +84,10 @@ def lookup(values: OwnMap) -> Callable[..., Any]:
             if key not in found:
                 if default is _NO_DEFAULT:
                     raise absence(f"the value {path} is not set")
+                told(path, default, False)  # noqa: FBT003
                 return default
             found = found[key]
+        told(path, found, True)  # noqa: FBT003
         return found
 
     return value

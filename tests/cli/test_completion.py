@@ -60,6 +60,8 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("osm-gitops plan --cluster prod-eu --only g", ["gpu-a"]),
         ("osm-gitops plan --from us --only ", ["gpu-b"]),
         ("osm-gitops plan --cluster nowhere --only ", []),
+        ("osm-gitops explain ", ["gpu-a", "gpu-b", "workers"]),
+        ("osm-gitops explain --cluster prod-us ", ["gpu-b"]),
         ("osm-gitops osp show o", ["osp-a"]),
         ("osm-gitops osp show --from us o", ["osp-a"]),
         ("osm-gitops osp show --cluster nowhere o", []),

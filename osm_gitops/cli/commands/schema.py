@@ -10,6 +10,7 @@ import typer
 
 from osm_gitops.cli.console import console
 from osm_gitops.fleet.fleet_schema import fleet_schema
+from osm_gitops.report.explained_schema import explanation_schema
 from osm_gitops.report.json_schema import plan_schema
 
 
@@ -18,17 +19,24 @@ class Described(Enum):
 
     FLEET = "fleet"
     PLAN = "plan"
+    EXPLANATION = "explanation"
 
 
-_SCHEMAS = {Described.FLEET: fleet_schema, Described.PLAN: plan_schema}
+_SCHEMAS = {
+    Described.FLEET: fleet_schema,
+    Described.PLAN: plan_schema,
+    Described.EXPLANATION: explanation_schema,
+}
 
 
 def schema(
-    what: Annotated[Described, typer.Argument(help="The fleet file, or what plan --output json prints.")],
+    what: Annotated[
+        Described, typer.Argument(help="The fleet file, or what plan or explain prints with --output json.")
+    ],
 ) -> int:
-    """Print the JSON schema of fleet files or of plans.
+    """Print the JSON schema of fleet files, plans or explanations.
 
-    Draft 2020-12, for editors and for programs that read plans.
+    Draft 2020-12, for editors and for programs that read what ours writes.
 
     An editor with the YAML language server finds the schema of a fleet file by its first line:
     # yaml-language-server: $schema=.osm-gitops/fleet.schema.json

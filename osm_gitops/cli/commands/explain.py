@@ -1,0 +1,127 @@
+"""``osm-gitops explain``: what made the configuration of a pool."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.completion import complete_pool
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_explained
+from osm_gitops.cli.run_options import run_options
+from osm_gitops.errors import InputError, input_error
+from osm_gitops.model.explained import Explanation
+from osm_gitops.plan.guards import Limits
+from osm_gitops.report.mask import Masker
+from osm_gitops.templates.hints import similar
+
+
+class ExplanationForm(Enum):
+    """How an explanation is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class HalfName(Enum):
+    """A half of the configuration."""
+
+    BOOTSTRAP = "bootstrap"
+    PROVISIONING = "provisioning"
+
+
+@with_explained
+def explain(
+    request: Request,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="MD",
+            help="A MachineDeployment: its name, also with its namespace and a slash before it.",
+            autocompletion=complete_pool,
+        ),
+    ],
+    file: Annotated[
+        str,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="Print this file or unit as it is rendered, with secrets masked.",
+            envvar="OSM_GITOPS_FILE",
+            show_default=False,
+        ),
+    ] = "",
+    half: Annotated[
+        HalfName | None,
+        typer.Option("--half", help="The half to look for --file in.", envvar="OSM_GITOPS_HALF"),
+    ] = None,
+    user_data: Annotated[
+        HalfName | None,
+        typer.Option(
+            "--user-data",
+            help="Print the user-data of this half, with secrets masked.",
+            envvar="OSM_GITOPS_USER_DATA",
+        ),
+    ] = None,
+    output: Annotated[
+        ExplanationForm,
+        typer.Option("--output", "-o", help="How the explanation is written.", envvar="OSM_GITOPS_OUTPUT"),
+    ] = ExplanationForm.TEXT,
+) -> int:
+    """Say what made the boot configuration of a pool.
+
+    Its profile and why it is that one, where each setting comes from, the values that its templates ask
+    for, facts, kubelet annotations that count and those that do not, the objects and files that result, and
+    the size of the user-data against the provider's limit. Secrets are named and never shown.
+
+    Examples:
+      osm-gitops explain workers                                   # a pool of the fleet
+      osm-gitops explain kube-system/workers --cluster prod-eu -o json
+      osm-gitops explain workers --file /opt/bin/setup             # one rendered file
+      osm-gitops explain workers --user-data bootstrap
+      osm-gitops explain workers --from cluster --context prod
+    """
+    from osm_gitops.fleet.explaining import explain_pool  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.report.explained import (  # noqa: PLC0415
+        explanation_json,
+        explanation_text,
+        masked_text,
+        masker_of,
+    )
+
+    if file and user_data is not None:
+        raise input_error("--file and --user-data each print one text", fix="Leave one of them out")
+    if half is not None and not file:
+        raise input_error("--half says where to look for a file", fix="Add --file, or use --user-data")
+    clusters = clusters_of(request, needs_target=False)
+    told = explain_pool(name, clusters, run_options(request, Limits(), None))
+    masker = masker_of(told)
+    if file or user_data is not None:
+        console.out(masked_text(_chosen_text(told, file, half, user_data, masker), masker))
+        return 0
+    write = explanation_json if output is ExplanationForm.JSON else explanation_text
+    console.out(write(told, masker))
+    return 1 if told.problems else 0
+
+
+def _chosen_text(
+    told: Explanation, file: str, half: HalfName | None, user_data: HalfName | None, masker: Masker
+) -> str:
+    """The one text that was asked for. Raises InputError where there is none, or more than one."""
+    rendering = told.rendering
+    if rendering is None:
+        raise InputError(masker.problem(problem) for problem in told.problems)
+    if user_data is not None:
+        return rendering.user_data[user_data.value]
+    found = [each for each in rendering.files if each.path == file and half in {None, HalfName(each.half)}]
+    if len({each.half for each in found}) > 1:
+        raise input_error(f"both halves have a file {file}", where="--file", fix="Choose one with --half")
+    if not found:
+        known = [each.path for each in rendering.files]
+        fix = similar(file, known).removeprefix("; ").capitalize() or f"{told.pool} has {', '.join(known)}"
+        raise input_error(f"there is no file {file}", where="--file", about=str(told.pool), fix=fix)
+    # Of a path that stands twice in a half the last one stays on the node.
+    return found[-1].text

@@ -1,0 +1,287 @@
+"""The story of ``osm-gitops explain``: one pool of the fleet, with everything that made its configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from osm_gitops.checks.boot_file import BootDocument, BootFile, Half
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.fleet.desire import bounds_of
+from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.options import RunOptions
+from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.fleet.validation.documents import boot_document
+from osm_gitops.fleet.validation.places import Places
+from osm_gitops.model.desired import Side
+from osm_gitops.model.explained import ChosenProfile, Explanation, Given, Made, RenderedFile, Rendering, SizeUse
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
+from osm_gitops.model.profile import BUILT_IN_ANNOTATION, JINJA2_V1, OperatingSystemProfile
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import PoolRenderer
+from osm_gitops.render.user_data_limits import bootstrap_size, provisioning_size
+from osm_gitops.resolve.cluster import resolve_cluster
+from osm_gitops.resolve.fact_places import fact_places
+from osm_gitops.resolve.kubelet import annotation_uses
+from osm_gitops.resolve.pools import ResolvedPool, profile_ref, resolve_pool
+from osm_gitops.resolve.provider_config import readable_provider_config
+from osm_gitops.resolve.setting_places import setting_places
+from osm_gitops.sources.manifests import MACHINE, PROFILE
+from osm_gitops.templates.engine import Engine
+from osm_gitops.templates.hints import similar
+
+BOOTSTRAP: Final = "bootstrap"
+PROVISIONING: Final = "provisioning"
+OVERLAY: Final = "values"
+PROFILE_DEFAULT: Final = "the profile's default"
+_SMALLER: Final = {
+    BOOTSTRAP: "Move what is not needed to fetch the provisioning half into that half",
+    PROVISIONING: "Let a script download what is large",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A cluster whose sources were read."""
+
+    spec: ClusterSpec
+    settings: Settings
+    inputs: Inputs
+
+    @property
+    def sensitive(self) -> frozenset[str]:
+        """What no report may show."""
+        return collect_sensitive(self.inputs.facts, self.inputs.machines, self.settings, self.inputs.sensitive)
+
+
+def load_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]) -> Iterator[Loaded]:
+    """Read the sources of each cluster; one that cannot be read adds its problems and stops no other."""
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
+        except OsmGitopsError as failure:
+            problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+            continue
+        problems += inputs.unreadable
+        yield Loaded(spec, settings, inputs)
+
+
+def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> Explanation:
+    """What made the configuration of the MachineDeployment that ``NAME`` or ``NAMESPACE/NAME`` means.
+
+    Raises InputError where it is not one pool of one cluster; a pool that cannot be rendered is explained as far as
+    it goes, with its problems.
+    """
+    problems: list[Problem] = []
+    loaded = list(load_clusters(clusters, options, problems))
+    cluster, machine = _chosen(name, loaded, problems)
+    return explanation(cluster, machine)
+
+
+def _chosen(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]) -> tuple[Loaded, MachineDeployment]:
+    meant = [(each, machine) for each in loaded for machine in each.inputs.machines if name in _names(machine.ref)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        places = ", ".join(f"{_shown(machine.ref)} in cluster {each.spec.name}" for each, machine in meant)
+        fix = "Name it with its namespace before a slash, and with --cluster"
+        raise input_error(f'there are several pools "{name}": {places}', fix=fix)
+    broken = [
+        problem
+        for each in loaded
+        for ref, found in each.inputs.broken.items()
+        if ref.kind == MACHINE and name in _names(ref)
+        for problem in found
+    ]
+    if broken:
+        raise InputError(broken)
+    known = [shown for each in loaded for machine in each.inputs.machines for shown in _names(machine.ref)]
+    there = ", ".join(dict.fromkeys(_shown(machine.ref) for each in loaded for machine in each.inputs.machines))
+    fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there or 'none'}"
+    raise InputError([*problems, Problem(f'there is no {MACHINE} "{name}"', fix=fix)])
+
+
+def _names(ref: ObjectRef) -> tuple[str, str]:
+    return ref.name, _shown(ref)
+
+
+def _shown(ref: ObjectRef) -> str:
+    return f"{ref.namespace}/{ref.name}"
+
+
+def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
+    """All that is known of one pool."""
+    config = readable_provider_config(machine.provider_spec)
+    work = _Work(cluster, machine)
+    rendering = work.rendering()
+    return Explanation(
+        cluster=cluster.spec.name,
+        pool=machine.ref,
+        where=str(machine.manifest.origin),
+        os=config.os,
+        provider=config.provider,
+        kube_version=machine.kubelet,
+        profile=_profile(machine, cluster),
+        settings=setting_places(cluster.spec.settings),
+        values=tuple(work.values[path] for path in sorted(work.values)),
+        annotations=annotation_uses(machine),
+        rendering=rendering,
+        warnings=tuple(dict.fromkeys(work.warnings)),
+        problems=work.problems,
+        sources=cluster.inputs.sources,
+        hosts=cluster.inputs.hosts,
+        sensitive=cluster.sensitive,
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """Rendering one pool, and listening to what its templates ask for."""
+
+    cluster: Loaded
+    machine: MachineDeployment
+    values: dict[str, Given] = field(default_factory=dict)
+    warnings: list[Problem] = field(default_factory=list)
+    problems: tuple[Problem, ...] = ()
+
+    def rendering(self) -> Rendering | None:
+        """What the pool renders to; ``None``, and problems, where it does not."""
+        if self.machine.deleting:
+            about = str(self.machine.ref)
+            self.problems = (Problem("it is being deleted, so nothing is rendered for it", about=about),)
+            return None
+        settings = self.cluster.settings
+        try:
+            shared = resolve_cluster(settings, self.cluster.inputs.facts)
+            pool = resolve_pool(self.machine, self.cluster.inputs, shared)
+            renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings), told=self._hear), shared)
+            made, warnings = renderer.render(pool)
+            document = boot_document(pool, str(self.machine.ref), renderer, Places(pool.profile))
+        except InputError as failure:
+            self.problems = failure.problems
+            return None
+        sizes = (_size(document, self.machine, BOOTSTRAP), _size(document, self.machine, PROVISIONING))
+        self.warnings += (*shared.warnings, *pool.warnings, *warnings, *self._too_large(sizes))
+        return Rendering(
+            utility=pool.utility,
+            facts=fact_places(pool, shared),
+            objects=(Made(_profile_ref(pool), Side.MANAGEMENT), *(Made(each.ref, each.side) for each in made)),
+            live=tuple(_live_only(pool)),
+            files=tuple(map(_file, document.texts)),
+            modules=tuple(_modules(document)),
+            sizes=sizes,
+            user_data={half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()},
+        )
+
+    def _hear(self, path: str, found: Any, is_set: bool) -> None:
+        self.values[path] = Given(path, _value_text(found), OVERLAY if is_set else PROFILE_DEFAULT, default=not is_set)
+
+    def _too_large(self, sizes: Iterable[SizeUse]) -> Iterator[Problem]:
+        for size in sizes:
+            if size.headroom is not None and size.headroom < 0:
+                yield Problem(
+                    f"the {size.half} user-data is {-size.headroom} bytes too large: {size.note}",
+                    where=self.machine.manifest.line_of(""),
+                    about=str(self.machine.ref),
+                    fix=_SMALLER[size.half],
+                )
+
+
+def _value_text(found: Any) -> str:
+    if isinstance(found, str):
+        return found
+    try:
+        return json.dumps(found)
+    except (TypeError, ValueError):  # an absent value as the default of another
+        return ""
+
+
+def _profile_ref(pool: ResolvedPool) -> ObjectRef:
+    return ObjectRef(PROFILE, pool.profile.namespace, pool.profile.name)
+
+
+def _live_only(pool: ResolvedPool) -> Iterator[Made]:
+    """What apply and refresh keep in the worker cluster alone: it ends, so it is in no git repository."""
+    ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, pool.machine.kubelet_kubeconfig_name)
+    yield Made(ref, Side.WORKER)
+
+
+def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | None:
+    """Which profile, and why; ``None`` where the pool names none and there is no default for it."""
+    config = readable_provider_config(machine.provider_spec)
+    try:
+        namespace, name = profile_ref(machine, config, cluster.settings.namespace)
+    except InputError:
+        return None
+    why = _annotated(machine, PROFILE_ANNOTATION) or f"the default for {config.os}, as no annotation names one"
+    why_namespace = _annotated(machine, PROFILE_NAMESPACE_ANNOTATION) or "setting namespace"
+    ref = ObjectRef(PROFILE, namespace, name)
+    found = cluster.inputs.profiles.get((namespace, name))
+    if found is None:
+        return ChosenProfile(ref, why, why_namespace)
+    return ChosenProfile(
+        ref,
+        why,
+        why_namespace,
+        where=str(found.manifest.origin),
+        version=found.version,
+        language=JINJA2_V1 if found.jinja else "go",
+        built_in=built_in_version(found),
+    )
+
+
+def built_in_version(profile: OperatingSystemProfile) -> str:
+    """The version of the default profiles that a profile is one of; empty for one of the user's own."""
+    annotations = profile.manifest.body.get("metadata", {}).get("annotations") or {}
+    return str(annotations.get(BUILT_IN_ANNOTATION, ""))
+
+
+def _annotated(machine: MachineDeployment, annotation: str) -> str:
+    if not machine.annotation(annotation):
+        return ""
+    return f"annotation {annotation} ({machine.manifest.line_of(f'metadata.annotations.{annotation}')})"
+
+
+def _file(file: BootFile) -> RenderedFile:
+    return RenderedFile(
+        half=file.half,
+        path=file.path,
+        size=len(file.text.encode(errors="surrogateescape")),
+        permissions=f"{file.permissions:04d}",
+        where=file.place(1),
+        text=file.text,
+    )
+
+
+def _modules(document: BootDocument) -> Iterator[str]:
+    """Modules that are in use: ``bootstrap runcmd``."""
+    for half, modules in document.modules.items():
+        for name in ("bootcmd", "rh_subscription", "runcmd", "yum_repos", "yum_repo_dir") if modules else ():
+            if getattr(modules, name):
+                yield f"{half} {name}"
+
+
+def _size(document: BootDocument, machine: MachineDeployment, half: Half) -> SizeUse:
+    text = document.user_data[half].decode(errors="surrogateescape")
+    if half == BOOTSTRAP:
+        size = bootstrap_size(text, machine.name, document.provider, document.os)
+    else:
+        size = provisioning_size(text)
+    limit = size.limit
+    return SizeUse(
+        half=half,
+        raw=size.raw,
+        gzip=size.gzipped,
+        base64=size.base64,
+        counted=limit.counted.value if limit else "",
+        limit=limit.size if limit else None,
+        headroom=size.headroom,
+        note=limit.source if limit else size.why,
+    )

@@ -1,0 +1,228 @@
+"""What made a pool's configuration: sections for people, JSON for programs; and one rendered text, masked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.explained import AnnotationUse, ChosenProfile, Explanation, Given, Made, Rendering, SizeUse
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.outline import visible
+
+FORMAT_VERSION: Final = "1.0"
+_HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")
+
+
+def explanation_text(told: Explanation, masker: Masker) -> str:
+    """For people; may change."""
+    return "".join(f"{visible(masker.text(line))}\n" for line in _lines(told))
+
+
+def explanation_json(told: Explanation, masker: Masker) -> str:
+    """``formatVersion`` and all that is known; the meaning of a key changes only with the first number."""
+    return masker.text(json.dumps(_document(told), indent=2, ensure_ascii=False)) + "\n"
+
+
+def masker_of(told: Explanation) -> Masker:
+    """Knows the secrets of the cluster, and those that the pool's own files tell."""
+    masker = Masker(told.sensitive)
+    for file in told.rendering.files if told.rendering else ():
+        masker.learn_from_text(file.text)
+    return masker
+
+
+def masked_text(text: str, masker: Masker) -> str:
+    """A rendered text as it may be shown. Control characters would act on a terminal, so they are written out."""
+    return "\n".join(visible(line) for line in masker.text(text).split("\n"))
+
+
+# --- text ---
+
+
+def _lines(told: Explanation) -> Iterator[str]:
+    yield f"{told.pool} in cluster {told.cluster}"
+    yield f"  read from {told.where}"
+    machine = (
+        f"{told.os} on {told.provider}",
+        f"kubelet {told.kube_version}",
+        told.rendering and told.rendering.utility,
+    )
+    yield f"  {', '.join(part for part in machine if part)}"
+    yield from _section("Profile", _profile_lines(told.profile))
+    yield from _section("Settings", _setting_lines(told.settings))
+    yield from _section("Values that its templates ask for", _table(_given_rows(told.values)))
+    if told.rendering is not None:
+        yield from _section("Facts", _table(_given_rows(told.rendering.facts)))
+    yield from _section("Annotations of the kubelet", _annotation_lines(told.annotations))
+    if told.rendering is not None:
+        yield from _rendering_lines(told.rendering)
+    yield from _section("Warnings", (f"- {problem}" for problem in told.warnings))
+    yield from _section("Cannot be rendered", (f"- {problem}" for problem in told.problems))
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    inside = list(lines)
+    if inside:
+        yield ""
+        yield title
+        yield from (f"  {line}" for line in inside)
+
+
+def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
+    if profile is None:
+        yield "none: no annotation names one, and there is no default"
+        return
+    if not profile.where:
+        yield f"{_name(profile.ref)}, which is not there"
+    else:
+        kind = f"built in, {profile.built_in}" if profile.built_in else "not built in"
+        yield f"{_name(profile.ref)} {profile.version} ({kind}; templates: {profile.language})"
+        yield f"read from {profile.where}"
+    yield f"name: {profile.why}"
+    yield f"namespace: {profile.why_namespace}"
+    yield from (f"touched by {each}" for each in profile.touched_by)
+
+
+def _setting_lines(settings: Sequence[Given]) -> Iterator[str]:
+    shown = [each for each in settings if not each.default or each.value not in {"", "false"}]
+    yield from _table(_given_rows(shown))
+    rest = [each.name for each in settings if each not in shown]
+    if rest:
+        yield f"empty or false by default: {', '.join(rest)}"
+
+
+def _given_rows(given: Iterable[Given]) -> Iterator[tuple[str, ...]]:
+    return ((each.name, each.value or "-", each.where) for each in given)
+
+
+def _annotation_lines(annotations: Iterable[AnnotationUse]) -> Iterator[str]:
+    for each in annotations:
+        if each.option:
+            yield f"{each.option} = {each.value} ({each.annotation})"
+        else:
+            yield f"ignored: {each.annotation}: {each.why}"
+
+
+def _rendering_lines(rendering: Rendering) -> Iterator[str]:
+    rows = [(made.side.value, str(made.ref)) for made in rendering.objects]
+    live = [(made.side.value, f"{made.ref}, in the cluster alone") for made in rendering.live]
+    yield from _section("Objects", _table([*rows, *live]))
+    files = [(each.half, each.permissions, f"{each.size:,}", each.path, each.where or "-") for each in rendering.files]
+    yield from _section("Files and units", _table([_HEADS, *files]))
+    yield from _section("Modules of cloud-init, taken as they are", rendering.modules)
+    yield from _section("User-data", (line for size in rendering.sizes for line in _size_lines(size)))
+
+
+def _size_lines(size: SizeUse) -> Iterator[str]:
+    yield f"{size.half}: {size.raw:,} bytes raw, {size.gzip:,} with gzip, {size.base64:,} in base64"
+    if size.limit is None or size.headroom is None:
+        yield f"  no limit is checked: {size.note}"
+    elif size.headroom < 0:
+        yield f"  {-size.headroom:,} bytes more than the limit of {size.limit:,} {_FORMS[size.counted]} ({size.note})"
+    else:
+        yield f"  {size.headroom:,} bytes left of {size.limit:,} {_FORMS[size.counted]} ({size.note})"
+
+
+_FORMS: Final = {"raw": "raw", "gzip": "with gzip", "base64": "in base64"}
+
+
+def _table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    cells = list(rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+
+
+def _name(ref: ObjectRef) -> str:
+    return f"{ref.namespace}/{ref.name}"
+
+
+# --- JSON ---
+
+
+def _document(told: Explanation) -> dict[str, Json]:
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "cluster": told.cluster,
+        "pool": _ref(told.pool),
+        "where": told.where,
+        "sources": list(told.sources),
+        "hosts": list(told.hosts),
+        "os": told.os,
+        "provider": told.provider,
+        "kubeVersion": told.kube_version,
+        "profile": _profile(told.profile) if told.profile else None,
+        "settings": [_given(each) for each in told.settings],
+        "values": [_given(each) for each in told.values],
+        "annotations": [
+            {"annotation": each.annotation, "value": each.value, "option": each.option, "why": each.why}
+            for each in told.annotations
+        ],
+        "rendering": _rendering(told.rendering) if told.rendering else None,
+        "warnings": [_problem(problem) for problem in told.warnings],
+        "problems": [_problem(problem) for problem in told.problems],
+    }
+
+
+def _profile(profile: ChosenProfile) -> dict[str, Json]:
+    return {
+        **_ref(profile.ref),
+        "why": profile.why,
+        "whyNamespace": profile.why_namespace,
+        "where": profile.where,
+        "version": profile.version,
+        "templates": profile.language,
+        "builtIn": profile.built_in,
+        "touchedBy": list(profile.touched_by),
+    }
+
+
+def _given(each: Given) -> dict[str, Json]:
+    return {"name": each.name, "value": each.value, "where": each.where, "default": each.default}
+
+
+def _rendering(rendering: Rendering) -> dict[str, Json]:
+    return {
+        "provisioningUtility": rendering.utility,
+        "facts": [_given(each) for each in rendering.facts],
+        "objects": [_made(each) for each in rendering.objects],
+        "live": [_made(each) for each in rendering.live],
+        "files": [
+            {"half": each.half, "path": each.path, "mode": each.permissions, "bytes": each.size, "where": each.where}
+            for each in rendering.files
+        ],
+        "modules": list(rendering.modules),
+        "userData": [
+            {
+                "half": each.half,
+                "raw": each.raw,
+                "gzip": each.gzip,
+                "base64": each.base64,
+                "counted": each.counted,
+                "limit": each.limit,
+                "headroom": each.headroom,
+                "note": each.note,
+            }
+            for each in rendering.sizes
+        ],
+    }
+
+
+def _made(made: Made) -> dict[str, Json]:
+    return {**_ref(made.ref), "side": made.side.value}
+
+
+def _ref(ref: ObjectRef) -> dict[str, Json]:
+    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+
+
+def _problem(problem: Problem) -> dict[str, Json]:
+    return {
+        "what": problem.what,
+        "where": problem.where,
+        "about": problem.about,
+        "field": problem.field,
+        "fix": problem.fix,
+    }

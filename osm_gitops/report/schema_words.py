@@ -1,0 +1,64 @@
+"""The words of our JSON schemas. Keys may be added to what they describe; a new first number means another meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from osm_gitops.model.objects import Json
+
+COUNT: Final = {"type": "integer", "minimum": 0}
+
+
+def head(name: str, title: str, version: str) -> dict[str, Json]:
+    """The first keys of a schema, draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"https://osm-gitops.io/{name}/{version}/{name}.schema.json",
+        "title": f"{title} of osm-gitops, format {version}",
+    }
+
+
+def format_version(version: str) -> dict[str, Json]:
+    """The key ``formatVersion``."""
+    told = text("Version of this format; the meaning of a key changes only with the first number.")
+    return told | {"pattern": f"^{version.split('.', maxsplit=1)[0]}\\."}
+
+
+def text(description: str) -> dict[str, Json]:
+    """A text."""
+    return {"type": "string", "description": description}
+
+
+def texts(description: str) -> dict[str, Json]:
+    """A list of texts."""
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def ref(name: str, description: str) -> dict[str, Json]:
+    """A definition of the same schema."""
+    return {"$ref": f"#/$defs/{name}", "description": description}
+
+
+def listing(name: str, description: str) -> dict[str, Json]:
+    """A list of what a definition describes."""
+    return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}, "description": description}
+
+
+def record(description: str, **properties: Mapping[str, Json]) -> dict[str, Json]:
+    """An object: all keys are always there; others may come with later minor versions."""
+    return {"description": description, "type": "object", "properties": properties, "required": list(properties)}
+
+
+OBJECT: Final[dict[str, dict[str, Json]]] = {
+    "kind": text("Its kind."),
+    "namespace": text("Its namespace; empty for one without."),
+    "name": text("Its name."),
+}
+PROBLEM: Final[dict[str, dict[str, Json]]] = {
+    "what": text("What is wrong, as a sentence."),
+    "where": text("A file with its line, a flag, or a variable."),
+    "about": text("The object that it is about."),
+    "field": text("The field in that object."),
+    "fix": text("What to do about it, as a sentence."),
+}

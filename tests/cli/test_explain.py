@@ -1,0 +1,275 @@
+"""``osm-gitops explain``: what made a pool's configuration, and one rendered text of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.cli.adopted import Adopted
+from tests.cli.running import osm_gitops
+from tests.cli.scenes import GETTER_TOKEN, file, pool, profile, write_fleet, write_tree
+
+_KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
+
+
+def _explained(*arguments: str) -> dict[str, Any]:
+    ran = osm_gitops("explain", *arguments, "-o", "json")
+    told: dict[str, Any] = json.loads(ran.out)
+    schema = json.loads(osm_gitops("schema", "explanation").out)
+    Draft202012Validator(schema).validate(told)
+    _no_key_beyond(schema, schema, told)
+    return told
+
+
+def _no_key_beyond(schema: dict[str, Any], part: dict[str, Any], told: Any) -> None:
+    """Every key that is written is described."""
+    if "$ref" in part:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+    if isinstance(told, dict):
+        part = schema["$defs"][part["anyOf"][0]["$ref"].rpartition("/")[2]] if "anyOf" in part else part
+        assert set(told) <= set(part["properties"])
+        for key, value in told.items():
+            _no_key_beyond(schema, part["properties"][key], value)
+    for value in told if isinstance(told, list) else ():
+        _no_key_beyond(schema, part["items"], value)
+
+
+def test_a_profile_is_told_with_the_reason_for_it(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    told = _explained("workers", "--from", "tree")["profile"]
+    assert told["name"] == "osp-a"
+    assert told["why"] == "annotation k8c.io/operating-system-profile (tree/MachineDeployment-workers.yaml:7)"
+    assert told["whyNamespace"] == "setting namespace"
+    assert told["where"] == "tree/OperatingSystemProfile-osp-a.yaml:1"
+    assert (told["version"], told["templates"], told["builtIn"]) == ("v1.0.0", "go", "")
+
+
+def test_a_profile_that_no_annotation_names_is_the_default(tmp_path: Path) -> None:
+    plain = pool(annotations={"k8c.io/operating-system-profile-namespace": "profiles"})
+    del plain["metadata"]["annotations"]["k8c.io/operating-system-profile"]
+    body = profile("osp-ubuntu")
+    body["metadata"]["namespace"] = "profiles"
+    write_tree(tmp_path / "tree", body, plain)
+    told = _explained("workers", "--from", "tree")["profile"]
+    assert told["why"] == "the default for ubuntu, as no annotation names one"
+    assert told["whyNamespace"].startswith("annotation k8c.io/operating-system-profile-namespace (tree/")
+
+
+def test_each_setting_is_told_with_the_place_that_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    write_fleet(
+        tmp_path,
+        "defaults:\n  settings: {pauseImage: 'registry.k8s.io/pause:3.10'}\n"
+        "clusters:\n- name: eu\n  from: tree\n  settings:\n"
+        "    nodeNoProxy: .svc\n    clusterDNS: [10.0.0.1, 10.0.0.2]\n",
+    )
+    monkeypatch.setenv("OSM_GITOPS_NODE_HTTP_PROXY", "http://proxy:3128")
+    settings = {each["name"]: each for each in _explained("workers", "--node-no-proxy=.local")["settings"]}
+    places = {name: (each["value"], each["where"]) for name, each in settings.items() if not each["default"]}
+    assert places == {
+        "node-no-proxy": (".local", "flag --node-no-proxy"),
+        "node-http-proxy": ("http://proxy:3128", "environment OSM_GITOPS_NODE_HTTP_PROXY"),
+        "cluster-dns": ("10.0.0.1,10.0.0.2", "osm-gitops.yaml:10 clusters[0].settings.clusterDNS"),
+        "pause-image": ("registry.k8s.io/pause:3.10", "osm-gitops.yaml:4 defaults.settings.pauseImage"),
+    }
+    assert settings["container-runtime"]["value"] == "containerd"
+    assert settings["container-runtime"]["where"] == "default"
+    assert settings["external-cloud-provider"]["value"] == "false"
+
+
+def test_values_that_templates_ask_for_are_told(tmp_path: Path) -> None:
+    script = '#!/bin/sh\ncurl {{ value("downloads.cni", "https://cni.example.com") }}/{{ value("n", 3) }}\n'
+    body = profile(script=script, provisioningConfig={})
+    body["metadata"]["annotations"] = {"osm-gitops.io/template": "jinja2/v1"}
+    write_tree(tmp_path / "tree", body, pool())
+    where = "the profile's default"
+    assert _explained("workers", "--from", "tree")["values"] == [
+        {"name": "downloads.cni", "value": "https://cni.example.com", "where": where, "default": True},
+        {"name": "n", "value": "3", "where": where, "default": True},
+    ]
+
+
+def test_facts_are_named_and_not_shown(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    ran = osm_gitops("explain", "workers", "--from", "tree")
+    facts = {each["name"]: each for each in _explained("workers", "--from", "tree")["rendering"]["facts"]}
+    info = "ConfigMap kube-public/cluster-info (tree/ConfigMap-cluster-info.yaml:1)"
+    assert (facts["API server"]["value"], facts["API server"]["where"]) == ("https://api.example.com:6443", info)
+    assert (facts["CA of the cluster"]["value"], facts["CA of the cluster"]["where"]) == ("", info)
+    getter = facts["token that fetches the provisioning Secret"]
+    assert getter["where"].startswith("Secret cloud-init-settings/cloud-init-getter-token, key token (tree/")
+    assert getter["value"] == ""
+    assert GETTER_TOKEN not in ran.out
+
+
+def test_annotations_of_the_kubelet_are_told_whether_they_count_or_not(tmp_path: Path) -> None:
+    annotations = {
+        f"{_KUBELET}/MaxPods": "50",
+        f"{_KUBELET}X/MaxPods": "60",
+        f"{_KUBELET}/MaxPodz": "70",
+        "v1.kubelet-feature-gates.machine-controller.kubermatic.io/FeatureGates": "A=true",
+        "unrelated": "x",
+    }
+    machine = pool(annotations=annotations)
+    machine["spec"]["template"]["metadata"] = {"annotations": {f"{_KUBELET}/KubeReserved": "cpu=1"}}
+    machine["spec"]["template"]["spec"]["metadata"] = {"annotations": {f"{_KUBELET}/KubeReserved": "cpu=2"}}
+    write_tree(tmp_path / "tree", profile(), machine)
+    told = _explained("workers", "--from", "tree")["annotations"]
+    assert [(each["option"], each["value"]) for each in told] == [
+        ("MaxPods", "50"),
+        ("", "70"),
+        ("", "60"),
+        ("", "A=true"),
+        ("", "cpu=1"),
+        ("", "cpu=2"),
+    ]
+    reasons = [each["why"] for each in told[1:]]
+    assert reasons[0].startswith("the options are KubeReserved, ")
+    assert reasons[1] == f"{_KUBELET}/MaxPods sets MaxPods"
+    assert reasons[2].endswith("feature gates are a setting, --node-kubelet-feature-gates")
+    assert "spec.template.metadata.annotations" in reasons[3]
+    assert "spec.template.spec.metadata.annotations" in reasons[4]
+
+
+def test_objects_files_and_sizes_are_told(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    told = _explained("workers", "--from", "tree")["rendering"]
+    assert [f"{each['side']} {each['namespace']}/{each['name']}" for each in told["objects"] + told["live"]] == [
+        "management kube-system/osp-a",
+        "management kube-system/workers-kube-system-config",
+        "worker cloud-init-settings/workers-kube-system-provisioning-config",
+        "worker cloud-init-settings/workers-kube-system-bootstrap-config",
+        "worker cloud-init-settings/kube-system-workers-kubelet-bootstrap-config",
+    ]
+    assert [(each["half"], each["mode"], each["path"]) for each in told["files"]] == [
+        ("bootstrap", "0755", "/opt/bin/bootstrap"),
+        ("provisioning", "0755", "/opt/bin/setup"),
+        ("provisioning", "0600", "/etc/containerd/certs.d/docker.io/hosts.toml"),
+    ]
+    assert told["files"][1]["bytes"] == len("#!/bin/sh\necho v1.34.2\n")
+    assert told["files"][1]["where"].startswith("tree/OperatingSystemProfile-osp-a.yaml:")
+    bootstrap, provisioning = told["userData"]
+    assert (bootstrap["counted"], bootstrap["limit"]) == ("raw", 32_768)
+    assert bootstrap["headroom"] == 32_768 - bootstrap["raw"]
+    assert provisioning["limit"] == 1_048_576
+
+
+def test_user_data_that_a_provider_would_refuse_is_a_warning(tmp_path: Path) -> None:
+    body = profile(script="#!/bin/sh\n" + "# much ado\n" * 4_000)
+    write_tree(tmp_path / "tree", body, pool())
+    told = _explained("workers", "--from", "tree")
+    assert told["rendering"]["userData"][0]["headroom"] < 0
+    assert "bytes too large: Hetzner Cloud API" in told["warnings"][0]["what"]
+    ran = osm_gitops("explain", "workers", "--from", "tree")
+    assert (ran.code, ran.err) == (0, "")
+    assert "bytes more than the limit of 32,768 raw" in ran.out
+
+
+def test_a_pool_that_cannot_be_rendered_is_explained_as_far_as_it_goes(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(script="{{ .Nothing }}"), pool())
+    told = _explained("workers", "--from", "tree")
+    assert (told["rendering"], told["profile"]["name"]) == (None, "osp-a")
+    assert "there is none in the data" in told["problems"][0]["what"]
+    ran = osm_gitops("explain", "workers", "--from", "tree")
+    assert ran.code == 1
+    assert "Cannot be rendered" in ran.out
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setup")
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is none in the data" in ran.err
+
+
+def test_a_profile_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool(profile="osp-x"))
+    ran = osm_gitops("explain", "workers", "--from", "tree")
+    assert ran.code == 1
+    assert "kube-system/osp-x, which is not there" in ran.out
+    strange = pool("b", operatingSystem="plan9")
+    del strange["metadata"]["annotations"]["k8c.io/operating-system-profile"]
+    write_tree(tmp_path / "tree", strange)
+    ran = osm_gitops("explain", "b", "--from", "tree")
+    assert "none: no annotation names one, and there is no default" in ran.out
+
+
+def test_one_file_is_printed_with_its_secrets_masked(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/bootstrap")
+    assert (ran.code, ran.err) == (0, "")
+    url = "https://api.example.com:6443/workers-kube-system-provisioning-config"
+    assert ran.out == f"#!/bin/sh\ncurl -H 'Authorization: Bearer ***' {url}\n"
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setpu")
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is no file /opt/bin/setpu. Did you mean /opt/bin/setup?" in ran.err
+
+
+def test_a_file_of_both_halves_must_be_told_apart(tmp_path: Path) -> None:
+    twice = [file("/opt/bin/bootstrap", "#!/bin/sh\necho second\n"), file("/opt/bin/setup", "")]
+    write_tree(tmp_path / "tree", profile(provisioningConfig={"files": twice}), pool())
+    arguments = ("explain", "workers", "--from", "tree", "--file", "/opt/bin/bootstrap")
+    ran = osm_gitops(*arguments)
+    assert (ran.code, ran.out) == (1, "")
+    assert "Choose one with --half" in ran.err
+    assert osm_gitops(*arguments, "--half", "provisioning").out == "#!/bin/sh\necho second\n"
+    assert osm_gitops(*arguments, "--half", "bootstrap").out.startswith("#!/bin/sh\ncurl")
+
+
+def test_whole_user_data_is_printed_masked_in_every_encoding(tmp_path: Path) -> None:
+    body = profile()
+    plain = {"path": "/etc/token", "content": {"inline": {"data": "token: {{ .Token }}\n"}}}
+    body["spec"]["bootstrapConfig"]["files"].append(plain)
+    write_tree(tmp_path / "tree", body, pool())
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--user-data", "bootstrap")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("#cloud-config\n")
+    assert "token: ***" in ran.out
+    # The script stands in base64, in which the token is too.
+    assert "    ***\n" in ran.out
+
+
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    for more in (("--file", "/x", "--user-data", "bootstrap"), ("--half", "bootstrap")):
+        ran = osm_gitops("explain", "workers", "--from", "tree", *more)
+        assert (ran.code, ran.out) == (1, "")
+
+
+def test_a_name_must_mean_one_pool(tmp_path: Path) -> None:
+    for name in ("eu", "us"):
+        write_tree(tmp_path / name, profile(), pool(), pool("other"))
+    write_fleet(tmp_path, "clusters: [{name: prod-eu, from: eu}, {name: prod-us, from: us}]")
+    ran = osm_gitops("explain", "workers")
+    assert (ran.code, ran.out) == (1, "")
+    assert "kube-system/workers in cluster prod-eu, kube-system/workers in cluster prod-us" in ran.err
+    assert _explained("kube-system/workers", "--cluster", "prod-us")["cluster"] == "prod-us"
+    ran = osm_gitops("explain", "worker", "--cluster", "prod-us")
+    assert 'there is no MachineDeployment "worker". Did you mean workers?' in ran.err
+
+
+def test_a_pool_that_cannot_be_read_is_told_with_its_problems(tmp_path: Path) -> None:
+    broken = pool()
+    broken["spec"]["template"]["spec"]["versions"] = []
+    write_tree(tmp_path / "tree", profile(), broken)
+    ran = osm_gitops("explain", "workers", "--from", "tree")
+    assert (ran.code, ran.out) == (1, "")
+    assert "spec.template.spec.versions" in ran.err
+
+
+def test_control_characters_in_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(script='#!/bin/sh\necho "\x1b[2J"\ttab\n'), pool())
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/bootstrap")
+    assert ran.out == '#!/bin/sh\necho "\\x1b[2J"\ttab\n'
+
+
+def test_a_pool_of_a_live_cluster_is_explained(adopted: Adopted) -> None:
+    name = adopted.osm.pools()[0]
+    kubeconfig = adopted.osm.management.kubeconfig(adopted.folder / "kubeconfig", "admin")
+    told = _explained(name, "--from", "cluster", "--kubeconfig", str(kubeconfig), "--external-cloud-provider")
+    assert (told["problems"], len(told["hosts"])) == ([], 1)
+    assert told["where"].startswith("https://127.0.0.1:")
+    facts = {each["name"]: each["where"] for each in told["rendering"]["facts"]}
+    assert facts["CA of the cluster"] == "the kubeconfig of the worker cluster"
