@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
@@ -55,14 +56,13 @@ def _run(arguments: Sequence[str]) -> int:
     import typer  # noqa: PLC0415 - only once a real command runs
     from typer.exceptions import TyperException  # noqa: PLC0415
 
-    from osm_gitops.cli.app import app  # noqa: PLC0415
     from osm_gitops.resolve.go_flags import normalise_arguments  # noqa: PLC0415
 
     normalised = normalise_arguments(arguments)
     for note in normalised.notes:
         console.say(note)
     try:
-        code = typer.main.get_command(app).main(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
+        code = _command_line()(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
     except TyperException as wrong:
         _tell_usage(wrong)
         return FAILED
@@ -74,6 +74,16 @@ def _run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:  # all that typer leaves of an interrupt
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
+
+
+@cache
+def _command_line() -> Callable[..., Any]:
+    """All commands with their options, made once: a process that runs many lines would spend most of its time on it."""
+    from typer.main import get_command  # noqa: PLC0415
+
+    from osm_gitops.cli.app import app  # noqa: PLC0415
+
+    return get_command(app).main
 
 
 def _named(fault: OSError) -> str:
