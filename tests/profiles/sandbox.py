@@ -6,14 +6,15 @@ result = node.run(render("osp-flatcar", "aws").file("/opt/bin/setup"))
 assert "systemctl restart kubelet.service" in node.calls
 
 Absolute paths of the machine are moved below the folder; commands of coreutils are the real ones. ``curl`` serves what
-the test gave it, ``sleep`` takes no time, every other stand-in succeeds unless the test says what it does. All calls
-are in ``calls``, in order.
+the test gave it, ``jq`` finds the version of an Ignition document, ``sleep`` takes no time, every other stand-in
+succeeds unless the test says what it does. All calls are in ``calls``, in order.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -43,6 +44,15 @@ fi
 [ -f "$served" ] || { echo "no $url" >&2; exit 22; }
 cat "$served" >"${output:-/dev/stdout}"
 """
+_JQ: Final = f"""
+exec {sys.executable} -c '
+import json, sys
+try:
+    found = json.load(open(sys.argv[1]))["ignition"]["version"]
+except (ValueError, KeyError):
+    sys.exit(1)
+' "${{!#}}"
+"""
 _UNAME: Final = 'cat "$MACHINE/architecture"'
 _CONTAINERD: Final = "echo containerd github.com/containerd/containerd/v2 v2.2.1 fcd4322"
 _HOSTNAME: Final = "echo node.example.com"
@@ -57,11 +67,27 @@ class Machine:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("bin", "served", "etc/kubernetes", "etc/systemd/system", "opt/bin", "usr/local/bin", "run", "var"):
+        for name in (
+            "bin",
+            "served",
+            "etc/kubernetes",
+            "etc/ssl/certs",
+            "etc/systemd/system",
+            "opt/bin",
+            "usr/local/bin",
+            "run",
+            "var",
+        ):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         for name in _SILENT:
             self.command(name, "")
-        for name, script in (("curl", _CURL), ("uname", _UNAME), ("containerd", _CONTAINERD), ("hostname", _HOSTNAME)):
+        for name, script in (
+            ("curl", _CURL),
+            ("jq", _JQ),
+            ("uname", _UNAME),
+            ("containerd", _CONTAINERD),
+            ("hostname", _HOSTNAME),
+        ):
             self.command(name, script)
 
     @property

@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.profiles.releases import CONTENTS, KUBELET, addresses, publish
 from tests.profiles.rendering import render
 from tests.profiles.sandbox import Machine
 
 MINORS: Final = range(31, 37)
-_CNI: Final = "https://github.com/containernetworking/plugins/releases/download"
-_CRICTL: Final = "https://github.com/kubernetes-sigs/cri-tools/releases/download"
 
 
-def _setup(kubelet: str = "1.35.4", **options: object) -> str:
+def _setup(kubelet: str = KUBELET, **options: object) -> str:
     """What installs the binaries, without what comes before and after it."""
     script = render("osp-flatcar", "openstack", kubelet, **options).file("/opt/bin/setup")  # type: ignore[arg-type]
     begin, end = script.index("retry()"), script.index("version=$(containerd")
     return "set -euo pipefail\n" + script[begin:end]
 
 
-def _archive(*names: str) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name in names:
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode, entry.uid, entry.gid = 4, 0o755, 1001, 127
-            archive.addfile(entry, io.BytesIO(b"ELF\n"))
-    return buffer.getvalue()
-
-
-def _urls(
-    arch: str = "amd64", kubernetes: str = "https://dl.k8s.io", cni: str = _CNI, crictl: str = _CRICTL
-) -> list[str]:
-    return [
-        f"{cni}/v1.9.1/cni-plugins-linux-{arch}-v1.9.1.tgz",
-        f"{crictl}/v1.35.0/crictl-v1.35.0-linux-{arch}.tar.gz",
-        f"{kubernetes}/v1.35.4/bin/linux/{arch}/kubelet",
-        f"{kubernetes}/v1.35.4/bin/linux/{arch}/kubectl",
-    ]
-
-
-_CONTENTS: Final = (_archive("./bridge", "./loopback"), _archive("crictl"), b"the kubelet", b"the kubectl")
-
-
-def _machine(folder: Path, arch: str = "x86_64", urls: list[str] | None = None, failures: int = 0) -> Machine:
-    machine = Machine(folder, arch)
-    for url, content in zip(urls or _urls(), _CONTENTS, strict=True):
-        machine.serve(url, content, failures)
-    return machine
+def _machine(folder: Path, arch: str = "x86_64", urls: Sequence[str] = (), failures: int = 0) -> Machine:
+    return publish(Machine(folder, arch), urls, failures)
 
 
 def _asked(machine: Machine) -> list[str]:
@@ -63,7 +34,7 @@ def _asked(machine: Machine) -> list[str]:
 
 @pytest.mark.parametrize(("kernel", "arch"), [("x86_64", "amd64"), ("aarch64", "arm64")])
 def test_binaries_of_the_machines_architecture_are_installed(tmp_path: Path, kernel: str, arch: str) -> None:
-    machine = _machine(tmp_path, kernel, _urls(arch))
+    machine = _machine(tmp_path, kernel, addresses(arch))
     result = machine.run(_setup())
     assert result.returncode == 0, result.stderr
     assert machine.path("/opt/bin/kubelet").read_bytes() == b"the kubelet"
@@ -84,7 +55,7 @@ def test_a_second_run_downloads_checksums_only(tmp_path: Path) -> None:
     assert machine.run(_setup()).returncode == 0
     first = len(_asked(machine))
     assert machine.run(_setup()).returncode == 0
-    assert _asked(machine)[first:] == [f"{url}.sha256" for url in _urls()]
+    assert _asked(machine)[first:] == [f"{url}.sha256" for url in addresses()]
 
 
 def test_downloads_are_tried_again_until_they_work_and_wait_longer_each_time(tmp_path: Path) -> None:
@@ -97,33 +68,33 @@ def test_downloads_are_tried_again_until_they_work_and_wait_longer_each_time(tmp
 @pytest.mark.parametrize("position", range(4))
 def test_bug_258_nothing_with_a_wrong_checksum_is_installed(tmp_path: Path, position: int) -> None:
     machine = _machine(tmp_path)
-    machine.serve(_urls()[position], _CONTENTS[position], sum_of=b"what was published")
+    machine.serve(addresses()[position], CONTENTS[position], sum_of=b"what was published")
     machine.command("sleep", "exit 1")
     result = machine.run(_setup().replace('sleep "$pause"', 'sleep "$pause" || exit 9'))
     assert result.returncode == 9
     assert "does not have the checksum" in result.stderr
-    assert not any(each.read_bytes() == _CONTENTS[position] for each in tmp_path.rglob("opt/**/*") if each.is_file())
+    assert not any(each.read_bytes() == CONTENTS[position] for each in tmp_path.rglob("opt/**/*") if each.is_file())
     assert not any(tmp_path.rglob("*.unverified"))
 
 
 def test_bug_258_a_checksum_file_without_a_name_counts_as_well_as_one_with_it(tmp_path: Path) -> None:
     machine = _machine(tmp_path)
-    bare = machine.folder / "served" / sha256(f"{_urls()[1]}.sha256\n".encode()).hexdigest()
-    bare.write_text(sha256(_CONTENTS[1]).hexdigest())
+    bare = machine.folder / "served" / sha256(f"{addresses()[1]}.sha256\n".encode()).hexdigest()
+    bare.write_text(sha256(CONTENTS[1]).hexdigest())
     assert machine.run(_setup()).returncode == 0
 
 
 def test_a_checksum_of_a_value_is_what_counts_and_none_is_downloaded(tmp_path: Path) -> None:
     names = ("cni", "crictl", "kubelet", "kubectl")
-    sums = {name: {"amd64": sha256(content).hexdigest()} for name, content in zip(names, _CONTENTS, strict=True)}
+    sums = {name: {"amd64": sha256(content).hexdigest()} for name, content in zip(names, CONTENTS, strict=True)}
     machine = _machine(tmp_path)
     assert machine.run(_setup(values={"checksums": sums})).returncode == 0
-    assert _asked(machine) == _urls()
+    assert _asked(machine) == addresses()
 
 
 def test_every_download_comes_from_where_values_say(tmp_path: Path) -> None:
     mirrors = {name: f"https://mirror.example.com/{name}" for name in ("kubernetes", "cni", "crictl")}
-    urls = _urls(**mirrors)
+    urls = addresses(**mirrors)
     machine = _machine(tmp_path, urls=urls)
     script = _setup(values={"downloads": mirrors})
     assert machine.run(script).returncode == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +13,8 @@ import yaml
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
-from osm_gitops.sources import builtin
-from tests.profiles.rendering import Node, read, render
+from tests.profiles.pools import every_pool
+from tests.profiles.rendering import Node, render
 from tests.profiles.sandbox import Machine
 
 _ANNOTATION: Final = "v1.kubelet-config.machine-controller.kubermatic.io"
@@ -22,15 +22,6 @@ _UNIT: Final = "/etc/systemd/system/kubelet.service"
 _CONFIG: Final = "/etc/kubernetes/kubelet.conf"
 _IN_TREE: Final = ("aws", "azure", "gce", "vsphere")
 _FAMILIES: Final = ("", "IPv6", "IPv6+IPv4")
-
-
-def _pools() -> Iterator[tuple[str, str]]:
-    for name in builtin.names(builtin.newest()):
-        for provider in read(name).providers:
-            yield name, provider
-
-
-_EVERY_POOL: Final = pytest.mark.parametrize(("profile", "provider"), list(_pools()))
 
 
 @cache
@@ -59,7 +50,7 @@ def _annotated(**options: str) -> dict[str, Any]:
     return _config(render("osp-flatcar", "openstack", annotations=annotations))
 
 
-@_EVERY_POOL
+@every_pool
 def test_bug_536_a_restart_of_containerd_does_not_stop_the_kubelet(profile: str, provider: str) -> None:
     unit = _node(profile, provider).file(_UNIT)
     assert re.search(r"^Wants=.*\bcontainerd\.service", unit, re.MULTILINE)
@@ -67,7 +58,7 @@ def test_bug_536_a_restart_of_containerd_does_not_stop_the_kubelet(profile: str,
     assert "BindsTo=" not in unit
 
 
-@_EVERY_POOL
+@every_pool
 @pytest.mark.parametrize("external", [False, True])
 def test_bugs_184_196_216_217_and_242_the_kubelet_is_told_its_addresses_unless_a_provider_tells_both(
     profile: str, provider: str, external: bool
@@ -79,7 +70,7 @@ def test_bugs_184_196_216_217_and_242_the_kubelet_is_told_its_addresses_unless_a
         assert ("$(retry address" in node.file("/opt/bin/prepare-kubelet")) == told
 
 
-@_EVERY_POOL
+@every_pool
 @pytest.mark.parametrize("external", [False, True])
 def test_bug_577_a_node_has_the_name_that_its_cloud_provider_looks_for(
     profile: str, provider: str, external: bool
@@ -89,7 +80,7 @@ def test_bug_577_a_node_has_the_name_that_its_cloud_provider_looks_for(
     assert flags.get("hostname-override") == (None if own else "${KUBELET_HOSTNAME}")
 
 
-@_EVERY_POOL
+@every_pool
 def test_bugs_191_348_and_353_only_an_external_provider_is_named_and_none_configured(
     profile: str, provider: str
 ) -> None:
@@ -115,7 +106,7 @@ def test_a_kubelet_with_cloud_providers_inside_is_refused() -> None:
         render("osp-flatcar", "azure", "1.28.15")
 
 
-@_EVERY_POOL
+@every_pool
 def test_bug_542_what_only_root_may_read_has_the_modes_of_the_cis_benchmark(profile: str, provider: str) -> None:
     node = _node(profile, provider)
     files = {**node.bootstrap, **node.provisioning}
@@ -126,7 +117,7 @@ def test_bug_542_what_only_root_may_read_has_the_modes_of_the_cis_benchmark(prof
     assert files["/etc/kubernetes/pki/ca.crt"].permissions == 644
 
 
-@_EVERY_POOL
+@every_pool
 def test_the_configuration_is_complete_without_any_annotation(profile: str, provider: str) -> None:
     config = _config(_node(profile, provider))
     assert config["clusterDNS"] == ["10.10.10.10"]
