@@ -8,6 +8,7 @@ COPY pyproject.toml uv.lock ./
 RUN uv sync --frozen --no-dev --no-install-project
 COPY README.md LICENSE ./
 COPY osm_gitops osm_gitops
+COPY osps osps
 RUN uv sync --frozen --no-dev --no-editable
 
 FROM python:3.13-slim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -53,6 +54,11 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
     return folder / "bin"
 
 
+def data_files() -> list[str]:
+    """What the package takes along that lies beside it in a checkout."""
+    return [path.relative_to(ROOT).as_posix() for path in (ROOT / "osps").rglob("*") if path.is_file()]
+
+
 def run(*arguments: str | Path, cwd: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OSM_GITOPS_", "PYTHON"))}
     ran = subprocess.run(
@@ -62,12 +68,13 @@ def run(*arguments: str | Path, cwd: Path) -> str:
     return ran.stdout
 
 
-def test_the_wheel_holds_the_package_its_types_its_licence_and_nothing_else(built: tuple[Path, Path]) -> None:
+def test_the_wheel_holds_the_package_its_types_its_data_its_licence_and_nothing_else(built: tuple[Path, Path]) -> None:
     names = set(zipfile.ZipFile(built[0]).namelist())
     info = f"osm_gitops-{__version__}.dist-info"
     assert {"osm_gitops/py.typed", f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"} <= names
     package = [path for path in (ROOT / "osm_gitops").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert {name for name in names if not name.startswith(f"{info}/")} == {
+    data = {f"osm_gitops/{name}" for name in data_files()}
+    assert {name for name in names if not name.startswith(f"{info}/")} == data | {
         path.relative_to(ROOT).as_posix() for path in package
     }
 
@@ -75,7 +82,7 @@ def test_the_wheel_holds_the_package_its_types_its_licence_and_nothing_else(buil
 def test_the_source_archive_holds_what_the_wheel_is_built_from_and_the_demo(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[1]) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    wanted = {"pyproject.toml", "README.md", "LICENSE", "osm_gitops/__init__.py", "overlays/demo/run.sh"}
+    wanted = {*data_files(), "pyproject.toml", "README.md", "LICENSE", "osm_gitops/__init__.py", "overlays/demo/run.sh"}
     assert wanted <= names
     unwanted = [
         name for name in names if re.search(r"(^|/)(\.venv|\.tools|\.demo|\.[a-z]+_cache|__pycache__)(/|$)", name)
@@ -89,6 +96,17 @@ def test_what_is_installed_tells_its_version_and_renders(installed: Path, tmp_pa
     shutil.copytree(ROOT / "overlays" / "demo", tmp_path / "fleet")
     run(installed / "osm-gitops", "render", "--to", tmp_path / "rendered", cwd=tmp_path / "fleet")
     assert len(list((tmp_path / "rendered").glob("*/worker/secrets/*-bootstrap-config.yaml"))) == 7
+
+
+def test_what_is_installed_brings_the_built_in_profiles(installed: Path, tmp_path: Path) -> None:
+    listed = json.loads(run(installed / "osm-gitops", "osp", "list", "-o", "json", cwd=tmp_path))
+    sources = [Path(name) for name in data_files() if Path(name).suffix == ".yaml"]
+    newest = max(path.parent.name for path in sources if path.parent.name != "parts")
+    assert {profile["where"].partition(":")[0] for profile in listed["profiles"]} == {
+        path.as_posix() for path in sources if path.parent.name == newest
+    }
+    shown = run(installed / "osm-gitops", "osp", "show", "osp-ubuntu", cwd=tmp_path)
+    assert yaml.safe_load(shown)["spec"]["version"] == newest
 
 
 def test_what_is_installed_needs_no_place_to_write_but_the_target(installed: Path, tmp_path: Path) -> None:

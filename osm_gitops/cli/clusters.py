@@ -36,9 +36,14 @@ def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     return specs
 
 
+def names_clusters(request: Request) -> bool:
+    """Whether there is a source, or a fleet file."""
+    return not (request.source is None and request.fleet is None and find_fleet_file(request.base.absolute()) is None)
+
+
 def one_cluster(request: Request) -> ClusterSpec | None:
     """The only cluster that a command works on; ``None`` where neither a source nor a fleet file names any."""
-    if request.source is None and request.fleet is None and find_fleet_file(request.base.absolute()) is None:
+    if not names_clusters(request):
         return None
     specs = clusters_of(request, needs_target=False)
     if len(specs) > 1:

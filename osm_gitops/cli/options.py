@@ -84,6 +84,8 @@ def _work(kind: Any, names: str, text: str, **more: Any) -> Any:
     return _option(kind, names, text, rich_help_panel=WORK_PANEL, **more)
 
 
+_OF_PROFILES = frozenset({"namespace", "disable-default-osps", "replace-default-osps", "profiles-version"})
+
 _SHARED: Mapping[str, tuple[Any, Any]] = {
     "source": (
         _work(
@@ -150,8 +152,9 @@ def with_request(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def with_sources(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what only reads sources: no target, no pools, and one setting, the namespace."""
-    settings = tuple(setting for setting in SETTINGS if setting.flag == "namespace")
+    """As :func:`with_request`, for what only reads sources: no target, no pools, and of the settings those that say
+    which profiles there are."""
+    settings = tuple(setting for setting in SETTINGS if setting.flag in _OF_PROFILES)
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), settings)
 
 

@@ -23,7 +23,7 @@ from osm_gitops.fleet.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, Tar
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
-from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
+from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG, SETTINGS_BY_KEY
 from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
 
@@ -32,6 +32,7 @@ FLEET_FILE = "osm-gitops.yaml"
 NAME_RULE = "it must be a name of lower-case letters, digits, dashes and dots"
 
 _NAME = re.compile(NAME_PATTERN)
+_PROFILES_VERSION = SETTINGS_BY_FLAG["profiles-version"]
 _LATER = "Leave it out for now"
 _NO_HOME = "~ is not read as the home folder here"
 
@@ -121,7 +122,7 @@ class _Reader:
         self._refuse_later(merged)
         settings = self._settings(defaults.get("settings"), "defaults.settings")
         settings |= self._settings(entry.get("settings"), f"{at}.settings")
-        settings |= self._namespace(merged)
+        settings |= self._namespace(merged) | self._profiles_version(merged)
         management = self._access(*merged.get("management", ({}, "management")), keys=MANAGEMENT)
         worker = self._access(*merged.get("worker", ({}, "worker")), keys=WORKER)
         source = self._source(*merged.get("from", (None, f"{at}.from")))
@@ -148,12 +149,17 @@ class _Reader:
         where = f"{self._where(f'{at}.namespace')} {at}.namespace"
         return {"namespace": RawSetting("namespace", management["namespace"], where)}
 
+    def _profiles_version(self, merged: Mapping[str, tuple[Json, str]]) -> dict[str, RawSetting]:
+        version, at = merged.get(_PROFILES_VERSION.key, (None, ""))
+        if version is None:
+            return {}
+        return {_PROFILES_VERSION.flag: RawSetting(_PROFILES_VERSION.flag, version, f"{self._where(at)} {at}")}
+
     def _refuse_later(self, merged: Mapping[str, tuple[Json, str]]) -> None:
         """What the design fixes but this release does not do yet, refused by name."""
-        for key, what in (("overlays", "overlays"), ("profilesVersion", "pinned built-in profiles")):
-            value, at = merged.get(key, (None, ""))
-            if value is not None and value != []:
-                self._problem(at, f"{what} come with a later release", _LATER)
+        value, at = merged.get("overlays", (None, ""))
+        if value is not None and value != []:
+            self._problem(at, "overlays come with a later release", _LATER)
 
     def _access(self, value: Json, at: str, keys: Iterable[str]) -> Access:
         named = self._mapping(value, at)

@@ -71,7 +71,12 @@ CLUSTER: Final[Keys] = {
         "description": "The cluster of MachineDeployments and Secrets; that of management if left out.",
         "type": ["object", "null"],
     },
-    "profilesVersion": _LATER | {"description": "Pinned built-in profiles come with a later release."},
+    "profilesVersion": {
+        "description": "Version of the built-in profiles, which upgrading osm-gitops does not change; "
+        "the same as the setting profilesVersion. The newest if left out.",
+        "type": ["string", "null"],
+        "pattern": r"^v[0-9]+\.[0-9]+\.[0-9]+",
+    },
 }
 TOP: Final[Keys] = {
     "apiVersion": {"description": "Version of this format.", "const": API_VERSION},

@@ -9,11 +9,11 @@ from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
 from osm_gitops.fleet.desire import desire
-from osm_gitops.fleet.live_profiles import profile_namespaces, refuse_unfit_names, refuse_unwritable
+from osm_gitops.fleet.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
 from osm_gitops.fleet.recording import Ended, record, uids_of
-from osm_gitops.fleet.spec import ClusterSpec, TreeRef
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.fleet.states import unusable
 from osm_gitops.fleet.token_facts import Printed, with_tokens
 from osm_gitops.fleet.upkeep import Upkeep, named
@@ -85,8 +85,7 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
     pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree, broken=inputs.broken)
     if from_tree:
         inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
-    if _writes_profiles(spec):
-        inputs = refuse_unwritable(inputs, live.management, settings.namespace)
+    inputs = refuse_unwritable(inputs, live.management, settings, from_cluster=_keeps_profiles(spec))
     tokens = _tokens(inputs, settings, live, options.live.now())
     return _look(spec, options, _Read(settings, inputs, pools, tokens), make_tokens=make_tokens)
 
@@ -97,14 +96,14 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
     printed = Printed(read.inputs)
     if read.tokens is not None:
         printed = with_tokens(read.inputs, settings, read.tokens, options.only, make=make_tokens)
-    inputs, writes_profiles = printed.inputs, _writes_profiles(spec)
+    inputs, from_cluster = printed.inputs, _keeps_profiles(spec)
     desired = desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
-    if not writes_profiles:
-        # They are read where they would be written: whoever put them there goes on owning them.
-        desired = replace(desired, objects=tuple(each for each in desired.objects if each.ref.kind != PROFILE.name))
+    written = {ObjectRef(PROFILE.name, *key) for key in written_profiles(inputs, from_cluster=from_cluster)}
+    others = (each for each in desired.objects if each.ref.kind != PROFILE.name or each.ref in written)
+    desired = replace(desired, objects=tuple(others))
     leaving = frozenset(pool.ref for pool in read.pools.values() if pool.gate is Gate.DELETING)
-    namespaces = profile_namespaces(inputs) | {settings.namespace} if writes_profiles else frozenset()
-    scope = Scope(settings.namespace, frozenset(namespaces), leaving)
+    namespaces = frozenset(ref.namespace for ref in written) | (set() if from_cluster else {settings.namespace})
+    scope = Scope(settings.namespace, namespaces, leaving, keeps_profiles=from_cluster)
     upkeep = Upkeep(
         machines=inputs.machines,
         pools=read.pools,
@@ -117,8 +116,9 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
     return Look(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)
 
 
-def _writes_profiles(spec: ClusterSpec) -> bool:
-    return isinstance(spec.source.profiles, TreeRef)
+def _keeps_profiles(spec: ClusterSpec) -> bool:
+    """Whether profiles are read where they would be written."""
+    return isinstance(spec.source.profiles, LiveRef)
 
 
 def _plan(live: Clusters, desired: Desired, scope: Scope, options: PlanOptions) -> ClusterPlan:

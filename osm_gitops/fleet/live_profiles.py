@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from osm_gitops.errors import Problem
@@ -13,17 +13,30 @@ from osm_gitops.kubedoor.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.sources.osm_deployment import find_osm
 
 _DIGEST_SHOWN = 12
 
 
-def refuse_unwritable(inputs: Inputs, api: Api, namespace: str) -> Inputs:
+def written_profiles(inputs: Inputs, *, from_cluster: bool) -> Mapping[tuple[str, str], OperatingSystemProfile]:
+    """The profiles that a run may write into a cluster. Where it reads them ``from_cluster``, they are the built-in
+    ones: whoever put the others there goes on owning them."""
+    return {key: each for key, each in inputs.profiles.items() if each.built_in or not from_cluster}
+
+
+def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, *, from_cluster: bool) -> Inputs:
     """``inputs`` in which profiles are broken that must not go to this cluster. Pools that use them fail, and what is
-    in the cluster stays as it is. ``namespace`` is where Operating System Manager runs, if it does."""
+    in the cluster stays as it is."""
+    written = written_profiles(inputs, from_cluster=from_cluster)
     broken = {
-        ref: (problem,) for ref, problem in (*_unbumped_ones(inputs, api), *_unreadable_ones(inputs, api, namespace))
+        ref: (problem,)
+        for ref, problem in (
+            *_unfit_for(written, api, settings),
+            *_unreadable_ones(written, api, settings.namespace),
+        )
     }
     left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in broken}
     return replace(inputs, broken={**inputs.broken, **broken}, profiles=left)
@@ -44,21 +57,27 @@ def refuse_unfit_names(inputs: Inputs) -> Inputs:
     )
 
 
-def _unbumped_ones(inputs: Inputs, api: Api) -> Iterator[tuple[ObjectRef, Problem]]:
-    """Profiles whose content differs from the cluster's under the same version.
-
-    OSM and every reader take equal versions for equal content (contract §3), so such a change would reach nobody who
-    holds the old one.
-    """
-    for key, found in _specs(inputs, api):
-        problem = _unbumped(inputs.profiles[key], found, api.display)
+def _unfit_for(
+    profiles: Mapping[tuple[str, str], OperatingSystemProfile], api: Api, settings: Settings
+) -> Iterator[tuple[ObjectRef, Problem]]:
+    """Profiles that must not take the place of what the cluster has."""
+    for key, found in _live(profiles, api):
+        profile = profiles[key]
+        if not profile.built_in:
+            problem = _unbumped(profile, found.get("spec") or {}, api.display)
+        elif is_ours(found) or settings.replace_default_osps:
+            problem = None  # what was released under its version is what it says
+        else:
+            problem = _foreign(profile, api.display)
         if problem is not None:
             yield ObjectRef(PROFILE.name, *key), problem
 
 
-def _unreadable_ones(inputs: Inputs, api: Api, namespace: str) -> Iterator[tuple[ObjectRef, Problem]]:
+def _unreadable_ones(
+    profiles: Mapping[tuple[str, str], OperatingSystemProfile], api: Api, namespace: str
+) -> Iterator[tuple[ObjectRef, Problem]]:
     """Profiles in Jinja2, while a controller runs that would print ``{% if %}`` into boot scripts (design §6)."""
-    written = [profile for profile in inputs.profiles.values() if profile.jinja]
+    written = [profile for profile in profiles.values() if profile.jinja]
     running = [found for found in find_osm(api, namespace) if found.replicas] if written else []
     for profile in written if running else ():
         what = f"it is written in Jinja2, which {running[0]} would take for text as long as it runs"
@@ -68,21 +87,32 @@ def _unreadable_ones(inputs: Inputs, api: Api, namespace: str) -> Iterator[tuple
         yield ref, Problem(what, where=place, about=str(ref), fix=fix)
 
 
-def profile_namespaces(inputs: Inputs) -> frozenset[str]:
-    """Where the profiles are that a run may write."""
-    return frozenset(namespace for namespace, _ in inputs.profiles)
-
-
-def _specs(inputs: Inputs, api: Api) -> Iterator[tuple[tuple[str, str], Mapping[str, Json]]]:
-    """The live specs of the profiles that ``inputs`` has."""
-    for namespace in sorted(profile_namespaces(inputs)):
+def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tuple[str, str], Mapping[str, Json]]]:
+    """The live objects of those that are there."""
+    for namespace in sorted({namespace for namespace, _ in profiles}):
         for body in api.list(PROFILE, dict, namespace):
             key = (namespace, body["metadata"]["name"])
-            if key in inputs.profiles:
-                yield key, body.get("spec") or {}
+            if key in profiles:
+                yield key, body
+
+
+def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
+    ref = ObjectRef(PROFILE.name, profile.namespace, profile.name)
+    return Problem(
+        f"{host} has a profile of this name that osm-gitops did not write, and it counts as yours",
+        where=f"built-in profiles {profile.built_in}",
+        about=str(ref),
+        fix="Read profiles from the cluster (--profiles-from cluster) to go on with it, or have the built-in one "
+        "take its place (--replace-default-osps)",
+    )
 
 
 def _unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: str) -> Problem | None:
+    """Content that differs from the cluster's under the same version.
+
+    OSM and every reader take equal versions for equal content (contract §3), so such a change would reach nobody who
+    holds the old one.
+    """
     ours = whole_profile(profile)["spec"]
     if found.get("version") != profile.version:
         return None

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.connections import Connections
+from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
-from osm_gitops.resolve.settings import parse_settings
+from osm_gitops.resolve.settings import RawSetting, parse_settings
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
+from osm_gitops.sources.builtin import check_version
 from osm_gitops.sources.files import Folder, Keeper, in_no_git
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
@@ -30,7 +32,16 @@ T = TypeVar("T")
 
 def load_settings(spec: ClusterSpec) -> Settings:
     """The cluster's settings. Raises InputError with every problem."""
-    return parse_settings(spec.settings, _read_text)
+    return checked_settings(spec.settings)
+
+
+def checked_settings(raw: Sequence[RawSetting]) -> Settings:
+    """Settings that fit this program. Raises InputError with every problem."""
+    settings = parse_settings(raw, _read_text)
+    for setting in raw:
+        if setting.name == "profiles-version":
+            check_version(settings.profiles_version, setting.where)
+    return settings
 
 
 def load_inputs(
@@ -50,7 +61,8 @@ def load_inputs(
     then a stand-in that follows from its ciphertext and fits where the value is used, so that inputs which are read
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
 
-    Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway.
+    Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
+    profiles those are there that pools refer to.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
     source = spec.source
@@ -59,6 +71,8 @@ def load_inputs(
         inputs = _with_facts_of(inputs, reader.facts(inputs, tokens=tokens))
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
         inputs = with_profiles_of(inputs, reader.profiles(inputs))
+    from_cluster = isinstance(source.profiles, LiveRef)
+    inputs = with_default_profiles(inputs, settings, from_cluster=from_cluster)
     return replace(inputs, hosts=reader.hosts())
 
 
@@ -108,7 +122,8 @@ class _Reader:
         if isinstance(part, TreeRef):
             return self._tree(part)
         management = self._connections.management(self._spec)
-        return cluster.read_profiles(management, inputs.machines, self._settings.namespace)
+        at_hand = default_profiles(self._settings)
+        return cluster.read_profiles(management, inputs.machines, self._settings.namespace, at_hand)
 
     def hosts(self) -> tuple[str, ...]:
         """The API servers that were read."""

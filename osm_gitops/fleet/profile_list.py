@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.fleet.connections import Connections
-from osm_gitops.fleet.load import load_inputs, load_settings
-from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.fleet.default_profiles import built_in_profile, with_default_profiles
+from osm_gitops.fleet.load import checked_settings, load_inputs, load_settings
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import ProfileUse
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.resolve.pools import wanted_profile
+from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.templates.hints import similar
@@ -46,6 +48,8 @@ def profiles_of(
         try:
             settings = load_settings(spec)
             inputs = load_inputs(spec, settings, environment, keys, connections)
+            live = isinstance(spec.source.profiles, LiveRef)
+            inputs = with_default_profiles(inputs, settings, from_cluster=live, unused=True)
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue
@@ -55,6 +59,14 @@ def profiles_of(
         stand_ins |= inputs.sensitive
         found += _uses(spec.name, inputs, settings.namespace)
     return ProfilesAtHand(tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(stand_ins))
+
+
+def built_in_profiles(raw: Sequence[RawSetting]) -> ProfilesAtHand:
+    """The built-in profiles that settings leave, of no cluster. Raises InputError."""
+    settings = checked_settings(raw)
+    inputs = with_default_profiles(Inputs(), settings, from_cluster=False, unused=True)
+    broken = tuple(each for problems in inputs.broken.values() for each in problems)
+    return ProfilesAtHand(tuple(_uses("", inputs, settings.namespace)), broken, frozenset(), frozenset())
 
 
 def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
@@ -68,10 +80,14 @@ def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
 
 
 def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
-    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults.
+    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults; ``NAME@VERSION`` is a
+    built-in one.
 
     Raises InputError where no cluster has it, with what may hide it, or where not all have the same.
     """
+    plain, at, version = name.rpartition("@")
+    if at:
+        return whole_profile(built_in_profile(plain, version))
     meant = [use for use in at_hand.found if name in {use.profile.name, use.name}]
     if not meant:
         known = [each for use in at_hand.found for each in (use.profile.name, use.name)]

@@ -77,7 +77,10 @@ class ProfileConfig:
 
 @dataclass(frozen=True, slots=True)
 class OperatingSystemProfile:
-    """A profile after CRD defaulting. ``manifest`` is what it was read from."""
+    """A profile after CRD defaulting. ``manifest`` is what it was read from.
+
+    ``built_in`` is the version of the set where this program brought it, and empty where a source has it.
+    """
 
     name: str
     namespace: str
@@ -90,6 +93,7 @@ class OperatingSystemProfile:
     provisioning: ProfileConfig
     manifest: Manifest
     jinja: bool = False
+    built_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)

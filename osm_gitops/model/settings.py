@@ -20,9 +20,9 @@ class Settings:
     its endpoints in order, with both mirror flags already merged; CA bundles hold the
     text of the file, not its name; ``registry_credentials_secret`` and
     ``bootstrap_token_service_account`` are ``(namespace, name)``. From
-    ``immutable_secrets`` on, settings are our own: how Secrets are written (design §6),
-    how much a template may use (design §5), how long tokens live and the time between
-    two runs that renew them (contract §9.4, design §6).
+    ``replace_default_osps`` on, settings are our own: which built-in profiles count (an empty ``profiles_version`` is
+    the newest), how Secrets are written (design §6), how much a template may use (design §5), how long tokens live and
+    the time between two runs that renew them (contract §9.4, design §6).
     """
 
     namespace: str = "kube-system"
@@ -43,6 +43,8 @@ class Settings:
     override_bootstrap_kubelet_apiserver: str = ""
     bootstrap_token_service_account: tuple[str, str] | None = None
     disable_default_osps: bool = False
+    replace_default_osps: bool = False
+    profiles_version: str = ""
     immutable_secrets: bool = False
     max_output_bytes: int = 1 << 20
     max_loop_steps: int = 1_000_000

@@ -14,6 +14,7 @@ from osm_gitops.report.outline import visible
 FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("PROFILE", "OS", "VERSION", "TEMPLATES", "POOLS", "CLUSTERS", "PROVIDERS")
 _NAMED_CLUSTERS: Final = 3
+_NAMED_PROVIDERS: Final = 4
 
 
 def format_profiles(uses: Sequence[ProfileUse], masker: Masker) -> str:
@@ -32,8 +33,9 @@ def _row(uses: Sequence[ProfileUse]) -> tuple[str, ...]:
     profile = uses[0].profile
     clusters = some([use.cluster for use in uses], _NAMED_CLUSTERS)
     os, pools = f"{profile.os_name} {profile.os_version}", sum(len(use.pools) for use in uses)
-    providers = ", ".join(profile.providers)
-    return uses[0].name, os, profile.version, _language(uses[0]), str(pools), clusters, providers
+    providers = some(profile.providers, _NAMED_PROVIDERS)
+    version = f"{profile.version} (built-in)" if profile.built_in else profile.version
+    return uses[0].name, os, version, _language(uses[0]), str(pools), clusters, providers
 
 
 def profiles_json(uses: Sequence[ProfileUse], masker: Masker) -> str:
@@ -52,6 +54,7 @@ def _entry(use: ProfileUse) -> dict[str, object]:
         "osName": profile.os_name,
         "osVersion": profile.os_version,
         "version": profile.version,
+        "builtIn": bool(profile.built_in),
         "provisioningUtility": profile.provisioning_utility,
         "supportedCloudProviders": list(profile.providers),
         "templates": _language(use),

@@ -323,6 +323,8 @@ _PARSERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "override-bootstrap-kubelet-apiserver": ("override_bootstrap_kubelet_apiserver", str),
     "bootstrap-token-service-account-name": ("bootstrap_token_service_account", _service_account),
     "disable-default-osps": ("disable_default_osps", bool),
+    "replace-default-osps": ("replace_default_osps", bool),
+    "profiles-version": ("profiles_version", str),
     "immutable-secrets": ("immutable_secrets", bool),
     "max-output-bytes": ("max_output_bytes", _count),
     "max-loop-steps": ("max_loop_steps", _count),

@@ -48,19 +48,25 @@ def read_machines(worker: Api) -> Inputs:
     return live.inputs()
 
 
-def read_profiles(management: Api, machines: Iterable[MachineDeployment], namespace: str) -> Inputs:
+def read_profiles(
+    management: Api,
+    machines: Iterable[MachineDeployment],
+    namespace: str,
+    at_hand: frozenset[tuple[str, str]] = frozenset(),
+) -> Inputs:
     """The profiles in the management ``namespace``, and in those that MachineDeployments name.
 
-    Where one is missing that a pool needs, and the server has KKP's kind CustomOperatingSystemProfile, it is looked for
-    among these. Elsewhere KKP keeps copies of them that are OperatingSystemProfiles, which OSM reads too. Who may not
-    look there, as our own account, is told so beside the pool that fails; other pools need nothing of it.
+    Where one is missing that a pool needs and that is not ``at_hand`` without the cluster, and the server has KKP's
+    kind CustomOperatingSystemProfile, it is looked for among these. Elsewhere KKP keeps copies of them
+    that are OperatingSystemProfiles, which OSM reads too. Who may not look there, as our own account, is told so beside
+    the pool that fails; other pools need nothing of it.
     """
     live = _Live(management, namespace)
     needed = named_profiles(machines, namespace)
     namespaces = {namespace, *(each for each, _ in needed)}
     for each in sorted(namespaces):
         live.list(PROFILE, each)
-    if not live.has_all(PROFILE, needed) and management.serves(CUSTOM_PROFILE):
+    if not live.has_all(PROFILE, needed - at_hand) and management.serves(CUSTOM_PROFILE):
         return _with_custom_profiles(live, {*namespaces, KKP_NAMESPACE})
     return live.inputs()
 

@@ -12,10 +12,12 @@ from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
+from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
 from tests.gitdoor.repos import git, new_repository
 
+_OWN = ("--disable-default-osps",)
 _HEADS = ("PROFILE", "OS", "VERSION", "TEMPLATES", "POOLS", "CLUSTERS", "PROVIDERS")
 
 
@@ -37,7 +39,7 @@ def _jinja(name: str) -> dict[str, object]:
 def test_a_list_tells_of_each_profile_and_how_many_pools_use_it(tmp_path: Path) -> None:
     other = profile("osp-b", osVersion="22.04", supportedCloudProviders=[{"name": "aws"}, {"name": "hetzner"}])
     write_tree(tmp_path / "tree", profile(), other, _jinja("osp-c"), pool("a"), pool("b"), pool("c", profile="osp-c"))
-    ran = osm_gitops("osp", "list", "--from", "tree")
+    ran = osm_gitops("osp", "list", *_OWN, "--from", "tree")
     assert (ran.code, ran.err) == (0, "")
     assert _table(ran.out) == [
         ("kube-system/osp-a", "ubuntu 24.04", "v1.0.0", "go", "2", "default", "hetzner"),
@@ -52,7 +54,7 @@ def test_pools_without_a_profile_count_for_the_one_that_they_would_get(tmp_path:
     strange = pool("b", operatingSystem="plan9")
     del strange["metadata"]["annotations"]["k8c.io/operating-system-profile"]
     write_tree(tmp_path / "tree", profile("osp-ubuntu"), plain, strange)
-    assert _table(osm_gitops("osp", "list", "--from", "tree").out)[0][4] == "1"
+    assert _table(osm_gitops("osp", "list", *_OWN, "--from", "tree").out)[0][4] == "1"
 
 
 def test_profiles_that_clusters_share_are_listed_once(tmp_path: Path) -> None:
@@ -65,18 +67,18 @@ def test_profiles_that_clusters_share_are_listed_once(tmp_path: Path) -> None:
         for name in ("one", "two", "three", "four", "five")
     ]
     write_fleet(tmp_path, f"clusters: [{', '.join(shared)}, {{name: own, from: own}}]")
-    assert [row[1:6] for row in _table(osm_gitops("osp", "list").out)] == [
+    assert [row[1:6] for row in _table(osm_gitops("osp", "list", *_OWN).out)] == [
         ("ubuntu 24.04", "v1.0.0", "go", "5", "one, two, three and 2 more"),
         ("ubuntu 24.04", "v2.0.0", "go", "1", "own"),
     ]
-    assert len(_table(osm_gitops("osp", "list", "--cluster", "own").out)) == 1
-    listed = json.loads(osm_gitops("osp", "list", "-o", "json").out)
+    assert len(_table(osm_gitops("osp", "list", *_OWN, "--cluster", "own").out)) == 1
+    listed = json.loads(osm_gitops("osp", "list", *_OWN, "-o", "json").out)
     assert [entry["cluster"] for entry in listed["profiles"]] == ["one", "two", "three", "four", "five", "own"]
 
 
 def test_a_list_for_programs_names_the_pools_and_the_place(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b", namespace="other"))
-    listed = json.loads(osm_gitops("osp", "list", "--from", "tree", "--output", "json").out)
+    listed = json.loads(osm_gitops("osp", "list", *_OWN, "--from", "tree", "--output", "json").out)
     assert listed == {
         "formatVersion": "1.0",
         "profiles": [
@@ -88,6 +90,7 @@ def test_a_list_for_programs_names_the_pools_and_the_place(tmp_path: Path) -> No
                 "osName": "ubuntu",
                 "osVersion": "24.04",
                 "version": "v1.0.0",
+                "builtIn": False,
                 "provisioningUtility": "cloud-init",
                 "supportedCloudProviders": ["hetzner"],
                 "templates": "go",
@@ -103,14 +106,14 @@ def test_a_tree_at_a_revision_is_listed_and_shown(tmp_path: Path) -> None:
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message", "first")
     write_tree(repository / "tree", profile(version="v9.0.0"))
-    assert _table(osm_gitops("osp", "list", "--from", "repo/tree@HEAD").out)[0][2] == "v1.0.0"
+    assert _table(osm_gitops("osp", "list", *_OWN, "--from", "repo/tree@HEAD").out)[0][2] == "v1.0.0"
     assert "version: v1.0.0\n" in osm_gitops("osp", "show", "osp-a", "--from", "repo/tree@HEAD").out
 
 
 def test_what_may_hide_profiles_is_an_error_of_a_list_and_a_warning_of_a_profile_that_is_found(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), profile("osp-b", version="one"))
     (tmp_path / "tree" / "broken.yaml").write_text("kind: OperatingSystemProfile\napiVersion: [", "utf-8")
-    listed = osm_gitops("osp", "list", "--from", "tree")
+    listed = osm_gitops("osp", "list", *_OWN, "--from", "tree")
     assert (listed.code, len(_table(listed.out))) == (1, 1)
     assert listed.err.count("Error: tree/") == 2
     shown = osm_gitops("osp", "show", "osp-a", "--from", "tree")
@@ -122,9 +125,9 @@ def test_what_may_hide_profiles_is_an_error_of_a_list_and_a_warning_of_a_profile
 
 def test_nothing_is_said_to_be_nothing(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", pool())
-    ran = osm_gitops("osp", "list", "--from", "tree")
+    ran = osm_gitops("osp", "list", *_OWN, "--from", "tree")
     assert (ran.code, ran.out, ran.err) == (0, "", "There are no profiles in these sources.\n")
-    assert json.loads(osm_gitops("osp", "list", "--from", "tree", "-o", "json").out)["profiles"] == []
+    assert json.loads(osm_gitops("osp", "list", *_OWN, "--from", "tree", "-o", "json").out)["profiles"] == []
 
 
 def test_a_profile_is_shown_with_the_defaults_of_its_crd_and_without_what_a_server_adds(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_an_unknown_name_gets_a_suggestion_or_the_list(tmp_path: Path) -> None:
     ran = osm_gitops("osp", "show", "osp-ubunto", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == 'Error: there is no OperatingSystemProfile "osp-ubunto". Did you mean osp-ubuntu?\n'
-    ran = osm_gitops("osp", "show", "x", "--from", "tree")
+    ran = osm_gitops("osp", "show", "x", "--from", "tree", *_OWN)
     assert "There are: kube-system/osp-rhel, kube-system/osp-ubuntu" in ran.err
 
 
@@ -183,9 +186,43 @@ def test_no_key_is_needed_and_nothing_encrypted_is_opened(tmp_path: Path, monkey
     (tmp_path / "key").write_text(key, "utf-8")
     for environment in ("", str(tmp_path / "key")):
         monkeypatch.setenv("SOPS_AGE_KEY_FILE", environment)
-        assert osm_gitops("osp", "list", "--from", "tree").code == 0
+        assert osm_gitops("osp", "list", *_OWN, "--from", "tree").code == 0
         assert "hunter2-hunter2" in osm_gitops("osp", "show", "osp-a", "--from", "tree").out
         ran = osm_gitops("osp", "show", "osp-b", "--from", "tree")
         assert ran.code == 0
         assert "hunter2" not in ran.out
         assert ran.err == "Some of it is encrypted in the source: a stand-in is shown for every such value.\n"
+
+
+def test_built_in_profiles_are_listed_with_the_pools_that_use_them_unless_the_source_has_the_name(
+    tmp_path: Path,
+) -> None:
+    write_tree(tmp_path / "tree", profile("osp-rhel"), pool("a", profile="osp-ubuntu"), pool("b", profile="osp-rhel"))
+    ran = osm_gitops("osp", "list", "--from", "tree")
+    assert (ran.code, ran.err) == (0, "")
+    rows = {row[0]: row[1:6] for row in _table(ran.out)}
+    assert set(rows) == {f"kube-system/{name}" for name in builtin.names(builtin.newest())}
+    assert rows["kube-system/osp-rhel"] == ("ubuntu 24.04", "v1.0.0", "go", "1", "default")
+    assert rows["kube-system/osp-ubuntu"][1:4] == (f"{builtin.newest()} (built-in)", "jinja2/v1", "1")
+    listed = json.loads(osm_gitops("osp", "list", "--from", "tree", "-o", "json").out)["profiles"]
+    assert {each["name"]: each["builtIn"] for each in listed}["osp-ubuntu"] is True
+
+
+def test_built_in_profiles_are_at_hand_without_any_source() -> None:
+    listed = osm_gitops("osp", "list")
+    assert (listed.code, len(_table(listed.out))) == (0, len(builtin.names(builtin.newest())))
+    shown = osm_gitops("osp", "show", "osp-ubuntu")
+    assert shown.code == 0
+    assert f"osm-gitops.io/built-in: {builtin.newest()}" in shown.out
+    assert osm_gitops("osp", "show", f"osp-ubuntu@{builtin.newest()}").out == shown.out
+    assert osm_gitops("osp", "list", *_OWN).err == "There are no profiles in these sources.\n"
+
+
+def test_an_unknown_version_of_the_built_in_profiles_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    there = ", ".join(builtin.versions())
+    wanted = f'there are no built-in profiles of version "v9.9.9". There are: {there}\n'
+    assert osm_gitops("osp", "list", "--profiles-version", "v9.9.9").err == f"Error: flag --profiles-version: {wanted}"
+    assert osm_gitops("osp", "show", "osp-ubuntu@v9.9.9").err == f"Error: {wanted}"
+    write_tree(tmp_path / "tree", pool())
+    write_fleet(tmp_path, "defaults: {profilesVersion: v9.9.9}\nclusters: [{name: one, from: tree}]")
+    assert osm_gitops("osp", "list").err == f"Error: osm-gitops.yaml:3 defaults.profilesVersion: cluster one: {wanted}"

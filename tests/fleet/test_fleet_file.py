@@ -169,7 +169,6 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
     ("cluster", "field"),
     [
         ("from: tree, overlays: [overlays/air-gapped]", "clusters[0].overlays: overlays come"),
-        ("from: tree, profilesVersion: v1.11.2", "clusters[0].profilesVersion: pinned built-in profiles come"),
     ],
 )
 def test_what_comes_later_is_refused_by_name(tmp_path: Path, cluster: str, field: str) -> None:

@@ -90,6 +90,7 @@ _RIGHT: Mapping[Kind, tuple[Any, ...]] = {
 _RIGHT_TEXTS: Mapping[str, str] = {
     "clusterDNS": "10.0.0.1",
     "containerRuntime": "containerd",
+    "profilesVersion": "v2.0.0",
     "nodeRegistryCredentialsSecret": "a/b",
     "bootstrapTokenServiceAccountName": "a/b",
 }

@@ -96,14 +96,14 @@ def test_versions_ascend_by_number_and_an_unknown_one_is_answered_with_those_the
     assert builtin.names("v2.9.0") == ("osp-a",)
     (problem,) = builtin.read_builtin("osp-a", "v3.0.0", "kube-system").problems
     assert str(problem) == (
-        'there are no default profiles of version "v3.0.0". There are: v2.9.0-rc.1, v2.9.0, v2.10.0'
+        'there are no built-in profiles of version "v3.0.0". There are: v2.9.0-rc.1, v2.9.0, v2.10.0'
     )
 
 
 def test_a_name_that_is_not_there_gets_the_nearest_one(tmp_path: Path) -> None:
     write_set(tmp_path / "osps", {"osp-ubuntu": SOURCE.replace("osp-a", "osp-ubuntu")}, PARTS)
     (problem,) = builtin.read_builtin("osp-ubunut", "v2.0.0", "kube-system").problems
-    assert str(problem) == 'there is no default profile "osp-ubunut" in version v2.0.0. Did you mean osp-ubuntu?'
+    assert str(problem) == 'there is no built-in profile "osp-ubunut" in version v2.0.0. Did you mean osp-ubuntu?'
 
 
 @pytest.mark.parametrize(

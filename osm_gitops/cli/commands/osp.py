@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.clusters import clusters_of, names_clusters
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Request, with_sources
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.profile_list import choose_profile, profiles_of
+from osm_gitops.fleet.profile_list import ProfilesAtHand, built_in_profiles, choose_profile, profiles_of
 from osm_gitops.model.settings import Settings
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.profiles import format_profiles, profiles_json
@@ -63,13 +63,14 @@ def list_profiles(
 ) -> int:
     """List the profiles at hand, and how many pools use each.
 
-    Reads the sources of the fleet, or a tree, and opens nothing that is encrypted.
+    Reads the sources of the fleet, or a tree, and opens nothing that is encrypted. The built-in profiles are
+    listed too, where the source has none of the same name; without any source they alone.
 
     Examples:
       osm-gitops osp list                                   # those of the fleet
       osm-gitops osp list --from cluster-dump@main -o json  # those of a tree at a git revision
     """
-    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
+    at_hand = _at_hand(request)
     masker = Masker(at_hand.sensitive)
     write = profiles_json if output is ListForm.JSON else format_profiles
     if at_hand.found or output is ListForm.JSON:
@@ -88,7 +89,7 @@ def show(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Its name, also with its namespace and a slash before it.",
+            help="Its name, also with its namespace and a slash before it; NAME@VERSION for a built-in one.",
             autocompletion=complete_profile,
         ),
     ],
@@ -104,8 +105,9 @@ def show(
       osm-gitops osp show osp-ubuntu                              # that of the whole fleet
       osm-gitops osp show osp-ubuntu --cluster prod-eu -o json
       osm-gitops osp show kube-system/osp-ubuntu --from osps@v1.2
+      osm-gitops osp show osp-ubuntu@v2.0.0                       # the built-in one of that version
     """
-    at_hand = profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
+    at_hand = _at_hand(request)
     body = choose_profile(name, at_hand)
     whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
     console.out(whole)
@@ -113,6 +115,12 @@ def show(
         console.say("Some of it is encrypted in the source: a stand-in is shown for every such value.")
     console.problems(at_hand.problems, label="Warning", masker=Masker(at_hand.sensitive))
     return 0
+
+
+def _at_hand(request: Request) -> ProfilesAtHand:
+    if not names_clusters(request):
+        return built_in_profiles(tuple(request.settings.values()))
+    return profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
 
 
 @osp.command()

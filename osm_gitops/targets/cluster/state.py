@@ -24,12 +24,14 @@ _MOST_SINGLE_READS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where objects of ours can be: the management ``namespace``, and where profiles are (none: they are not
-    written). ``leaving`` are pools whose MachineDeployment is being deleted."""
+    """Where objects of ours can be: the management ``namespace``, and where profiles are. ``leaving`` are pools whose
+    MachineDeployment is being deleted. ``keeps_profiles``: those that are not desired are none of the plan's business.
+    """
 
     namespace: str
     profiles: frozenset[str] = frozenset()
     leaving: frozenset[ObjectRef] = frozenset()
+    keeps_profiles: bool = False
 
 
 def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
@@ -37,7 +39,8 @@ def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
 
     Takes ⌈N/500⌉ requests for each kind, as many again where more than a hundred objects differ, and a constant.
     """
-    reading = _Reading({wanted.ref: wanted for wanted in desired.objects}, frozenset(map(group_name, scope.leaving)))
+    wanted = {each.ref: each for each in desired.objects}
+    reading = _Reading(wanted, frozenset(map(group_name, scope.leaving)), scope.keeps_profiles)
     for namespace in sorted(scope.profiles):
         reading.read(live.management, PROFILE, namespace, Side.MANAGEMENT)
     reading.read(live.management, CONFIG, scope.namespace, Side.MANAGEMENT)
@@ -49,6 +52,7 @@ def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
 class _Reading:
     wanted: Mapping[ObjectRef, DesiredObject]
     leaving: frozenset[str]
+    keeps_profiles: bool
     objects: dict[ObjectRef, CurrentObject] = field(default_factory=dict)
     identical: set[ObjectRef] = field(default_factory=set)
 
@@ -81,6 +85,8 @@ class _Reading:
         """Whether the plan has to know of an object that is not desired; kubeconfigs are the tokens' business."""
         configures = ANNOTATIONS_HASH in (stray["metadata"].get("annotations") or {})
         if ref.kind == SECRET.name and not configures and not ref.name.startswith(EDGE_SCRIPT_PREFIX):
+            return False
+        if ref.kind == PROFILE.name and self.keeps_profiles:
             return False
         return is_ours(stray) or (group_of(ref) in self.leaving and configures)
 

@@ -1,0 +1,161 @@
+"""Composing a built-in profile of its source and the parts that its files refer to.
+
+A source is a profile without its version, which is its folder's name. Its files include and import parts, and parts do
+so too. Those that a half needs become templates of that half, so that what is written into git and into clusters
+renders without any other file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.objects import Json, Manifest, Origin
+from osm_gitops.model.profile import (
+    BUILT_IN_ANNOTATION,
+    JINJA2_V1,
+    TEMPLATE_ANNOTATION,
+    OperatingSystemProfile,
+    ProfileConfig,
+)
+from osm_gitops.render.config import half_texts
+from osm_gitops.sources.manifests import PROFILE, identify, loose_objects
+from osm_gitops.sources.profiles import read_profile
+from osm_gitops.templates.faults import TemplateFault
+from osm_gitops.templates.references import Reference, references
+from osm_gitops.yamldoor.kubernetes import load_documents
+
+SHOWN: Final = "osps"
+"""How the folder of all versions is called in the places of problems."""
+
+
+@lru_cache(maxsize=64)
+def compose(folder: Path, name: str, version: str) -> OperatingSystemProfile:
+    """The profile ``name`` of ``version``, whose folder is below ``folder``. Raises InputError with all problems.
+
+    A version never changes, so each is composed once.
+    """
+    shown = f"{SHOWN}/{version}"
+    source = _source(folder / version / f"{name}.yaml", f"{shown}/{name}.yaml", version)
+    checked = read_profile(source)
+    if checked.value is None:
+        raise InputError(checked.problems)
+    profile = checked.value
+    parts = _Parts(folder / version / "parts", f"{shown}/parts", source)
+    bootstrap = parts.complete(profile.bootstrap, "bootstrapConfig")
+    provisioning = parts.complete(profile.provisioning, "provisioningConfig")
+    if parts.problems:
+        raise InputError(dict.fromkeys(parts.problems))
+    spec: dict[str, Json] = dict(source.body["spec"])
+    for key, half in (("bootstrapConfig", bootstrap), ("provisioningConfig", provisioning)):
+        if half.templates:
+            spec[key] = {**spec[key], "templates": dict(half.templates)}
+    manifest = replace(source, body={**source.body, "spec": spec}, elsewhere=parts.places)
+    return replace(profile, bootstrap=bootstrap, provisioning=provisioning, manifest=manifest, built_in=version)
+
+
+def _source(path: Path, shown: str, version: str) -> Manifest:
+    """The manifest of a source, with version and annotations."""
+    (document,) = load_documents(path.read_bytes(), shown)
+    (loose,) = loose_objects(document, shown)
+    found = identify(loose, "")
+    if isinstance(found, Problem):
+        raise InputError([found])
+    problems = list(_wrong(found, path.stem))
+    if problems:
+        raise InputError(problem.at(about=str(found.ref)) for problem in problems)
+    metadata: dict[str, Json] = dict(found.body["metadata"])
+    metadata["annotations"] = {**metadata["annotations"], BUILT_IN_ANNOTATION: version}
+    spec = {**found.body["spec"], "version": version}
+    return replace(found, body={**found.body, "metadata": metadata, "spec": spec})
+
+
+def _wrong(source: Manifest, name: str) -> Iterator[Problem]:
+    """What makes a file no source of a built-in profile."""
+    annotations = source.body["metadata"].get("annotations")
+    if (source.ref.kind, source.ref.name) != (PROFILE, name):
+        yield Problem(f"must hold {PROFILE} {name}, as the file is called", where=source.line_of("metadata.name"))
+    if not isinstance(annotations, dict) or annotations.get(TEMPLATE_ANNOTATION) != JINJA2_V1:
+        where = source.line_of("metadata.annotations")
+        yield Problem(
+            "is not written in Jinja2", where=where, fix=f"Annotate it with {TEMPLATE_ANNOTATION}: {JINJA2_V1}"
+        )
+    spec = source.body.get("spec")
+    if not isinstance(spec, dict):
+        yield Problem("has no spec", where=str(source.origin))
+    elif "version" in spec:
+        yield Problem("must not name its version: the folder does", where=source.line_of("spec.version"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text that may name parts; ``place`` tells where a line of it stands."""
+
+    name: str
+    text: str
+    place: Callable[[int], str]
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The parts of one profile: they are in ``folder``, which is ``shown`` in places."""
+
+    folder: Path
+    shown: str
+    source: Manifest
+    places: dict[str, Origin] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def complete(self, config: ProfileConfig, key: str) -> ProfileConfig:
+        """The half at ``spec.KEY`` with all parts that it needs among its templates."""
+        texts = half_texts(config, f"spec.{key}")
+        files = ((file.path, file.content, place) for file, place in texts.files)
+        templates = ((name, text, place) for name, (text, place) in texts.templates.items())
+        own = [_Text(name, text, partial(self.source.line_in, place)) for name, text, place in (*files, *templates)]
+        needed = self._needed(own, texts.templates)
+        for name in needed:
+            place = f"spec.{key}.templates.{name}"
+            self.places |= dict.fromkeys((place, f"{place}|"), Origin(f"{self.shown}/{name}", 1))
+        return replace(config, templates=dict(sorted({**needed, **config.templates}.items())))
+
+    def _needed(self, texts: Iterable[_Text], own: Collection[str]) -> dict[str, str]:
+        """Parts that ``texts`` refer to, and those that these refer to; not what the profile has of its ``own``."""
+        found: dict[str, str] = {}
+        waiting = deque(texts)
+        while waiting:
+            user = waiting.popleft()
+            for reference in self._references(user):
+                if reference.name in found or reference.name in own:
+                    continue
+                part = self._part(reference, user)
+                if part is not None:
+                    found[part.name] = part.text
+                    waiting.append(part)
+        return found
+
+    def _references(self, user: _Text) -> tuple[Reference, ...]:
+        try:
+            return references(user.name, user.text)
+        except TemplateFault as fault:
+            self._fault(fault.message, user, fault.line)
+            return ()
+
+    def _part(self, reference: Reference, user: _Text) -> _Text | None:
+        if not reference.name:
+            self._fault("computes the name of a part, so that nobody can say which it needs", user, reference.line)
+            return None
+        try:
+            text = (self.folder / reference.name).read_text("utf-8")
+        except OSError:
+            self._fault(f'needs the part "{reference.name}", which is not in {self.shown}', user, reference.line)
+            return None
+        shown = f"{self.shown}/{reference.name}"
+        return _Text(reference.name, text, lambda line: f"{shown}:{line}")
+
+    def _fault(self, what: str, user: _Text, line: int) -> None:
+        self.problems.append(Problem(what, where=user.place(line), about=f"{PROFILE} {self.source.ref.name}"))
