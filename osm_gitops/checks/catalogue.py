@@ -4,9 +4,33 @@ from __future__ import annotations
 
 from typing import Final
 
+from osm_gitops.checks import cloud_config, containerd, files, ignition, kubelet, paths, systemd
 from osm_gitops.checks.boot_file import DocumentCheck, FileCheck
 from osm_gitops.model.finding import Rule
 
-FILE_CHECKS: Final[tuple[FileCheck, ...]] = ()
-DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = ()
-RULES: Final[tuple[Rule, ...]] = ()
+FILE_CHECKS: Final[tuple[FileCheck, ...]] = (
+    files.check_path,
+    files.check_permissions,
+    files.check_secrets,
+    files.check_left_overs,
+    files.check_line_ends,
+    files.check_shebang,
+    systemd.check_unit,
+    containerd.check_containerd,
+)
+DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
+    paths.check_paths,
+    paths.check_programs,
+    kubelet.check_kubelet,
+    cloud_config.check_cloud_config,
+    ignition.check_ignition,
+)
+RULES: Final[tuple[Rule, ...]] = (
+    *files.RULES,
+    *paths.RULES,
+    *systemd.RULES,
+    *containerd.RULES,
+    *kubelet.RULES,
+    *cloud_config.RULES,
+    *ignition.RULES,
+)
