@@ -117,6 +117,18 @@ def test_the_second_stage_is_where_ignition_looks_on_the_next_boot(tmp_path: Pat
     assert machine.calls[-2:] == ["sync ", "systemctl reboot"]
 
 
+def test_a_machine_whose_oem_partition_is_not_mounted_does_not_boot_into_its_bootstrap_for_ever(tmp_path: Path) -> None:
+    node = render("osp-flatcar", "aws")
+    machine = _booted(tmp_path, node)
+    machine.command("mountpoint", "false")
+    assert machine.run(node.file("/opt/bin/bootstrap")).returncode == 0
+    assert machine.called("mount ") == ["mount /dev/disk/by-label/OEM /oem"]
+    machine.command("mount", "exit 32")
+    machine.path("/oem/config.ign").unlink()
+    assert machine.run(node.file("/opt/bin/bootstrap")).returncode == 32
+    assert not machine.path("/oem/config.ign").exists()
+
+
 def test_bug_273_the_bootstrap_of_ignition_has_no_unit_on_the_boot_that_applies_presets_again(tmp_path: Path) -> None:
     node = render("osp-flatcar", "aws")
     machine = _booted(tmp_path, node)

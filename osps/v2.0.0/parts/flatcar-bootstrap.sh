@@ -3,8 +3,10 @@
 {% if CloudProviderName == "vmware-cloud-director" %}
 {% include "vcloud-network.sh" %}
 {% endif %}
+{# Beside the partition nobody would find the document: the machine would boot into this script for ever. #}
 oem=/usr/share/oem
 if [ -d /oem ]; then oem=/oem; fi
+mountpoint --quiet "$oem" || mount /dev/disk/by-label/OEM "$oem"
 
 {# A machine whose Ignition gets no whole document never boots again. #}
 fetch_config() {

@@ -1,8 +1,10 @@
 {#
   The last step of provisioning: containerd with its configuration, the kubelet's first kubeconfig, the kubelet. Needs
-  retry.sh. containerd runs already on some images, and would not see its drop-ins before a restart.
+  retry.sh. containerd runs already on some images, and would not see its drop-ins before a restart; so does the
+  journal.
 #}
 systemctl daemon-reload
+systemctl restart systemd-journald.service
 systemctl enable containerd.service
 systemctl restart containerd.service
 
