@@ -120,18 +120,18 @@ class _Renderer:
     pools: PoolRenderer
 
 
-_RENDERERS: dict[str, _Renderer] = {}
+_RENDERERS: dict[str, PoolRenderer] = {}
 
 
 def _renderer(profile: OperatingSystemProfile, settings: Settings, values: dict[str, Any]) -> _Renderer:
-    """One for all pools that share profile, settings and values: most of the time goes into compiling."""
-    key = repr((settings, values, profile.manifest.body))
+    """Most of the time goes into compiling, so the compiled templates are shared by all that have the same values."""
+    key = repr((values, profile.manifest.body))
+    cluster = resolve_cluster(settings, _inputs(None, profile).facts)
     if key not in _RENDERERS:
-        if len(_RENDERERS) >= 8:
-            _RENDERERS.pop(next(iter(_RENDERERS)))
-        cluster = resolve_cluster(settings, _inputs(None, profile).facts)
-        _RENDERERS[key] = _Renderer(cluster, PoolRenderer(Engine(ROOT_TYPES, values=values), cluster))
-    return _RENDERERS[key]
+        _RENDERERS[key] = PoolRenderer(Engine(ROOT_TYPES, values=values), cluster)
+    pools = PoolRenderer(_RENDERERS[key]._engine, cluster)
+    pools._profiles = _RENDERERS[key]._profiles
+    return _Renderer(cluster, pools)
 
 
 def _user_data(renderer: PoolRenderer, pool: ResolvedPool, config: OperatingSystemConfig) -> dict[Half, bytes]:

@@ -15,6 +15,12 @@ if [ -f /etc/fstab ]; then
   sed -i -E 's/^([^#[:space:]]+[[:space:]]+[^[:space:]]+[[:space:]]+swap([[:space:]]|$))/#\1/' /etc/fstab
 fi
 
+{# The token of the first boot is good for hours; a machine that could not join until then takes the newest one. #}
+if [ ! -e /var/lib/kubelet/kubeconfig ]; then
+  /opt/bin/fetch-secret {{ BootstrapKubeconfigSecretName }} kubeconfig /etc/kubernetes/bootstrap-kubelet.conf ||
+    echo "the kubelet starts with the token that is there" >&2
+fi
+
 {# Nothing is sent: this asks the kernel which source address it would use. It may take a while until there is one. #}
 address() { # -4|-6 DESTINATION
   local found
