@@ -12,7 +12,7 @@ from osm_gitops.cli.log_lines import Level, LogFormat, log_line
 from osm_gitops.errors import Problem, some
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.outline import visible
+from osm_gitops.report.visible import visible
 
 _NAMED_POOLS = 5
 _BAR_AFTER = 0.5  # seconds: short work shows no bar

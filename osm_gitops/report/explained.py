@@ -10,7 +10,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.model.explained import AnnotationUse, ChosenProfile, Explanation, Given, Made, Rendering, SizeUse
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.outline import visible
+from osm_gitops.report.visible import visible
 
 FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")

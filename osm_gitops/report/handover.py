@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from osm_gitops.model.handover import Handover
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.report.outline import many, visible
+from osm_gitops.report.outline import many
+from osm_gitops.report.visible import visible
 
 
 def handover_text(handover: Handover, *, verbose: bool = False) -> str:

@@ -24,8 +24,8 @@ from osm_gitops.report.outline import (
     counted,
     many,
     outline,
-    visible,
 )
+from osm_gitops.report.visible import visible
 
 LEAST_LENGTH = 2_000
 """The fewest bytes into which a report can be cut."""

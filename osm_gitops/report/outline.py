@@ -11,11 +11,10 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.report.diff import TextDiff
 from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, shown, shown_problems
+from osm_gitops.report.visible import visible
 
 SYMBOLS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
 _NAMED_POOLS = 10
-# Control characters would act on a terminal, and break the lines of any other report.
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _PART = re.compile(r"; |, |: ")
 
 
@@ -193,11 +192,6 @@ def counted(counts: Mapping[Action, int]) -> str:
 
 def many(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def visible(text: str) -> str:
-    """A text whose control characters are written out, so it stays on its line and acts on no terminal."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def _cluster(cluster: ShownCluster, detail: Detail) -> ClusterEntry:

@@ -9,7 +9,7 @@ from typing import Final
 from osm_gitops.errors import some
 from osm_gitops.model.profile import JINJA2_V1, ProfileUse
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.outline import visible
+from osm_gitops.report.visible import visible
 
 FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("PROFILE", "OS", "VERSION", "TEMPLATES", "POOLS", "CLUSTERS", "PROVIDERS")

@@ -14,7 +14,7 @@ from osm_gitops.model.record import PoolRecord
 from osm_gitops.model.span import spoken
 from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatus, PoolStatus
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.outline import visible
+from osm_gitops.report.visible import visible
 
 FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "GATE", "MACHINES", "TOKEN")

@@ -19,7 +19,7 @@ from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.fleet.doctor.finding import Finding, State, note, ok
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.outline import visible
+from osm_gitops.report.visible import visible
 
 FORMAT_VERSION = "1.0"
 _COLOURS = {State.OK: "32", State.NOTE: "33", State.FIX: "31"}

@@ -10,7 +10,7 @@ import typer
 
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.run_options import AgeRecipients
-from osm_gitops.report.outline import visible
+from osm_gitops.report.visible import visible
 from osm_gitops.targets.rekeying import RekeyedFile, rekeyed_files, write_rekeyed
 from osm_gitops.targets.sealing import Sealing
 
