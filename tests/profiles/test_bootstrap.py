@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from osm_gitops.model.settings import Settings
 from tests.apiserver.after_osm import recorded_authority
 from tests.apiserver.cluster import ADMIN, Cluster
 from tests.cli.scenes import GETTER_TOKEN
+from tests.profiles.pools import POOLS
 from tests.profiles.rendering import Node, read, render
 from tests.profiles.sandbox import Machine
 
@@ -38,13 +39,7 @@ _OLD: Final = _CLOUD_INIT.replace("NEW_FILE_OPTION", "").replace("GOOD", '"--fil
 _NEW: Final = _CLOUD_INIT.replace("NEW_FILE_OPTION", "[--file FILES]").replace("GOOD", '"single --name "')
 
 
-def _pools() -> Iterator[tuple[str, str]]:
-    for name in PROFILES:
-        for provider in read(name).providers:
-            yield name, provider
-
-
-_EVERY_POOL: Final = pytest.mark.parametrize(("profile", "provider"), list(_pools()))
+_EVERY_POOL: Final = pytest.mark.parametrize(("profile", "provider"), [pool for pool in POOLS if pool[0] in PROFILES])
 _EVERY_PROFILE: Final = pytest.mark.parametrize("profile", PROFILES)
 
 
@@ -69,7 +64,9 @@ def _boot(machine: Machine, node: Node) -> None:
 
 @_EVERY_PROFILE
 @pytest.mark.parametrize("cloud_init", [_OLD, _NEW], ids=["before-24.1", "from-24.1"])
-def test_the_provisioning_is_applied_by_old_and_new_cloud_init(tmp_path: Path, profile: str, cloud_init: str) -> None:
+def test_bug_381_the_provisioning_is_applied_by_old_and_new_cloud_init(
+    tmp_path: Path, profile: str, cloud_init: str
+) -> None:
     """OSM 0af4cf8 #381: the command line of cloud-init changed in 24.1."""
     node = render(profile, "aws")
     machine = _machine(tmp_path, node, cloud_init)
@@ -88,7 +85,7 @@ def test_the_provisioning_is_applied_by_old_and_new_cloud_init(tmp_path: Path, p
 
 
 @_EVERY_PROFILE
-def test_a_second_boot_bootstraps_nothing(tmp_path: Path, profile: str) -> None:
+def test_bugs_273_and_365_a_second_boot_bootstraps_nothing(tmp_path: Path, profile: str) -> None:
     """OSM 07720b8 #273, 44cf897 #365: the bootstrap ran again, over a node that had joined."""
     node = render(profile, "aws")
     machine = _machine(tmp_path, node)
@@ -112,7 +109,7 @@ def test_a_reboot_in_the_middle_begins_again(tmp_path: Path, profile: str) -> No
 
 
 @_EVERY_PROFILE
-def test_the_service_is_started_again_by_the_next_boot_until_it_is_done(profile: str) -> None:
+def test_bug_220_the_service_is_started_again_until_it_is_done(profile: str) -> None:
     """OSM 65a1828 #220: what failed once stayed failed."""
     node = render(profile, "aws")
     for service in ("bootstrap", "setup"):
@@ -125,7 +122,7 @@ def test_the_service_is_started_again_by_the_next_boot_until_it_is_done(profile:
 
 
 @_EVERY_PROFILE
-def test_it_waits_longer_after_each_failure_of_the_api_server(tmp_path: Path, profile: str) -> None:
+def test_bug_220_it_waits_longer_after_each_failure_of_the_api_server(tmp_path: Path, profile: str) -> None:
     """OSM 65a1828 #220; it asked every second, for ever."""
     node = render(profile, "aws")
     machine = _machine(tmp_path, node, failures=8)
@@ -173,7 +170,7 @@ def test_a_cloud_config_that_cloud_init_could_not_read_counts_as_failed(tmp_path
 
 
 @pytest.mark.parametrize("indent", [None, 2], ids=["compact", "pretty"])
-def test_the_secret_is_taken_apart_without_jq_and_python(tmp_path: Path, indent: int | None) -> None:
+def test_kkp_11155_the_secret_is_taken_apart_without_jq_and_python(tmp_path: Path, indent: int | None) -> None:
     """KKP#11155: jq: command not found. Text of annotations that looks like the key is not taken for it."""
     node = render("osp-ubuntu", "hetzner")
     machine = _machine(tmp_path, node)
@@ -240,7 +237,7 @@ def test_verifying_the_server_is_switched_off_only_by_a_value(profile: str) -> N
 
 
 @_EVERY_PROFILE
-def test_the_proxy_comes_before_all_else_and_is_never_there_twice(tmp_path: Path, profile: str) -> None:
+def test_bug_245_the_proxy_comes_before_all_else_and_is_never_there_twice(tmp_path: Path, profile: str) -> None:
     """OSM 0250abe #245: the proxy was set after packages had been asked for; each retry appended it once more."""
     node = render(profile, "aws", settings=_PROXY)
     machine = _machine(tmp_path, node, failures=2)
@@ -261,7 +258,7 @@ def test_the_proxy_comes_before_all_else_and_is_never_there_twice(tmp_path: Path
 
 
 @_EVERY_PROFILE
-def test_an_environment_that_is_a_link_to_a_file_of_the_image_is_replaced(tmp_path: Path, profile: str) -> None:
+def test_bug_592_an_environment_that_is_a_link_to_a_file_of_the_image_is_replaced(tmp_path: Path, profile: str) -> None:
     """OSM e6a6915 #592: /etc/environment led to a read-only file, and the bootstrap ended there."""
     node = render(profile, "aws", settings=_PROXY)
     machine = _machine(tmp_path, node)
@@ -283,7 +280,9 @@ def test_settings_are_data_for_the_shell(tmp_path: Path) -> None:
 
 
 @_EVERY_POOL
-def test_the_instance_that_booted_is_never_found_again(profile: str, provider: str) -> None:
+def test_bugs_388_419_502_514_and_518_the_instance_that_booted_is_never_found_again(
+    profile: str, provider: str
+) -> None:
     """OSM e72bede #388 (Azure), a5fa2ed #419, a4fda95 #502, bda745e #518, d54e050 #514 (Hetzner), DigitalOcean.
 
     `cloud-init clean` and a second `init` look for the datasource and write the network anew. Here is neither, so
@@ -294,7 +293,7 @@ def test_the_instance_that_booted_is_never_found_again(profile: str, provider: s
         assert word not in script
 
 
-def test_machines_of_hetzner_have_name_servers_to_fall_back_on(tmp_path: Path) -> None:
+def test_bugs_514_and_518_machines_of_hetzner_have_name_servers_to_fall_back_on(tmp_path: Path) -> None:
     """OSM bda745e #518, d54e050 #514: from Ubuntu 24.04 on, some had none. Each retry added a line once more."""
     node = render("osp-ubuntu", "hetzner")
     machine = _machine(tmp_path, node, failures=1)
@@ -309,7 +308,7 @@ def test_machines_of_hetzner_have_name_servers_to_fall_back_on(tmp_path: Path) -
 
 
 @_EVERY_POOL
-def test_the_machine_gets_its_name_everywhere_but_on_aws(tmp_path: Path, profile: str, provider: str) -> None:
+def test_bug_189_the_machine_gets_its_name_everywhere_but_on_aws(tmp_path: Path, profile: str, provider: str) -> None:
     """OSM 52d93f2 #189: never on AWS, where a node is known by its private DNS name."""
     node = render(profile, provider)
     first = yaml.safe_load(node.user_data["bootstrap"])
@@ -329,7 +328,7 @@ def test_the_machine_gets_its_name_everywhere_but_on_aws(tmp_path: Path, profile
 
 
 @_EVERY_POOL
-def test_user_data_is_far_below_what_providers_take(profile: str, provider: str) -> None:
+def test_mc_1055_user_data_is_far_below_what_providers_take(profile: str, provider: str) -> None:
     """MC#1055, KKP#5994: two RSA keys were too much for 16 KB on AWS."""
     keys = ["ssh-rsa " + "A" * 716 + " somebody@example.com", "ssh-rsa " + "B" * 716 + " somebody.else@example.com"]
     settings = Settings(http_proxy=_PROXY.http_proxy, kubernetes_ca_bundle="x" * 1800, host_ca_bundle="y" * 200_000)
@@ -338,7 +337,7 @@ def test_user_data_is_far_below_what_providers_take(profile: str, provider: str)
 
 
 @_EVERY_PROFILE
-def test_the_hosts_own_authorities_belong_to_the_second_stage(profile: str) -> None:
+def test_bugs_399_and_541_the_hosts_own_authorities_belong_to_the_second_stage(profile: str) -> None:
     """OSM 65ba1eb #399, 76d169d #541: a bundle of a whole distribution does not fit into user-data."""
     node = render(profile, "aws", settings=Settings(host_ca_bundle="HOST-CA", kubernetes_ca_bundle="CLUSTER-CA"))
     assert all("HOST-CA" not in file.content for file in node.bootstrap.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,8 @@ import yaml
 from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
 from tests.cli.scenes import facts, secret
-from tests.profiles.rendering import Node, read, render
+from tests.profiles.pools import POOLS
+from tests.profiles.rendering import Node, render
 from tests.profiles.sandbox import Machine
 
 PROFILES: Final = ("osp-ubuntu", "osp-rhel", "osp-rockylinux", "osp-amzn2")
@@ -29,13 +29,7 @@ _RELEASES: Final = {
 _REPOSITORY: Final = "[repository]\nenabled=1\n\n[source]\nenabled = 0\n"
 
 
-def _pools() -> Iterator[tuple[str, str]]:
-    for name in PROFILES:
-        for provider in read(name).providers:
-            yield name, provider
-
-
-_EVERY_POOL: Final = pytest.mark.parametrize(("profile", "provider"), list(_pools()))
+_EVERY_POOL: Final = pytest.mark.parametrize(("profile", "provider"), [pool for pool in POOLS if pool[0] in PROFILES])
 _EVERY_PROFILE: Final = pytest.mark.parametrize("profile", PROFILES)
 _EVERY_RED_HAT: Final = pytest.mark.parametrize("profile", _RED_HAT)
 
@@ -78,7 +72,7 @@ def _run(machine: Machine, node: Node) -> None:
 # --- Ubuntu ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_of_dockers_repository_is_written_as_it_comes_and_asks_nothing(tmp_path: Path) -> None:
+def test_bugs_402_405_453_and_455_the_key_of_dockers_repository_asks_nothing(tmp_path: Path) -> None:
     """OSM 418f1e6 #402, 6d8b1b7 #405, b3e440b #453, 50aa539 #455: gpg asked, and had no terminal."""
     node = render("osp-ubuntu", "openstack")
     machine = _machine(tmp_path, "osp-ubuntu")
@@ -101,8 +95,10 @@ def test_the_key_of_dockers_repository_is_written_as_it_comes_and_asks_nothing(t
         ("ID=ubuntu\nVERSION_CODENAME=jammy\n", "amd64", "amd64 KEY] DOCKER/ubuntu jammy"),
         ("ID=debian\nVERSION_CODENAME=trixie\n", "amd64", "amd64 KEY] DOCKER/debian trixie"),
     ],
-)  # fmt: skip
-def test_dockers_repository_is_that_of_the_machine(tmp_path: Path, release: str, architecture: str, line: str) -> None:
+)
+def test_bugs_406_407_and_431_dockers_repository_is_that_of_the_machine(
+    tmp_path: Path, release: str, architecture: str, line: str
+) -> None:
     """OSM 75e6ecd #406, 5503e90 #407, 1949638 #431: another distribution's repository; lsb_release was not there."""
     machine = _machine(tmp_path, "osp-ubuntu")
     machine.serve(f"{_DOCKER}/debian/gpg", b"key")
@@ -138,7 +134,7 @@ def test_ubuntus_own_repositories_are_replaced_by_a_mirror(tmp_path: Path) -> No
     assert "http://mirror/docker/ubuntu noble" in machine.path("/etc/apt/sources.list.d/docker.list").read_text()
 
 
-def test_apt_has_the_proxy_before_cloud_init_upgrades_packages() -> None:
+def test_bug_245_apt_has_the_proxy_before_cloud_init_upgrades_packages() -> None:
     """OSM 0250abe #245, KKP#11764: packages of the first boot went around the proxy."""
     node = render("osp-ubuntu", "openstack", settings=Settings(http_proxy="http://proxy:3128"))
     written = {file["path"]: file for file in yaml.safe_load(node.user_data["bootstrap"])["write_files"]}
@@ -199,7 +195,7 @@ def test_what_red_hat_switches_on_is_switched_off(tmp_path: Path, profile: str) 
 @pytest.mark.parametrize("profile", ["osp-rhel", "osp-rockylinux"])
 @pytest.mark.parametrize("family", ["IPv6", "IPv4+IPv6", "IPv6+IPv4"])
 @pytest.mark.parametrize("method", ["disabled", "ignore", "auto"])
-def test_ipv6_is_switched_on_by_networkmanager_where_it_is_off(
+def test_bugs_196_and_242_ipv6_is_switched_on_by_networkmanager_where_it_is_off(
     tmp_path: Path, profile: str, family: str, method: str
 ) -> None:
     """OSM 068352b #196, 4f7c5a6 #242: it wrote ifcfg files, which nothing reads any more."""
@@ -277,7 +273,7 @@ def test_amazon_linux_2_gets_a_configuration_that_containerd_1_7_takes() -> None
     assert "mirror.example.com" in node.file("/etc/containerd/certs.d/docker.io/hosts.toml")
 
 
-def test_credentials_of_registries_reach_containerd_1_7(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_573_credentials_of_registries_reach_containerd_1_7(monkeypatch: pytest.MonkeyPatch) -> None:
     """OSM 58d356e #573: credentials stand below registry.configs, by host."""
     logins = {
         "https://index.docker.io/v1/": '{"username": "me", "password": "a\\"b\\\\c"}',
@@ -294,7 +290,7 @@ def test_credentials_of_registries_reach_containerd_1_7(monkeypatch: pytest.Monk
 
 
 @_EVERY_PROFILE
-def test_each_operating_system_gets_the_configuration_of_its_containerd(profile: str) -> None:
+def test_bug_560_each_operating_system_gets_the_configuration_of_its_containerd(profile: str) -> None:
     """OSM bae446b #560: packages of 2.2 and a configuration of version 2, or the reverse."""
     node = render(profile, _provider(profile))
     old = profile == "osp-amzn2"
@@ -363,7 +359,9 @@ def test_guests_have_the_tools_of_their_provider(profile: str, provider: str) ->
 
 @_EVERY_PROFILE
 @pytest.mark.parametrize("tool", ["update-ca-certificates", "update-ca-trust"])
-def test_the_hosts_authorities_go_where_its_tool_looks_for_them(tmp_path: Path, profile: str, tool: str) -> None:
+def test_bugs_132_and_241_the_hosts_authorities_go_where_its_tool_looks_for_them(
+    tmp_path: Path, profile: str, tool: str
+) -> None:
     """OSM b4f319c #132, 192412d #241: its Amazon Linux 2 calls update-ca-certificates, which is not there; its RHEL
     writes into a folder that is not read."""
     machine = _machine(tmp_path, profile)
@@ -383,7 +381,7 @@ def test_the_hosts_authorities_go_where_its_tool_looks_for_them(tmp_path: Path, 
 
 
 @_EVERY_PROFILE
-def test_every_step_and_service_that_asks_the_network_has_the_proxy(profile: str) -> None:
+def test_bug_245_every_step_and_service_that_asks_the_network_has_the_proxy(profile: str) -> None:
     """OSM#234, KKP#11764, 0250abe #245."""
     node = render(profile, _provider(profile), settings=Settings(http_proxy="http://proxy:3128"))
     for unit in (
@@ -396,7 +394,7 @@ def test_every_step_and_service_that_asks_the_network_has_the_proxy(profile: str
 
 
 @_EVERY_POOL
-def test_with_mirrors_nothing_else_leaves_the_machine(profile: str, provider: str) -> None:
+def test_kkp_12467_with_mirrors_nothing_else_leaves_the_machine(profile: str, provider: str) -> None:
     """KKP#12467, K1#3467: binaries came from GitHub and dl.k8s.io, whatever was set."""
     downloads = {name: f"http://mirror/{name}" for name in ("kubernetes", "cni", "crictl")}
     repositories = {"docker": "http://mirror/docker", "ubuntu": "http://mirror/ubuntu", "yum": {"a": "http://mirror/a"}}
@@ -416,7 +414,7 @@ def test_packages_of_ones_own_are_installed_too(profile: str) -> None:
 
 @_EVERY_POOL
 @pytest.mark.parametrize("external", [False, True])
-def test_no_node_of_openstack_is_renamed_by_its_kubelet(profile: str, provider: str, external: bool) -> None:
+def test_bug_577_no_node_of_openstack_is_renamed_by_its_kubelet(profile: str, provider: str, external: bool) -> None:
     """OSM 556242d #577: the cloud provider did not find the node by that name."""
     unit = render(profile, provider, settings=Settings(external_cloud_provider=external)).file(
         "/etc/systemd/system/kubelet.service"
@@ -426,7 +424,7 @@ def test_no_node_of_openstack_is_renamed_by_its_kubelet(profile: str, provider: 
 
 
 @_EVERY_PROFILE
-def test_a_kubelet_that_has_not_joined_takes_the_newest_token(tmp_path: Path, profile: str) -> None:
+def test_bug_202_a_kubelet_that_has_not_joined_takes_the_newest_token(tmp_path: Path, profile: str) -> None:
     """OSM#202, MC#1732, KKP#10780: nodes joined only in the hour of the token that they had booted with."""
     node = render(profile, _provider(profile))
     machine = _machine(tmp_path, profile)
