@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
+from posixpath import join
 from typing import TYPE_CHECKING, TypeVar
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.connections import Connections
-from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
+from osm_gitops.fleet.default_profiles import with_default_profiles
+from osm_gitops.fleet.overlaid import load_stack, overlaid
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
+from osm_gitops.resolve.overlays import Stack
 from osm_gitops.resolve.settings import RawSetting, parse_settings
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
@@ -32,16 +37,29 @@ T = TypeVar("T")
 
 def load_settings(spec: ClusterSpec) -> Settings:
     """The cluster's settings. Raises InputError with every problem."""
-    return checked_settings(spec.settings)
+    return checked_settings(spec.settings, load_stack(spec.overlays))
 
 
-def checked_settings(raw: Sequence[RawSetting]) -> Settings:
-    """Settings that fit this program. Raises InputError with every problem."""
-    settings = parse_settings(raw, _read_text)
-    for setting in raw:
+def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
+    """What the cluster's settings come from, one entry a name. Raises InputError with every problem of its overlays."""
+    return _given(spec.settings, load_stack(spec.overlays))
+
+
+def checked_settings(raw: Sequence[RawSetting], stack: Stack) -> Settings:
+    """Settings that fit this program: ``raw`` and, below them, those of overlays. Raises InputError with every
+    problem."""
+    given = _given(raw, stack)
+    texts = {join(each.folder, name): text for each in stack.overlays for name, text in each.texts.items()}
+    settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path))
+    for setting in given:
         if setting.name == "profiles-version":
             check_version(settings.profiles_version, setting.where)
     return settings
+
+
+def _given(raw: Sequence[RawSetting], stack: Stack) -> tuple[RawSetting, ...]:
+    """Flags, environment and fleet file win over overlays."""
+    return tuple({each.name: each for each in (*stack.settings, *raw)}.values())
 
 
 def load_inputs(
@@ -52,6 +70,7 @@ def load_inputs(
     connections: Connections | None = None,
     *,
     tokens: bool = True,
+    unused: bool = False,
 ) -> Inputs:
     """The cluster's objects, each part from a tree or from a cluster. Raises InputError or ClusterError where one
     cannot be read.
@@ -62,7 +81,7 @@ def load_inputs(
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
 
     Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
-    profiles those are there that pools refer to.
+    profiles those are there that pools refer to, or with ``unused`` all. Overlays are applied to all of it.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
     source = spec.source
@@ -72,8 +91,22 @@ def load_inputs(
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
         inputs = with_profiles_of(inputs, reader.profiles(inputs))
     from_cluster = isinstance(source.profiles, LiveRef)
-    inputs = with_default_profiles(inputs, settings, from_cluster=from_cluster)
-    return replace(inputs, hosts=reader.hosts())
+    read = replace(inputs, hosts=reader.hosts(), sources=_joined(inputs.sources, _named(spec.overlays)))
+    inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused)
+
+    def unread() -> Iterable[OperatingSystemProfile]:
+        return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
+
+    return overlaid(inputs, load_stack(spec.overlays), unread)
+
+
+def _named(overlays: Iterable[OverlayRef]) -> tuple[str, ...]:
+    """The overlays with the revisions of their files."""
+    found = []
+    for overlay in overlays:
+        revision = overlay.revision or (None if overlay.built_in else _in_git(overlay.path)[1])
+        found.append(f"{overlay.display}@{revision}" if revision else overlay.display)
+    return tuple(found)
 
 
 def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:
