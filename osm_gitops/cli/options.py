@@ -175,7 +175,7 @@ def with_live(command: Callable[..., int]) -> Callable[..., int]:
 
 def with_explained(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what tells of pools that are named otherwise than by a glob."""
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), SETTINGS)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), SETTINGS)
 
 
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:

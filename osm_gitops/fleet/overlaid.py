@@ -51,6 +51,7 @@ def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple) -> Inp
         patched=work.patched,
         broken={**inputs.broken, **work.broken},
         values=stack.tree(),
+        value_places={".".join(path): given.spot.where for path, given in stack.values.items()},
         warnings=tuple(dict.fromkeys((*inputs.warnings, *stack.warnings, *work.warnings))),
     )
 

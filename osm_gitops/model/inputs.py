@@ -28,7 +28,8 @@ class Inputs:
     among them, as plans name them. ``sensitive`` are texts that stand encrypted in the
     source outside of Secrets, which are secret by themselves.
     What overlays did: ``patched`` are profiles with the patches that made them, ``left_out``
-    those that the cluster does not get, with the place that says so, ``values`` the user's own.
+    those that the cluster does not get, with the place that says so, ``values`` the user's own,
+    and ``value_places`` where each of them (``downloads.cni``) is set.
     """
 
     machines: tuple[MachineDeployment, ...] = ()
@@ -45,3 +46,4 @@ class Inputs:
     patched: Mapping[ObjectRef, tuple[Patch, ...]] = field(default_factory=dict)
     left_out: Mapping[ObjectRef, str] = field(default_factory=dict)
     values: Mapping[str, Json] = field(default_factory=dict)
+    value_places: Mapping[str, str] = field(default_factory=dict)

@@ -417,3 +417,20 @@ def test_osp_show_shows_what_overlays_make_of_a_profile() -> None:
     assert shown.code == 0
     assert "osVersion: '26.04'" in shown.out.replace('"', "'")
     assert "version: v1.0.0+a." in shown.out
+
+
+def test_explain_names_the_overlay_and_line_of_settings_and_values() -> None:
+    tree(script='{% set x = value("mirror", "none") %}{{ x }} {{ PauseImage }}\n')
+    text = Path("tree/OperatingSystemProfile-osp-a.yaml").read_text("utf-8")
+    jinja = "metadata:\n  annotations: {osm-gitops.io/template: jinja2/v1}\n"
+    Path("tree/OperatingSystemProfile-osp-a.yaml").write_text(text.replace("metadata:\n", jinja), "utf-8")
+    provisioning = "[{path: /x, content: {inline: {data: x}}}]"
+    patch = (
+        f"patches:\n- target: {{name: osp-a}}\n  merge: {{spec: {{provisioningConfig: {{files: {provisioning}}}}}}}\n"
+    )
+    remove = "- target: {name: osp-a}\n  json6902: [{op: remove, path: /spec/provisioningConfig/files/0}]\n"
+    overlay("a", f"settings:\n  pauseImage: mine\nvalues:\n  mirror: here\n{patch}{remove}")
+    shown = osm_gitops("explain", "workers", "--from", "tree", "--overlay", "a")
+    assert (shown.code, shown.err) == (0, "")
+    assert "a/overlay.yaml:4 settings.pauseImage" in shown.out
+    assert "a/overlay.yaml:6" in shown.out
