@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.connections import Connections
-from osm_gitops.fleet.default_profiles import with_default_profiles
+from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
 from osm_gitops.fleet.overlaid import load_stack, overlaid
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
@@ -70,7 +70,6 @@ def load_inputs(
     connections: Connections | None = None,
     *,
     tokens: bool = True,
-    unused: bool = False,
 ) -> Inputs:
     """The cluster's objects, each part from a tree or from a cluster. Raises InputError or ClusterError where one
     cannot be read.
@@ -81,9 +80,21 @@ def load_inputs(
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
 
     Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
-    profiles those are there that pools refer to, or with ``unused`` all. Overlays are applied to all of it.
+    profiles those are there that pools refer to. What the cluster's overlays say is applied to all of it.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
+    return _inputs(reader, tokens=tokens, unused=False)
+
+
+def load_all_profiles(
+    spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch, connections: Connections
+) -> Inputs:
+    """As :func:`load_inputs`, with the built-in profiles that no pool refers to."""
+    return _inputs(_Reader(spec, settings, environment, keys, connections), tokens=True, unused=True)
+
+
+def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
+    spec, settings = reader.spec, reader.settings
     source = spec.source
     inputs = reader.machines()
     if source.facts != source.machines or isinstance(source.facts, LiveRef):
@@ -133,45 +144,45 @@ class _Reader:
         keys: KeySearch,
         connections: Connections | None,
     ) -> None:
-        self._spec = spec
-        self._settings = settings
+        self.spec = spec
+        self.settings = settings
         self._environment = environment
         self._keys = keys
         self._connections = connections or Connections(environment)
         self._trees: dict[TreeRef, Inputs] = {}
 
     def machines(self) -> Inputs:
-        part = self._spec.source.machines
+        part = self.spec.source.machines
         return cluster.read_machines(self._worker) if isinstance(part, LiveRef) else self._tree(part)
 
     def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
-        part = self._spec.source.facts
+        part = self.spec.source.facts
         if isinstance(part, TreeRef):
             return self._tree(part)
-        return cluster.read_facts(self._worker, inputs.machines, self._settings, self._environment, tokens=tokens)
+        return cluster.read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
 
     def profiles(self, inputs: Inputs) -> Inputs:
-        part = self._spec.source.profiles
+        part = self.spec.source.profiles
         if isinstance(part, TreeRef):
             return self._tree(part)
-        management = self._connections.management(self._spec)
-        at_hand = default_profiles(self._settings)
-        return cluster.read_profiles(management, inputs.machines, self._settings.namespace, at_hand)
+        management = self._connections.management(self.spec)
+        at_hand = default_profiles(self.settings)
+        return cluster.read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
 
     def hosts(self) -> tuple[str, ...]:
         """The API servers that were read."""
-        source = self._spec.source
+        source = self.spec.source
         asked = {Side.WORKER: (source.machines, source.facts), Side.MANAGEMENT: (source.profiles,)}
         sides = {side for side, parts in asked.items() if LiveRef() in parts}
-        return self._connections.hosts(self._spec, sides) if sides else ()
+        return self._connections.hosts(self.spec, sides) if sides else ()
 
     @property
     def _worker(self) -> Api:
-        return self._connections.worker(self._spec)
+        return self._connections.worker(self.spec)
 
     def _tree(self, tree: TreeRef) -> Inputs:
         if tree not in self._trees:
-            self._trees[tree] = _read(tree, self._settings.namespace, self._environment, self._keys)
+            self._trees[tree] = _read(tree, self.settings.namespace, self._environment, self._keys)
         return self._trees[tree]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.default_profiles import built_in_profile, with_default_profiles
-from osm_gitops.fleet.load import checked_settings, load_inputs, load_settings
+from osm_gitops.fleet.load import checked_settings, load_all_profiles, load_settings
 from osm_gitops.fleet.overlaid import load_stack, overlaid
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.model.inputs import Inputs
@@ -49,7 +49,7 @@ def profiles_of(
     for spec in clusters:
         try:
             settings = load_settings(spec)
-            inputs = load_inputs(spec, settings, environment, keys, connections, unused=True)
+            inputs = load_all_profiles(spec, settings, environment, keys, connections)
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue
