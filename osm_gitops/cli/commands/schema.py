@@ -38,7 +38,7 @@ def schema(
         typer.Argument(help="The fleet file, overlay.yaml, or what plan or explain prints with --output json."),
     ],
 ) -> int:
-    """Print the JSON schema of fleet files, overlays, plans or explanations.
+    """Print the JSON schema of a file or of a report.
 
     Draft 2020-12, for editors and for programs that read what ours writes.
 
