@@ -13,9 +13,14 @@ from osm_gitops.resolve.os_spec import rh_subscription
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.templates.assembly import CompiledHalf, compile_go_half, compile_jinja_half
 from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import TemplateFault, TemplateFaults
+from osm_gitops.templates.faults import StoppedItself, TemplateFault, TemplateFaults
 
 _RUNTIME = "containerd"
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedPool(Problem):
+    """A pool that its profile refuses, with ``fail`` and a sentence of its author's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,10 @@ class CompiledProfile:
     profile: OperatingSystemProfile
     bootstrap: ProfileHalf
     provisioning: ProfileHalf
+
+    def reads(self) -> frozenset[str]:
+        """The fields of the data that its templates may use, ``*`` for all."""
+        return self.bootstrap.compiled.reads() | self.provisioning.compiled.reads()
 
 
 def compile_profile(engine: Engine, profile: OperatingSystemProfile) -> CompiledProfile:
@@ -172,7 +181,8 @@ def template_problems(
     about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
     for fault in faults:
         field = places.get(fault.template, "")
-        yield Problem(
+        kind = StoppedPool if isinstance(fault, StoppedItself) else Problem
+        yield kind(
             fault.message,
             where=profile.manifest.line_in(field, fault.line),
             about=f"{about}, {fault.template}" if fault.template else about,

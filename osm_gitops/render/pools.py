@@ -30,18 +30,21 @@ from osm_gitops.yamldoor.emit import dump
 # A template that prints the kubeconfig itself; the name of its Secret does not count.
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")
 
+CompiledProfiles = dict[tuple[str, str], CompiledProfile | InputError]
+"""Profiles by namespace and name; of one that does not compile what is wrong with it."""
+
 
 class PoolRenderer:
     """Renders pools of one cluster; profiles are compiled when first used.
 
     Pure: the same pool always gives the same objects. What it keeps are compiled
-    profiles and the data that all pools share.
+    profiles and the data that all pools share. Renderers of one engine may share ``profiles``.
     """
 
-    def __init__(self, engine: Engine, cluster: ClusterFacts) -> None:
+    def __init__(self, engine: Engine, cluster: ClusterFacts, profiles: CompiledProfiles | None = None) -> None:
         self._engine = engine
         self._cluster = cluster
-        self._profiles: dict[tuple[str, str], CompiledProfile | InputError] = {}
+        self._profiles: CompiledProfiles = {} if profiles is None else profiles
         # Consumers look at the objects of one pool after the other.
         self._last: tuple[ResolvedPool, tuple[DesiredObject, ...]] | None = None
         self._prints_kubeconfig: dict[tuple[str, str], bool] = {}
@@ -92,7 +95,7 @@ class PoolRenderer:
     def config(self, pool: ResolvedPool) -> OperatingSystemConfig:
         """The pool's OperatingSystemConfig."""
         return render_config(
-            self._compiled(pool.profile),
+            self.compiled(pool.profile),
             pool,
             self._data(pool),
             self._cluster.hosts_files,
@@ -110,7 +113,8 @@ class PoolRenderer:
             raise InputError(problem.at(about=about) for problem in faults.problems)
         return bootstrap, provisioning
 
-    def _compiled(self, profile: OperatingSystemProfile) -> CompiledProfile:
+    def compiled(self, profile: OperatingSystemProfile) -> CompiledProfile:
+        """The profile with its templates compiled. Raises InputError with all that is wrong with them."""
         key = (profile.namespace, profile.name)
         if key not in self._profiles:
             try:
@@ -177,10 +181,10 @@ def used_profiles(pools: Iterator[ResolvedPool]) -> tuple[DesiredObject, ...]:
 
 def prints_kubeconfig(profile: OperatingSystemProfile) -> bool:
     """Whether pools of the profile need a token to be rendered: most name the Secret of the kubeconfig only."""
-    return any(map(_PRINTS_KUBECONFIG.search, template_texts(profile)))
+    return any(map(_PRINTS_KUBECONFIG.search, _texts(profile)))
 
 
-def template_texts(profile: OperatingSystemProfile) -> Iterator[str]:
+def _texts(profile: OperatingSystemProfile) -> Iterator[str]:
     """Every template text that is rendered for a pool of the profile."""
     for half in (profile.bootstrap, profile.provisioning):
         yield from _half_texts(half)

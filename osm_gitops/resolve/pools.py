@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.golang.gojson import annotations_hash
@@ -32,7 +33,8 @@ from osm_gitops.resolve.provider_config import decode_provider_config, readable_
 from osm_gitops.resolve.versions import kube_version
 
 _DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
-_IN_TREE_PROVIDERS = frozenset({"aws", "azure", "gce", "vsphere"})
+IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})
+"""Those for which kubelets had cloud providers of their own (contract §5.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFac
         kubelet=options,
         kube_version=version,
         cloud_config=clouds.text,
-        in_tree_provider=config.provider in _IN_TREE_PROVIDERS and not cluster.settings.external_cloud_provider,
+        in_tree_provider=config.provider in IN_TREE_PROVIDERS and not cluster.settings.external_cloud_provider,
         token=token,
         revision=(machine.annotations or {}).get(REVISION_ANNOTATION),
         annotations_hash=annotations_hash(_annotations(machine, config)),
@@ -195,9 +197,6 @@ def _profile(
     if ref in inputs.broken:
         raise InputError([Problem(f"{ref} cannot be used: it has problems of its own, listed with it", field=field)])
     there = ", ".join(f"{space}/{known}" for space, known in sorted(inputs.profiles)) or "none"
-    if ref in inputs.left_out:
-        what = f"{ref} is not among the profiles that this cluster gets ({inputs.left_out[ref]})"
-        raise InputError([Problem(what, field=field, fix=f"Add it to profiles there, or name one of: {there}")])
     raise InputError(
         [
             Problem(

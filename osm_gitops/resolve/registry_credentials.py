@@ -15,8 +15,8 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.json_fields import read_struct, string
 
 _FLAG = "--node-registry-credentials-secret"
-_DOCKER_CONFIG_TYPE = "kubernetes.io/dockerconfigjson"
-_DOCKER_CONFIG_KEY = ".dockerconfigjson"
+DOCKER_CONFIG_TYPE = "kubernetes.io/dockerconfigjson"
+DOCKER_CONFIG_KEY = ".dockerconfigjson"
 _FIELDS = dict.fromkeys(("username", "password", "auth", "identitytoken"), string)
 
 
@@ -51,9 +51,9 @@ def registry_credentials(settings: Settings, facts: Facts) -> tuple[Mapping[str,
 
 def _read(secret: SecretFact, problems: list[Problem]) -> Iterator[tuple[str, Credential]]:
     """Each registry as it is spelled in the Secret, with its credential."""
-    if secret.type == _DOCKER_CONFIG_TYPE:
-        document = _document(secret.data.get(_DOCKER_CONFIG_KEY, b""), _DOCKER_CONFIG_KEY, problems)
-        found = read_struct(document, f"data[{_DOCKER_CONFIG_KEY}]", {"auths": _entries}, problems)
+    if secret.type == DOCKER_CONFIG_TYPE:
+        document = _document(secret.data.get(DOCKER_CONFIG_KEY, b""), DOCKER_CONFIG_KEY, problems)
+        found = read_struct(document, f"data[{DOCKER_CONFIG_KEY}]", {"auths": _entries}, problems)
         yield from found.get("auths", {}).items()
     else:
         for registry, data in secret.data.items():

@@ -51,6 +51,11 @@ class Part:
         return loose.origin in self.exposed if self.seal is not Seal.NONE else _shows_data(loose)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadWithoutKey(Problem):
+    """That encrypted documents were not opened, for who asks for no key."""
+
+
 @dataclass(slots=True)
 class Decryption:
     """Opens the encrypted documents of a tree, file by file.
@@ -93,7 +98,7 @@ class Decryption:
         """What the reader of a plan has to know of ``tree``."""
         if self.stood_in:
             count = "1 encrypted document was" if self.stood_in == 1 else f"{self.stood_in} encrypted documents were"
-            yield Problem(
+            yield ReadWithoutKey(
                 f"{count} read without a key: what follows from the values in there is a stand-in", where=tree
             )
 

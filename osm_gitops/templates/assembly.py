@@ -21,6 +21,7 @@ from osm_gitops.templates.sandbox import Sandbox
 
 _BLANK = " \t\r\n"
 _JINJA = re.compile(r"\{[{%#]|\r")  # what Jinja2 acts on; it makes a bare line feed of other line ends
+_QUOTED_ACTION = re.compile(r"[\"`][^\"`\n]*\{\{")
 _TEMPLATE_TEXT = (
     'template("{name}") has {{{{ in its text, which OSM would execute; '
     '{{% include "{name}" %}} prints such text as it is'
@@ -52,7 +53,7 @@ def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], fau
     page = _GoText(engine, name, text, snippets)
     try:
         engine.check_length(text)
-        page.bodies = engine.parse(name, text) if page.has_actions else {}
+        page.bodies = engine.parse_traced(name, text) if page.has_actions else {}
     except TemplateFault as fault:
         fault.template = name
         faults.append(fault)
@@ -99,6 +100,9 @@ class CompiledHalf(Protocol):
     def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         """The files' texts, in order; ``data`` has every field of the root. Raises TemplateFaults with all faults."""
 
+    def reads(self) -> frozenset[str]:
+        """The data's fields that any file may use, ``*`` for all. Raises TemplateFaults."""
+
 
 @dataclass(slots=True)
 class GoHalf:
@@ -123,6 +127,13 @@ class GoHalf:
             files = self._combined(results, everything=everything)
         return _all(lambda text: text.render(machine, snippets), files)
 
+    def reads(self) -> frozenset[str]:
+        pages = [each for each in (*self.templates, *self.files) if each.has_actions]
+        if any(each.combined for each in self.files) or any(map(_prints_actions, pages)):
+            return frozenset({ALL_FIELDS})
+        programs = _all(lambda each: each.compiled()[0], pages)
+        return frozenset[str]().union(*(program.reads for program in programs))
+
     def _combined(self, results: tuple[str, ...], *, everything: bool) -> tuple[_GoText, ...]:
         """The files, those that need it parsed together with the results of all templates."""
         known = self.combinations.get(results)
@@ -146,6 +157,11 @@ class GoHalf:
                 if name not in bodies or not is_blank(body):
                     bodies[name] = body
         return _Combined(self.engine, file.name, "{{", (), bodies, names=names)
+
+
+def _prints_actions(page: _GoText) -> bool:
+    """Whether its output may be template text, so that only the second pass knows what is read."""
+    return _QUOTED_ACTION.search(page.text) is not None
 
 
 def parse_result(engine: Engine, file: str, name: str, result: str, first_line: int = 1) -> dict[str, Body]:
@@ -205,11 +221,16 @@ def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequ
     environment = engine.native(templates)
     programs = _all(lambda each: _compiled(engine, environment, *each), [*templates.items(), *files])
     parts = {program.name: program for program in programs[: len(templates)] if isinstance(program, Program)}
-    pages = (
-        (program, memo(_reads(program, parts), engine.root)) if isinstance(program, Program) else program
-        for program in programs[len(templates) :]
-    )
-    return JinjaHalf(engine, environment, tuple(pages))
+    pages: list[tuple[Program, Memo] | str] = []
+    read: set[str] = set()
+    for program in programs[len(templates) :]:
+        if isinstance(program, Program):
+            fields = _reads(program, parts)
+            read |= fields
+            pages.append((program, memo(fields, engine.root)))
+        else:
+            pages.append(program)
+    return JinjaHalf(engine, environment, tuple(pages), frozenset(read))
 
 
 def _compiled(engine: Engine, environment: Sandbox, name: str, text: str) -> Program | str:
@@ -248,6 +269,10 @@ class JinjaHalf:
     engine: Engine
     environment: Sandbox
     files: tuple[tuple[Program, Memo] | str, ...]
+    read: frozenset[str]
+
+    def reads(self) -> frozenset[str]:
+        return self.read
 
     def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         machine = Machine(self.engine, data)

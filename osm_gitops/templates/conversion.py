@@ -18,6 +18,7 @@ from osm_gitops.templates.emit import Translation, is_plain_dot
 from osm_gitops.templates.endings import line_ended
 from osm_gitops.templates.engine import Engine
 from osm_gitops.templates.faults import TemplateFault, TemplateFaults
+from osm_gitops.templates.inspection import failing_calls
 from osm_gitops.templates.jinja_text import quoted
 from osm_gitops.templates.nodes import Body, Call, If, Include, Node, Range, With, is_blank
 
@@ -136,15 +137,8 @@ class _Conversion:
 
     def look_at(self, name: str, translation: Translation) -> None:
         """Remark what fails where it is reached."""
-        for call in self.engine.environment.parse(translation.text).find_all(jinja.Call):
-            match call:
-                case jinja.Call(node=jinja.Name(name="refused"), args=[jinja.Const(value=str(function))]):
-                    why = self.engine.language.refused[function]
-                    message = f"it calls {function}, which is refused: {why}"
-                case jinja.Call(node=jinja.Name(name="go_error"), args=[jinja.Const(value=str(error))]):
-                    message = f"where this is reached, rendering fails: {error}"
-                case _:
-                    continue
+        tree = self.engine.environment.parse(translation.text)
+        for call, _, message in failing_calls(self.engine, tree):
             self.remarks.append(TemplateFault(message, name, translation.lines.get(call.lineno, 0)))
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, meta, nodes
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 
-from osm_gitops.golang.fault import GoError
+from osm_gitops.golang.fault import GoError, Stopped
 from osm_gitops.templates.bounds import Bounds, budget, spending
 from osm_gitops.templates.emit import Language, Translation, translate
 from osm_gitops.templates.expressions import ALL_FIELDS
-from osm_gitops.templates.faults import BoundExceeded, TemplateFault
+from osm_gitops.templates.faults import BoundExceeded, StoppedItself, TemplateFault
 from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.templates.nodes import Body
 from osm_gitops.templates.own_values import VALUE, VALUES, Told, ValueNotSet, absence, lookup, own_values, to_nobody
@@ -24,6 +24,7 @@ from osm_gitops.templates.parser import parse
 from osm_gitops.templates.sandbox import Helper, Root, Sandbox
 from osm_gitops.templates.statics import schema
 from osm_gitops.templates.toolbox import filters, finalize, globals_, is_absent
+from osm_gitops.templates.tracing import Tracer
 
 EXPECTED = (
     TemplateFault,
@@ -101,13 +102,15 @@ class Engine:
     """``root`` names the data's fields with Go's types; compiled templates are shared by all MachineDeployments.
 
     ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders; ``told``
-    hears which of them templates ask for with ``value``.
+    hears which of them templates ask for with ``value``. With a ``tracer`` all output bears its marks, which tell
+    where a line came from.
     """
 
     root: Mapping[str, str]
     bounds: Bounds = field(default_factory=Bounds)
     values: Mapping[str, Any] = field(default_factory=dict)
     told: Told = to_nobody
+    tracer: Tracer | None = None
 
     def __post_init__(self) -> None:
         self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))
@@ -127,6 +130,12 @@ class Engine:
     def parse(self, name: str, text: str, first_line: int = 1) -> dict[str, Body]:
         """Parse a Go template; raises TemplateFault."""
         return parse(name, text, self.names, first_line)
+
+    def parse_traced(self, name: str, text: str) -> dict[str, Body]:
+        """As :meth:`parse`, with marks where there is a tracer."""
+        bodies = self.parse(name, text)
+        tracer = self.tracer
+        return bodies if tracer is None else {each: tracer.go(name, body) for each, body in bodies.items()}
 
     def translate(self, main: str, bodies: Mapping[str, Body], snippets: Collection[str] = ()) -> Translation:
         """A Go template as Jinja2 source text."""
@@ -152,13 +161,13 @@ class Engine:
         environment = self.environment.overlay(loader=DictLoader(dict(templates)))
         assert isinstance(environment, Sandbox)
         environment.native = True
+        environment.tracer = self.tracer
         environment.template_class = _CountedTemplate
         return environment
 
     def compile_native(self, environment: Sandbox, name: str, text: str) -> Program:
         """Compile native Jinja2; its includes are all templates when a name is computed."""
-        with _faults_of(name):
-            tree = environment.parse(text, name, name)
+        tree = self.read_native(environment, name, text)
         template = self.load(environment, tree, name)
         referenced = list(meta.find_referenced_templates(tree))
         names = meta.find_undeclared_variables(tree)
@@ -167,6 +176,11 @@ class Engine:
             includes.add(ALL_FIELDS)
         found = frozenset({ALL_FIELDS} if "root" in names else names & set(self.root))
         return Program(name, template, lambda line: (name, line), found, frozenset(includes), self)
+
+    def read_native(self, environment: Sandbox, name: str, text: str) -> nodes.Template:
+        """The syntax tree of a native Jinja2 template. Raises TemplateFault."""
+        with _faults_of(name):
+            return environment.parse(text, name, name)
 
     def load(self, environment: Sandbox, source: str | nodes.Template, name: str) -> Template:
         with _faults_of(name):
@@ -238,10 +252,11 @@ def as_fault(error: BaseException) -> TemplateFault:
             return absence(error.message or "a value is not set")
         case UndefinedError():
             return TemplateFault(f"{_sentence(error.message)}; give it a value with `| default(…)`")
-        case RecursionError() | MemoryError():
-            return BoundExceeded("it is nested too deeply or needs too much memory; make it simpler")
-        case SyntaxError():
-            return BoundExceeded("it is nested too deeply for the template compiler; make it simpler")
+        case RecursionError() | MemoryError() | SyntaxError():
+            where = "for the template compiler" if isinstance(error, SyntaxError) else "or needs too much memory"
+            return BoundExceeded(f"it is nested too deeply {where}; make it simpler")
+        case Stopped():
+            return StoppedItself(_sentence(str(error)))
         case TemplateError() | GoError():
             return TemplateFault(_sentence(str(error)))
         case TypeError():

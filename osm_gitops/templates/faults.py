@@ -25,6 +25,10 @@ class BoundExceeded(TemplateFault):
     """A template that would use more output, steps or depth than it may (design §5)."""
 
 
+class StoppedItself(TemplateFault):
+    """A template that says with ``fail`` that it is not for what it is rendered for; the message is its own."""
+
+
 class Refused(TemplateFault):
     """A construct that is refused by name: time, chance, environment, network, addresses."""
 

@@ -24,6 +24,7 @@ from osm_gitops.templates.faults import Refused, TemplateFault
 from osm_gitops.templates.hints import similar
 from osm_gitops.templates.operators import OPERATORS, apply
 from osm_gitops.templates.own_values import AbsentValue, absent_below
+from osm_gitops.templates.tracing import Tracer
 from osm_gitops.templates.values import OwnMap, Pointer, Struct
 
 _LOOP_PARTS = frozenset(
@@ -91,6 +92,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(OPERATORS)
     concat = staticmethod(bounded_concat)
     native = False
+    tracer: Tracer | None = None
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -99,6 +101,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for loop in tree.find_all(nodes.For):
             loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(1), "_step"), lineno=loop.lineno))
         _replace_operators(tree, native=self.native)
+        if self.tracer is not None:
+            self.tracer.native(name or "", tree)
         tree.set_environment(self)
         return tree
 

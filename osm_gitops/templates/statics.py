@@ -56,6 +56,13 @@ def _structs() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
+@cache
+def method_names() -> frozenset[str]:
+    """Names of the methods that any value may have."""
+    owners = (*_subclasses(Struct), *_subclasses(NamedString), *_subclasses(Pointer))
+    return frozenset(name for owner in owners for name in getattr(owner, "methods", ()))
+
+
 def _go_type(annotation: object) -> str:
     if not isinstance(annotation, type):
         return ""

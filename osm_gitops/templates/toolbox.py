@@ -23,6 +23,7 @@ from osm_gitops.templates.operators import join, plain
 from osm_gitops.templates.order import sorted_keys
 from osm_gitops.templates.printing import to_text
 from osm_gitops.templates.sandbox import Helper, Root, refuse_undefined
+from osm_gitops.templates.tracing import MARKED
 from osm_gitops.templates.values import NO_VALUE, NoValue, Pointer, Struct
 
 # Jinja2's own filters that are deterministic, bounded by their input, and no way out of the sandbox.
@@ -135,12 +136,13 @@ def _filter(function: GoFunction) -> Callable[..., Any]:
 
 
 def _charging(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter of Jinja2's own, with a list for what it would compute later; ``wraps`` keeps its marks."""
+    """A filter of Jinja2's own, with a list for what it would compute later, and for values behind pointers;
+    ``wraps`` keeps its marks."""
 
     @wraps(run)
     def charged(*args: Any, **kwargs: Any) -> Any:
         _charge(args, absent=True)
-        result = run(*args, **kwargs)
+        result = run(*map(plain, args), **kwargs)
         if isinstance(result, Iterator):
             result = list(result)
         if isinstance(result, list | str):
@@ -189,6 +191,14 @@ def _step(_value: Any) -> None:
     budget().step()
 
 
+def _marked(value: Any, mark: str) -> Any:
+    """What a traced template prints, with its mark; nothing to print stays what it is."""
+    if isinstance(value, Undefined) or is_absent(value):
+        return value
+    text = print_go(value)
+    return mark + text if text.strip() else text
+
+
 def _range(*bounds: int) -> range:
     found = range(*bounds)
     budget().size(len(found))
@@ -211,4 +221,10 @@ _HELPERS: Mapping[str, Callable[..., Any]] = {
     "each": _each,
     "pairs": _pairs,
 }
-_INTERNAL: Mapping[str, Callable[..., Any]] = {"_step": _step, "_join": join, "_plain": plain, "_iterated": _iterated}
+_INTERNAL: Mapping[str, Callable[..., Any]] = {
+    "_step": _step,
+    "_join": join,
+    "_plain": plain,
+    "_iterated": _iterated,
+    MARKED: _marked,
+}

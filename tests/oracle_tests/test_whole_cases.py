@@ -37,6 +37,9 @@ class _Watched:
         self.notes.append(Half(self.note.files, dict(data), self.note.templates))
         return self.half.render(data)
 
+    def reads(self) -> frozenset[str]:
+        return self.half.reads()
+
 
 @pytest.fixture
 def halves(monkeypatch: pytest.MonkeyPatch) -> list[Half]:

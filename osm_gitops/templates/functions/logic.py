@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from osm_gitops.golang.fault import GoError
+from osm_gitops.golang.fault import Stopped
 from osm_gitops.templates.equality import deep_equal, empty
 from osm_gitops.templates.functions.signature import GoFunction
 
@@ -31,7 +31,7 @@ def ternary(if_true: Any, if_false: Any, condition: bool) -> Any:
 
 
 def fail(message: str) -> str:
-    raise GoError(message)
+    raise Stopped(message)
 
 
 def hello() -> str:
