@@ -20,6 +20,7 @@ from osm_gitops.cli.commands.render import render
 from osm_gitops.cli.commands.schema import schema
 from osm_gitops.cli.commands.status import status
 from osm_gitops.cli.commands.uninstall import uninstall
+from osm_gitops.cli.commands.validate import validate
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 
@@ -66,6 +67,7 @@ app.command()(render)
 app.command()(plan)
 app.command()(explain)
 app.command()(apply)
+app.command()(validate)
 app.command()(install)
 app.command()(uninstall)
 app.command()(refresh)

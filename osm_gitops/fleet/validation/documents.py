@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osm_gitops.checks.boot_file import BootDocument, BootFile, BootUnit, Half
+from osm_gitops.errors import Problem
 from osm_gitops.fleet.validation.places import Places
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import File, Unit
 from osm_gitops.render.pools import PoolRenderer
+from osm_gitops.render.user_data_warnings import user_data_warnings
 from osm_gitops.resolve.pools import ResolvedPool
 
 _UNITS = "/etc/systemd/system"
@@ -16,8 +18,22 @@ _UNITS = "/etc/systemd/system"
 
 def boot_document(pool: ResolvedPool, label: str, renderer: PoolRenderer, places: Places) -> BootDocument:
     """What the pool boots from. Raises InputError where it cannot be rendered."""
+    return rendered(pool, label, renderer, places)[0]
+
+
+def rendered(
+    pool: ResolvedPool, label: str, renderer: PoolRenderer, places: Places
+) -> tuple[BootDocument, tuple[Problem, ...]]:
+    """What the pool boots from, and warnings about it. Raises InputError where it cannot be rendered."""
     config = renderer.config(pool)
-    bootstrap, provisioning = renderer.user_data(pool, config)
+    document = _document(pool, label, config, renderer.user_data(pool, config), places)
+    return document, user_data_warnings(config, pool.utility)
+
+
+def _document(
+    pool: ResolvedPool, label: str, config: OperatingSystemConfig, user_data: tuple[str, str], places: Places
+) -> BootDocument:
+    bootstrap, provisioning = user_data
     return BootDocument(
         profile=pool.profile,
         pool=label,

@@ -1,4 +1,4 @@
-"""Running all checks on documents: every distinct text is looked at once, and told wherever it is."""
+"""Running all checks on documents: every distinct one is looked at once, and told wherever it is."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from dataclasses import dataclass, field, replace
 
 from osm_gitops.checks.boot_file import BootDocument, BootFile, Checker, Remark
 from osm_gitops.checks.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
+from osm_gitops.checks.templates import profile_name
 from osm_gitops.model.finding import Finding
-
-_Text = tuple[str, str, int]
 
 
 @dataclass(slots=True)
-class _Seen:
-    """One text, and where it was met: by profile the first file, and all pools."""
+class _Distinct:
+    """A document, and the pools whose documents are the same but for their names."""
+
+    document: BootDocument
+    pools: list[str]
+
+
+@dataclass(slots=True)
+class _Text:
+    """A text, and by profile the first file that has it with all documents."""
 
     file: BootFile
-    where: dict[str, tuple[BootFile, list[str]]] = field(default_factory=dict)
+    where: dict[str, tuple[BootFile, list[_Distinct]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -25,47 +32,84 @@ class Judge:
     """Takes documents one by one, and tells at the end what is wrong with them."""
 
     checkers: Sequence[Checker]
-    _texts: dict[_Text, _Seen] = field(default_factory=dict)
-    _findings: dict[Finding, list[str]] = field(default_factory=dict)
+    _documents: dict[tuple[str, ...], _Distinct] = field(default_factory=dict)
+    _texts: dict[tuple[str, str, int], _Text] = field(default_factory=dict)
 
-    def add(self, document: BootDocument) -> None:
-        """Look at a document; its texts wait for :meth:`findings`."""
-        about = _about(document)
+    def add(self, document: BootDocument, own: Sequence[str] = ()) -> None:
+        """Take a document; ``own`` are texts in it that name its pool, by which others need not differ."""
+        key = _key(document, own)
+        known = self._documents.get(key)
+        if known is not None:
+            known.pools.append(document.pool)
+            return
+        distinct = self._documents[key] = _Distinct(document, [document.pool])
         for file in document.texts:
-            seen = self._texts.setdefault((file.path, file.text, file.permissions), _Seen(file))
-            seen.where.setdefault(about, (file, []))[1].append(document.pool)
-        for check in DOCUMENT_CHECKS:
-            for finding in check(document):
-                self._findings.setdefault(finding.at(about=about), []).append(document.pool)
+            text = self._texts.setdefault((file.path, _without(file.text, own), file.permissions), _Text(file))
+            text.where.setdefault(profile_name(document.profile), (file, []))[1].append(distinct)
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        """How many documents and texts there are that differ."""
+        return len(self._documents), len(self._texts)
 
     def findings(self) -> Iterator[Finding]:
-        """Everything that checks and checkers say, each once."""
-        yield from (replace(each, seen_in=tuple(dict.fromkeys(pools))) for each, pools in self._findings.items())
-        for seen in self._texts.values():
+        """Everything that checks and checkers say."""
+        yield from self._of_documents()
+        for text in self._texts.values():
             for check in FILE_CHECKS:
-                yield from _told(seen, check(seen.file))
-        files = {(seen.file.path, seen.file.text): seen for seen in self._texts.values()}
+                yield from _told(text, check(text.file))
+        # Checkers run programs: those files that differ in nothing but their permissions are one to them.
+        texts: dict[tuple[str, str], list[_Text]] = {}
+        for text in self._texts.values():
+            texts.setdefault((text.file.path, text.file.text), []).append(text)
+        files = [same[0].file for same in texts.values()]
         for checker in self.checkers:
             missing = checker.missing()
             if missing is not None:
                 yield missing
                 continue
-            for file, remark in checker.check([seen.file for seen in files.values()]):
-                yield from _told(files[file.path, file.text], [remark])
+            for file, remark in checker.check(files):
+                for text in texts[file.path, file.text]:
+                    yield from _told(text, [remark])
+
+    def _of_documents(self) -> Iterator[Finding]:
+        found: dict[Finding, list[_Distinct]] = {}
+        for distinct in self._documents.values():
+            document = distinct.document
+            for check in DOCUMENT_CHECKS:
+                for finding in check(document):
+                    about = profile_name(document.profile)
+                    placed = finding.at(about=about, where=str(document.profile.manifest.origin))
+                    found.setdefault(placed, []).append(distinct)
+        for finding, documents in found.items():
+            yield replace(finding, seen_in=finding.seen_in or _pools(documents))
 
 
-def _about(document: BootDocument) -> str:
-    return f"OperatingSystemProfile {document.profile.namespace}/{document.profile.name}"
+def _key(document: BootDocument, own: Sequence[str]) -> tuple[str, ...]:
+    halves = (document.user_data[half].decode() for half in ("bootstrap", "provisioning"))
+    texts = (_without(text, own) for text in halves)
+    # Permissions and paths are in user-data; what else a check may look at is here.
+    return (profile_name(document.profile), document.provider, document.kube_version, *texts)
 
 
-def _told(seen: _Seen, remarks: Iterable[Remark]) -> Iterator[Finding]:
+def _without(text: str, own: Sequence[str]) -> str:
+    for each in own:
+        text = text.replace(each, "…")
+    return text
+
+
+def _pools(documents: Iterable[_Distinct]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(pool for distinct in documents for pool in distinct.pools))
+
+
+def _told(text: _Text, remarks: Iterable[Remark]) -> Iterator[Finding]:
     for remark in remarks:
-        for about, (file, pools) in seen.where.items():
+        for about, (file, documents) in text.where.items():
             yield Finding(
                 remark.rule,
                 remark.message,
                 where=file.place(remark.line),
                 about=f"{about}, {file.path}",
                 fix=remark.fix,
-                seen_in=tuple(dict.fromkeys(pools)),
+                seen_in=_pools(documents),
             )

@@ -1,0 +1,56 @@
+"""What is wrong with the templates of a profile, whatever they are rendered for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from osm_gitops.checks import rules
+from osm_gitops.errors import Problem
+from osm_gitops.model.finding import Finding, Rule
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.render.config import half_texts
+from osm_gitops.templates.engine import Engine
+from osm_gitops.templates.inspection import Flaw, inspect_half
+
+_RULES: Final[Mapping[Flaw, Rule]] = {
+    Flaw.FAILS: rules.TEMPLATE_FAILS,
+    Flaw.REFUSED: rules.TEMPLATE_REFUSED,
+    Flaw.UNDEFINED: rules.UNDEFINED_NAME,
+    Flaw.FIELD: rules.UNKNOWN_FIELD,
+    Flaw.FILTER: rules.UNKNOWN_FILTER,
+    Flaw.MISSING: rules.MISSING_TEMPLATE,
+    Flaw.UNUSED: rules.UNUSED_TEMPLATE,
+}
+_FIXES: Final[Mapping[Flaw, str]] = {
+    Flaw.UNDEFINED: 'A value of your own is value("path", default); the data\'s fields are in docs/profiles.md',
+    Flaw.FIELD: "The data's fields are in docs/profiles.md",
+    Flaw.UNUSED: "Remove it, or use it",
+}
+
+
+def template_findings(engine: Engine, profile: OperatingSystemProfile) -> Iterator[Finding]:
+    """Everything that shows without data in templates that compile."""
+    about = profile_name(profile)
+    for half, config in (("bootstrap", profile.bootstrap), ("provisioning", profile.provisioning)):
+        texts = half_texts(config, f"spec.{half}Config")
+        for flawed in inspect_half(engine, *texts.sources, native=profile.jinja):
+            yield Finding(
+                _RULES[flawed.flaw],
+                flawed.message,
+                where=profile.manifest.line_in(texts.places.get(flawed.template, ""), flawed.line),
+                about=f"{about}, {flawed.template}",
+                fix=_FIXES.get(flawed.flaw, ""),
+            )
+
+
+def profile_name(profile: OperatingSystemProfile) -> str:
+    """How findings name a profile."""
+    return str(profile.manifest.ref)
+
+
+def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding:
+    """A problem that reading, resolving or rendering told, as a finding."""
+    return Finding(
+        rule, problem.what, where=problem.where, about=problem.about or about, field=problem.field, fix=problem.fix
+    )

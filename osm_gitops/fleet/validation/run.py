@@ -1,0 +1,218 @@
+"""The story of ``validate``: sources → profiles with made-up pools, and real pools → documents → findings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from osm_gitops.checkers.catalogue import checkers
+from osm_gitops.checks import rules
+from osm_gitops.checks.templates import problem_finding, profile_name, template_findings
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.validation.documents import rendered
+from osm_gitops.fleet.validation.judging import Judge
+from osm_gitops.fleet.validation.places import TracedPlaces
+from osm_gitops.fleet.validation.renderers import Renderers
+from osm_gitops.fleet.validation.scope import Scope
+from osm_gitops.fleet.validation.stand_ins import with_stand_ins
+from osm_gitops.fleet.validation.suppression import Suppressions, suppress
+from osm_gitops.fleet.validation.synthetic import Combination, combinations, made_up_pool
+from osm_gitops.model.finding import Finding, Rule
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.render.config import StoppedPool
+from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
+from osm_gitops.sources.encrypted import ReadWithoutKey
+from osm_gitops.sources.manifests import MACHINE, PROFILE
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was looked at. ``refused`` are combinations that a profile refuses with ``fail``."""
+
+    profiles: int = 0
+    pools: int = 0
+    combinations: int = 0
+    refused: int = 0
+    documents: int = 0
+    texts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All findings, the suppressed ones too, in the order of places; ``sensitive`` is what no report may show."""
+
+    findings: tuple[Finding, ...]
+    counts: Counts
+    sensitive: frozenset[str] = field(repr=False)
+
+
+def validate(scopes: Iterable[Scope], environment: Mapping[str, str], found: Iterable[Finding] = ()) -> Verdict:
+    """Judge everything in the scopes; ``found`` are findings of reading them, which go first."""
+    work = _Validation(Judge(checkers(environment)))
+    for scope in scopes:
+        work.scope(scope)
+    return work.verdict(found)
+
+
+@dataclass(slots=True)
+class _Validation:
+    judge: Judge
+    findings: dict[Finding, list[str]] = field(default_factory=dict)
+    suppressions: Suppressions = field(default_factory=Suppressions)
+    sensitive: set[str] = field(default_factory=set)
+    judged: set[bytes] = field(default_factory=set)
+    counts: Counts = field(default_factory=Counts)
+
+    def tell(self, finding: Finding, seen_in: str = "") -> None:
+        pools = self.findings.setdefault(finding, [])
+        if seen_in:
+            pools.append(seen_in)
+
+    def problems(self, rule: Rule, problems: Iterable[Problem], about: str = "", seen_in: str = "") -> None:
+        for problem in problems:
+            self.tell(problem_finding(rule, problem, about=about), seen_in)
+
+    def scope(self, scope: Scope) -> None:
+        inputs = scope.inputs
+        self.sensitive |= collect_sensitive(inputs.facts, inputs.machines, scope.settings, inputs.sensitive)
+        self.suppressions.read(inputs)
+        self.problems(rules.UNREADABLE, inputs.unreadable)
+        for warning in inputs.warnings:
+            rule = rules.PASSED_OVER if isinstance(warning, ReadWithoutKey) else rules.SOURCE
+            self.tell(problem_finding(rule, warning))
+        for ref, problems in inputs.broken.items():
+            self.problems(_SCHEMAS.get(ref.kind, rules.UNREADABLE), problems, str(ref))
+        for ref, problems in inputs.unfit.items():
+            self.problems(rules.NAME, problems, str(ref))
+        renderers = Renderers(scope.settings)
+        for key in sorted(inputs.profiles):
+            self.profile(inputs.profiles[key], renderers)
+        self.pools(scope, renderers)
+
+    # profiles
+
+    def profile(self, profile: OperatingSystemProfile, renderers: Renderers) -> None:
+        """A profile in all combinations; the same one of several clusters once."""
+        identity = hashlib.sha256(
+            json.dumps([profile.manifest.body, renderers.values], sort_keys=True, default=str).encode()
+        ).digest()
+        if identity in self.judged:
+            return
+        self.judged.add(identity)
+        self.counts = replace(self.counts, profiles=self.counts.profiles + 1)
+        plain = renderers.renderer(renderers.made_up(Combination("", "")))
+        try:
+            reads = plain.compiled(profile).reads()
+        except InputError as failure:
+            self.problems(rules.TEMPLATE_SYNTAX, failure.problems)
+            return
+        for finding in template_findings(renderers.engine, profile):
+            self.tell(finding)
+        every = list(combinations(profile, reads))
+        refused = sum(self.combination(profile, combination, renderers) for combination in every)
+        if every and refused == len(every):
+            message = "it refuses every combination of provider, Kubernetes version and settings"
+            where = profile.manifest.line_of("spec")
+            self.tell(Finding(rules.NEVER_RENDERED, message, where=where, about=profile_name(profile)))
+        done = self.counts
+        self.counts = replace(done, combinations=done.combinations + len(every), refused=done.refused + refused)
+
+    def combination(self, profile: OperatingSystemProfile, combination: Combination, renderers: Renderers) -> bool:
+        """Judge one combination; whether the profile refuses it."""
+        cluster = renderers.made_up(combination)
+        pool = made_up_pool(combination, profile, cluster)
+        try:
+            self.pool(pool, str(combination), cluster, renderers)
+        except InputError as failure:
+            stopped = [problem for problem in failure.problems if isinstance(problem, StoppedPool)]
+            others = [problem for problem in failure.problems if not isinstance(problem, StoppedPool)]
+            self.problems(rules.RENDERING, others, profile_name(profile), str(combination))
+            return bool(stopped) and not others
+        return False
+
+    def pool(self, pool: ResolvedPool, label: str, cluster: ClusterFacts, renderers: Renderers) -> None:
+        """Render a pool and hand it to the judge. Raises InputError where it cannot be rendered."""
+        places = TracedPlaces(pool.profile, pool, cluster, renderers)
+        document, warnings = rendered(pool, label, renderers.renderer(cluster), places)
+        machine = pool.machine
+        self.judge.add(
+            document, (machine.bootstrap_secret_name, machine.provisioning_secret_name, machine.kubelet_kubeconfig_name)
+        )
+        for warning in warnings:
+            where = pool.profile.manifest.line_of(warning.field)
+            placed = warning.at(where=where, about=profile_name(pool.profile))
+            self.tell(problem_finding(rules.USER_DATA, placed), label)
+
+    # pools
+
+    def pools(self, scope: Scope, renderers: Renderers) -> None:
+        """The real MachineDeployments of a scope."""
+        machines = [machine for machine in scope.inputs.machines if not machine.deleting]
+        if not machines:
+            return
+        facts, _ = with_stand_ins(scope.inputs.facts, scope.settings)
+        try:
+            cluster = resolve_cluster(scope.settings, facts)
+        except InputError as failure:
+            self.problems(rules.CLUSTER, failure.problems, f"cluster {scope.name}")
+            return
+        self.problems(rules.SOURCE, cluster.warnings)
+        inputs = replace(scope.inputs, facts=facts)
+        for machine in machines:
+            if not (scope.partial and self.lacks_profile(machine, scope)):
+                self.machine(machine, replace(scope, inputs=inputs), cluster, renderers)
+
+    def lacks_profile(self, machine: MachineDeployment, scope: Scope) -> bool:
+        """Whether the files that were named lack a pool's profile, which is said."""
+        wanted = wanted_profile(machine, scope.settings.namespace)
+        if wanted is None or wanted in scope.inputs.profiles or ObjectRef(PROFILE, *wanted) in scope.inputs.broken:
+            return False
+        message = f"its profile {'/'.join(wanted)} is not among the files given, so it was not rendered"
+        self.tell(Finding(rules.PASSED_OVER, message, where=str(machine.manifest.origin), about=str(machine.ref)))
+        return True
+
+    def machine(self, machine: MachineDeployment, scope: Scope, cluster: ClusterFacts, renderers: Renderers) -> None:
+        self.counts = replace(self.counts, pools=self.counts.pools + 1)
+        try:
+            pool = resolve_pool(machine, scope.inputs, cluster)
+            self.problems(rules.POOL_WARNING, pool.warnings)
+            self.pool(pool, f"{machine.ref} of cluster {scope.name}", cluster, renderers)
+        except InputError as failure:
+            for problem in failure.problems:
+                rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
+                self.tell(problem_finding(rule, problem, about=str(machine.ref)), str(machine.ref))
+
+    def verdict(self, found: Iterable[Finding]) -> Verdict:
+        told = (replace(each, seen_in=tuple(pools) or each.seen_in) for each, pools in self.findings.items())
+        findings = _together((*found, *told, *self.judge.findings()))
+        documents, texts = self.judge.distinct
+        return Verdict(
+            tuple(sorted(suppress(findings, self.suppressions), key=_order)),
+            replace(self.counts, documents=documents, texts=texts),
+            frozenset(self.sensitive),
+        )
+
+
+_SCHEMAS = {PROFILE: rules.PROFILE_SCHEMA, MACHINE: rules.POOL_SCHEMA}
+
+
+def _together(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings that differ in nothing but their pools as one."""
+    pools: dict[Finding, list[str]] = {}
+    for finding in findings:
+        pools.setdefault(replace(finding, seen_in=()), []).extend(finding.seen_in)
+    for finding, seen_in in pools.items():
+        yield replace(finding, seen_in=tuple(dict.fromkeys(seen_in)))
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str, str, str]:
+    path, _, line = finding.where.rpartition(":")
+    if not line.isdecimal():
+        path, line = finding.where, "0"
+    return path, int(line), -finding.severity.weight, finding.id, finding.about, finding.message

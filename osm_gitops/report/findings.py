@@ -1,0 +1,236 @@
+"""The findings of ``validate``: as text for people, as JSON, SARIF 2.1.0, JUnit XML, and annotations of GitHub."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.visible import visible
+
+FORMAT_VERSION: Final = "1.0"
+DOCUMENTATION: Final = "docs/validate.md"
+_SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
+_GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_NAMED: Final = 2
+_IN_SARIF: Final = 10  # code scanning takes files of a limited size
+# What XML 1.0 cannot hold, not even escaped.
+_NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a report shows: masked findings, what was counted, and the program's version."""
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]
+    version: str = ""
+    color: bool = False
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Those that are not suppressed."""
+        return tuple(finding for finding in self.findings if not finding.suppressed)
+
+    def number(self, severity: Severity) -> int:
+        """How many that are not suppressed have a severity."""
+        return sum(finding.severity is severity for finding in self.open)
+
+    @property
+    def suppressed(self) -> int:
+        return len(self.findings) - len(self.open)
+
+
+def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
+    """The findings with every secret masked."""
+    return tuple(
+        replace(
+            finding,
+            message=masker.text(finding.message),
+            where=masker.text(finding.where),
+            about=masker.text(finding.about),
+            field=masker.text(finding.field),
+            fix=masker.text(finding.fix),
+            suppressed=masker.text(finding.suppressed),
+        )
+        for finding in findings
+    )
+
+
+def place(finding: Finding) -> tuple[str, int]:
+    """The file of a finding and its line, 0 where none is known."""
+    path, _, line = finding.where.rpartition(":")
+    return (path, int(line)) if path and line.isdecimal() else (finding.where, 0)
+
+
+def findings_text(judgement: Judgement) -> str:
+    """A paragraph for each finding, and a line that sums up."""
+    return "".join(_paragraphs(judgement)) + _summary(judgement) + "\n"
+
+
+def _paragraphs(judgement: Judgement) -> Iterator[str]:
+    for finding in judgement.open:
+        severity = finding.severity.value
+        if judgement.color:
+            severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
+        head = f"{visible(finding.where)}: " if finding.where else ""
+        lines = [f"{head}{severity} {finding.id}: {visible(finding.message)}"]
+        of = ", ".join(part for part in (finding.about, finding.field) if part)
+        lines += [f"  of {visible(of)}"] if of else []
+        lines += [f"  seen in {visible(_seen_in(finding.seen_in))}"] if finding.seen_in else []
+        lines += [f"  {visible(finding.fix)}"] if finding.fix else []
+        yield "\n".join(lines) + "\n\n"
+
+
+def _seen_in(pools: Sequence[str]) -> str:
+    more = f"; and {len(pools) - _NAMED} more" if len(pools) > _NAMED else ""
+    return "; ".join(pools[:_NAMED]) + more
+
+
+def _summary(judgement: Judgement) -> str:
+    counts = judgement.counts
+    judged = ", ".join(
+        (
+            _number(counts["profiles"], "profile"),
+            _number(counts["pools"], "pool"),
+            _number(counts["combinations"], "combination"),
+        )
+    )
+    found = ", ".join(_number(judgement.number(severity), severity.value) for severity in Severity)
+    suppressed = f", {judgement.suppressed} suppressed" if judgement.suppressed else ""
+    refused = f" ({counts['refused']} of them refused by their profiles)" if counts["refused"] else ""
+    return f"{found}{suppressed}. Judged: {judged}{refused}."
+
+
+def _number(count: int, of: str) -> str:
+    return f"{count:,} {of}" if count == 1 else f"{count:,} {of}s"
+
+
+def findings_json(judgement: Judgement) -> str:
+    """For programs: ``formatVersion`` rises in its first number where a key changes its meaning or goes."""
+    report = {
+        "formatVersion": FORMAT_VERSION,
+        "summary": {
+            **{f"{severity.value}s": judgement.number(severity) for severity in Severity},
+            "suppressed": judgement.suppressed,
+            **judgement.counts,
+        },
+        "findings": [_json(finding) for finding in judgement.findings],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _json(finding: Finding) -> dict[str, Any]:
+    path, line = place(finding)
+    told = {
+        "id": finding.id,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "file": path,
+        "line": line,
+        "object": finding.about,
+        "field": finding.field,
+        "fix": finding.fix,
+        "seenIn": list(finding.seen_in),
+        "suppressed": finding.suppressed,
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def findings_sarif(judgement: Judgement) -> str:
+    """SARIF 2.1.0, as code scanning takes it: one run, one result a finding."""
+    rules = list(dict.fromkeys(finding.rule for finding in judgement.findings))
+    driver = {"name": "osm-gitops", "version": judgement.version, "rules": [_sarif_rule(rule) for rule in rules]}
+    index = {rule: number for number, rule in enumerate(rules)}
+    results = [_sarif_result(finding, index[finding.rule]) for finding in judgement.findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.meaning},
+        "defaultConfiguration": {"level": rule.severity.value},
+    }
+
+
+def _sarif_result(finding: Finding, index: int) -> dict[str, Any]:
+    path, line = place(finding)
+    result: dict[str, Any] = {
+        "ruleId": finding.id,
+        "ruleIndex": index,
+        "level": finding.severity.value,
+        "message": {"text": _sentences(finding)},
+    }
+    if path:
+        region = {"region": {"startLine": line}} if line else {}
+        result["locations"] = [{"physicalLocation": {"artifactLocation": {"uri": quote(path)}, **region}}]
+    if finding.suppressed:
+        result["suppressions"] = [{"kind": "inSource", "justification": finding.suppressed}]
+    if finding.seen_in:
+        result["properties"] = {"seenIn": list(finding.seen_in[:_IN_SARIF]), "seenInCount": len(finding.seen_in)}
+    return result
+
+
+def _sentences(finding: Finding) -> str:
+    of = f" ({', '.join(part for part in (finding.about, finding.field) if part)})" if finding.about else ""
+    fix = f" {finding.fix}." if finding.fix and not finding.fix.endswith((".", "?")) else f" {finding.fix}"
+    return f"{finding.message}{of}.{fix}".rstrip()
+
+
+def findings_junit(judgement: Judgement) -> str:
+    """JUnit XML: a test case a finding; errors fail, what is suppressed is skipped, all else passes."""
+    cases = [_case(finding) for finding in judgement.findings] or ['  <testcase name="nothing found"/>\n']
+    failures = judgement.number(Severity.ERROR)
+    head = (
+        f'<testsuite name="osm-gitops validate" tests="{len(cases)}" failures="{failures}" errors="0"'
+        f' skipped="{judgement.suppressed}">'
+    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(cases)}</testsuite>\n'
+
+
+def _case(finding: Finding) -> str:
+    path, line = place(finding)
+    of = finding.about or path or "osm-gitops"
+    where = f" file={_attribute(path)}" + (f' line="{line}"' if line else "") if path else ""
+    head = f"  <testcase classname={_attribute(of)} name={_attribute(f'{finding.id} {finding.where}'.strip())}{where}>"
+    text = escape(_NO_XML.sub("", _sentences(finding)))
+    if finding.suppressed:
+        inner = f"<skipped message={_attribute(finding.suppressed)}/>"
+    elif finding.severity is Severity.ERROR:
+        inner = f"<failure type={_attribute(finding.id)} message={_attribute(finding.message)}>{text}</failure>"
+    else:
+        inner = f"<system-out>{text}</system-out>"
+    return f"{head}\n    {inner}\n  </testcase>\n"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NO_XML.sub("", text))
+
+
+def findings_github(judgement: Judgement) -> str:
+    """Workflow commands: GitHub shows each finding at its line of the pull request."""
+    return "".join(f"{_command(finding)}\n" for finding in judgement.open)
+
+
+def _command(finding: Finding) -> str:
+    path, line = place(finding)
+    values = {"file": path, "line": str(line) if line else "", "title": finding.id}
+    properties = ",".join(f"{key}={_property(value)}" for key, value in values.items() if value)
+    return f"::{_GITHUB[finding.severity]} {properties}::{_data(_sentences(finding))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
