@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from osm_gitops.errors import some
 from osm_gitops.model.objects import Json
+from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.plan.content import TextChange, changed_texts
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION, TEMPLATE_DIGEST
 
@@ -27,6 +28,8 @@ def why_changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
 def _causes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
     if old.get(PROFILE_VERSION) != new.get(PROFILE_VERSION):
         yield f"profile version {old.get(PROFILE_VERSION, 'unknown')} → {new.get(PROFILE_VERSION, 'unknown')}"
+    if old.get(BUILT_IN_ANNOTATION) != new.get(BUILT_IN_ANNOTATION):
+        yield f"built-in profile {old.get(BUILT_IN_ANNOTATION, 'none')} → {new.get(BUILT_IN_ANNOTATION, 'none')}"
     if old.get(REVISION) != new.get(REVISION):
         yield f"MachineDeployment revision {_shown(old.get(REVISION))} → {_shown(new.get(REVISION))}"
     if old.get(ANNOTATIONS_HASH) != new.get(ANNOTATIONS_HASH):

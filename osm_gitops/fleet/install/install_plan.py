@@ -61,7 +61,7 @@ class InstallPlan:
     another one than the management cluster. ``named`` is what settings and MachineDeployments name, ``more`` are
     Secrets besides, by namespace and name. ``writers`` are users, and ``group:`` names groups, that may change
     configurations besides our own account. With a ``repo`` runs start from it; ``into_git``: they commit to it, and
-    others bring that to the clusters.
+    others bring that to the clusters. ``default_profiles``: pools may use built-in profiles, which runs then write.
     """
 
     namespace: str = "kube-system"
@@ -73,4 +73,5 @@ class InstallPlan:
     writers: tuple[str, ...] = ()
     repo: ConfigRepo | None = None
     into_git: bool = False
+    default_profiles: bool = True
     jobs: Jobs | None = None

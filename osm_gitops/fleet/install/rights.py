@@ -54,6 +54,7 @@ def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
         *(Right(PROFILE, "list", namespace) for namespace in plan.profile_namespaces),
         Right(CONFIG, "get list", plan.namespace),
         Right(VALIDATING_WEBHOOKS, "list"),
+        *((Right(DEPLOYMENT, "list", plan.namespace),) if plan.repo is not None or plan.default_profiles else ()),
     )
 
 
@@ -68,13 +69,20 @@ def management_status(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``apply`` does besides; profiles are written only where they come from elsewhere."""
-    writes_profiles = plan.repo is not None
+    """What ``apply`` does besides."""
     return (
-        *(Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces if writes_profiles),
+        *_written_profiles(plan),
         Right(CONFIG, "create patch delete", plan.namespace),
         *_records(plan),
     )
+
+
+def _written_profiles(plan: InstallPlan) -> Iterator[Right]:
+    """Profiles are written where they come from elsewhere: from a repository, or with this program."""
+    if plan.repo is not None:
+        yield from (Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces)
+    elif plan.default_profiles:
+        yield Right(PROFILE, "get create patch", plan.namespace)
 
 
 def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:

@@ -15,6 +15,7 @@ from tests.cli.running import Ran, osm_gitops
 MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
 
 
+_PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -108,6 +109,23 @@ def mended(story: Story) -> None:
     story.change("pool-00003", {"metadata": {"annotations": profile}})
 
 
+def without_profile(story: Story) -> None:
+    """A profile of OSM's that somebody took away: the built-in one of the same name is at hand."""
+    story.osm.management.client().delete(f"{_PROFILES}/osp-rockylinux")
+
+
+def outdated(story: Story) -> None:
+    """A built-in profile of another version, as another release of osm-gitops wrote it."""
+    client = story.osm.management.client()
+    found = client.get(f"{_PROFILES}/osp-rockylinux")
+    metadata = {key: found["metadata"][key] for key in ("name", "namespace", "labels")}
+    metadata["annotations"] = {"osm-gitops.io/built-in": "v1.9.0"}
+    spec = found["spec"] | {"osVersion": "8", "version": "v1.9.0"}
+    client.apply(
+        {key: found[key] for key in ("apiVersion", "kind")} | {"metadata": metadata, "spec": spec}, "osm-gitops"
+    )
+
+
 def without_cluster_info(story: Story) -> None:
     """Nobody says where the API server is but its own EndpointSlice."""
     story.osm.worker.client().delete("/api/v1/namespaces/kube-public/configmaps/cluster-info")
@@ -163,4 +181,8 @@ SCENES = (
     Scene(broken, 'OperatingSystemProfile "osp-none" not found', 1),
     Scene(mended, "", settings=("--token-life", "1000h")),  # so that tokens have to be extended
     Scene(without_cluster_info, "5 pools written"),
+)
+PROFILE_SCENES = (
+    Scene(without_profile, "objects of no pool written"),
+    Scene(outdated, "objects of no pool written"),
 )

@@ -25,6 +25,7 @@ from tests.apiserver.cluster import Cluster
 from tests.fleet.install.growing import Grant, Growing, grants, grow
 from tests.fleet.install.installing import PLAN, install, until_allowed_to_list
 from tests.fleet.install.story import (
+    PROFILE_SCENES,
     SCENES,
     Scene,
     Story,
@@ -100,7 +101,7 @@ def test_the_writer_has_what_runs_need_and_nothing_else(management: Cluster, wor
     # What plans need they need too, as the test above shows.
     here.give(grants(management_reads(PLAN)))
     there.give(grants(worker_reads(PLAN)))
-    for scene in SCENES:
+    for scene in (*SCENES, *PROFILE_SCENES):
         scene.happens(story)
         assert scene.said in grow((here, there), partial(_applied, story, scene))
     assert here.given == here.expected
@@ -113,7 +114,7 @@ def test_one_cluster_is_run_with_what_is_installed(management: Cluster, tmp_path
     reader = replace(story, user=management.account(_HOME, READER))
     until_allowed_to_list(management.client(reader.user), "/api/v1/namespaces/kube-system/secrets")
     assert (reader.run("plan").code, reader.run("apply", "--yes").code) == (0, 1)
-    for scene in SCENES:
+    for scene in (*SCENES, *PROFILE_SCENES):
         scene.happens(story)
         well, said = _applied(story, scene)
         assert well, said
