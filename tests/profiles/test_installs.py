@@ -122,13 +122,16 @@ def test_containerd_is_of_one_minor_release_and_held_there(tmp_path: Path, versi
     assert f"install 'containerd.io-{package}'" in script
 
 
-def test_ubuntus_own_repositories_are_replaced_by_a_mirror(tmp_path: Path) -> None:
-    values = {"repositories": {"ubuntu": "http://mirror/ubuntu", "docker": "http://mirror/docker"}}
+@pytest.mark.parametrize(("architecture", "folder"), [("amd64", "ubuntu"), ("arm64", "ubuntu-ports")])
+def test_ubuntus_own_repositories_are_replaced_by_a_mirror(tmp_path: Path, architecture: str, folder: str) -> None:
+    ubuntu = {"ubuntu": "http://mirror/ubuntu", "ubuntuPorts": "http://mirror/ubuntu-ports"}
+    values = {"repositories": {**ubuntu, "docker": "http://mirror/docker"}}
     machine = _machine(tmp_path, "osp-ubuntu", "http://mirror/docker/ubuntu")
+    machine.command("dpkg", f"echo {architecture}")
     _run(machine, render("osp-ubuntu", "openstack", values=values))
     assert not machine.path("/etc/apt/sources.list.d/ubuntu.sources").exists()
     assert machine.path("/etc/apt/sources.list").read_text().splitlines() == [
-        f"deb http://mirror/ubuntu {suite} main restricted universe"
+        f"deb http://mirror/{folder} {suite} main restricted universe"
         for suite in ("noble", "noble-updates", "noble-security")
     ]
     assert "http://mirror/docker/ubuntu noble" in machine.path("/etc/apt/sources.list.d/docker.list").read_text()
@@ -169,15 +172,16 @@ def test_dockers_repository_is_that_of_the_major_release_and_no_upgrade_sees_it(
 
 @_EVERY_RED_HAT
 def test_the_repositories_of_an_image_are_replaced_as_a_whole(tmp_path: Path, profile: str) -> None:
-    mirrors = {"appstream": "http://mirror/$releasever/AppStream/", "baseos": "http://mirror/$releasever/BaseOS/"}
+    mirrors: Any = {name: f"http://mirror/$releasever/{name}/$basearch/os/" for name in ("AppStream", "BaseOS")}
+    own = "http://mirror/" if profile == "osp-rockylinux" else mirrors
     machine = _machine(tmp_path, profile)
     machine.command("amazon-linux-extras", "")
-    _run(machine, render(profile, _provider(profile), values={"repositories": {"yum": mirrors}}))
+    _run(machine, render(profile, _provider(profile), values={"repositories": {profile.removeprefix("osp-"): own}}))
     assert machine.path("/etc/yum.repos.d/image.repo").read_text() == _REPOSITORY.replace("=1", "=0")
     written = machine.path("/etc/yum.repos.d/mirrors.repo").read_text()
     assert [line for line in written.splitlines() if line.startswith(("[", "base", "enabled", "gpg"))] == [
-        *("[appstream]", f"baseurl={mirrors['appstream']}", "enabled=1", "gpgcheck=1"),
-        *("[baseos]", f"baseurl={mirrors['baseos']}", "enabled=1", "gpgcheck=1"),
+        *("[AppStream]", f"baseurl={mirrors['AppStream']}", "enabled=1", "gpgcheck=1"),
+        *("[BaseOS]", f"baseurl={mirrors['BaseOS']}", "enabled=1", "gpgcheck=1"),
     ]
     assert machine.called("rpm ") == ["rpm --import /etc/pki/rpm-gpg/RPM-GPG-KEY-image"]
     assert machine.called("amazon-linux-extras") == []
@@ -397,7 +401,8 @@ def test_bug_245_every_step_and_service_that_asks_the_network_has_the_proxy(prof
 def test_kkp_12467_with_mirrors_nothing_else_leaves_the_machine(profile: str, provider: str) -> None:
     """KKP#12467, K1#3467: binaries came from GitHub and dl.k8s.io, whatever was set."""
     downloads = {name: f"http://mirror/{name}" for name in ("kubernetes", "cni", "crictl")}
-    repositories = {"docker": "http://mirror/docker", "ubuntu": "http://mirror/ubuntu", "yum": {"a": "http://mirror/a"}}
+    repositories: dict[str, Any] = {name: f"http://mirror/{name}" for name in ("docker", "ubuntu", "rockylinux")}
+    repositories |= {name: {"a": f"http://mirror/{name}"} for name in ("rhel", "amzn2")}
     values = {"downloads": downloads, "repositories": repositories, "dns": {"fallback": ""}}
     settings = Settings(registry_mirrors={"docker.io": ("https://mirror",)}, pause_image="mirror/pause:3.10")
     node = render(profile, provider, values=values, settings=settings)

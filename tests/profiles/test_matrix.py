@@ -20,7 +20,12 @@ _FAMILIES: Final = ("", "IPv4", "IPv6", "IPv4+IPv6", "IPv6+IPv4", "IPv4")
 _CA: Final = "-----BEGIN CERTIFICATE-----\nMIIB'\"$(x)`y`\\\n-----END CERTIFICATE-----\n"
 _MIRRORS: Final = {
     "downloads": dict.fromkeys(("kubernetes", "cni", "crictl", "containerd", "runc"), "http://mirror"),
-    "repositories": {"docker": "http://mirror", "ubuntu": "http://mirror", "yum": {"a": "http://mirror"}},
+    "repositories": {
+        "docker": "http://mirror",
+        "ubuntu": "http://mirror",
+        "rockylinux": "http://mirror",
+        "rhel": {"a": "http://mirror"},
+    },
     "packages": {"extra": ["chrony"]},
 }
 _SETTINGS: Final[tuple[tuple[Settings, Mapping[str, Any]], ...]] = (

@@ -1,6 +1,6 @@
 {#
   apt asks nothing, keeps configuration files that are there, and waits for the unattended upgrades of a first boot.
-  With a mirror, the image's own sources are replaced.
+  With a mirror, the image's own sources are replaced; Ubuntu has other machines than amd64's in a place of their own.
 #}
 {% from "quoting" import quoted %}
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
@@ -14,6 +14,9 @@ apt_get() {
 . /etc/os-release
 {% if value("repositories.ubuntu", "") %}
 mirror={{ quoted(value("repositories.ubuntu")) }}
+if [ "$(dpkg --print-architecture)" != amd64 ]; then
+  mirror={{ quoted(value("repositories.ubuntuPorts", value("repositories.ubuntu"))) }}
+fi
 rm -f /etc/apt/sources.list.d/ubuntu.sources
 for suite in "$VERSION_CODENAME" "$VERSION_CODENAME-updates" "$VERSION_CODENAME-security"; do
   echo "deb $mirror $suite main restricted universe"

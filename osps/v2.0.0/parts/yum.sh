@@ -1,16 +1,23 @@
 {#
-  yum, which is dnf from release 8 on. Where `repositories.yum` names repositories ({name: base URL}, yum's own
-  variables allowed), the image's are switched off; their keys are trusted already or lie in the image.
+  yum, which is dnf from release 8 on. With repositories of one's own the image's are switched off; their keys are
+  trusted already or lie in the image. Rocky Linux has one layout on all mirrors; RHEL and Amazon Linux 2 have none, so
+  there each repository is named. URLs may hold yum's own variables. `os` says whose machine this is.
 #}
-{% from "quoting" import quoted %}
-{% set mirrors = value("repositories.yum", {}) %}
-{% if mirrors %}
+{% if os == "rockylinux" %}
+{% set base = value("repositories.rockylinux", "") %}
+{% set own = dict("AppStream", base, "BaseOS", base) if base else {} %}
+{% set path = "/$releasever/%s/$basearch/os/" %}
+{% else %}
+{% set own = value("repositories.rhel", {}) if os == "rhel" else value("repositories.amzn2", {}) %}
+{% set path = "" %}
+{% endif %}
+{% if own %}
 sed -i 's/^enabled *= *1/enabled=0/' /etc/yum.repos.d/*.repo
 cat >/etc/yum.repos.d/mirrors.repo <<'END'
-{% for name, url in mirrors | dictsort %}
+{% for name, url in own | dictsort %}
 [{{ name }}]
 name={{ name }}
-baseurl={{ url }}
+baseurl={{ trimSuffix("/", url) + printf(path, name) if path else url }}
 enabled=1
 gpgcheck=1
 
@@ -19,4 +26,5 @@ END
 for key in /etc/pki/rpm-gpg/RPM-GPG-KEY-*; do
   rpm --import "$key" || echo "cannot import $key" >&2
 done
+
 {% endif %}
