@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from osm_gitops.checkers.catalogue import checkers
 from osm_gitops.checks import rules
+from osm_gitops.checks.boot_file import HALVES, BootDocument
 from osm_gitops.checks.templates import problem_finding, profile_name, template_findings
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.validation.documents import rendered
@@ -18,7 +19,7 @@ from osm_gitops.fleet.validation.renderers import Renderers
 from osm_gitops.fleet.validation.scope import Scope
 from osm_gitops.fleet.validation.stand_ins import with_stand_ins
 from osm_gitops.fleet.validation.suppression import Suppressions, suppress
-from osm_gitops.fleet.validation.synthetic import Combination, combinations, made_up_pool
+from osm_gitops.fleet.validation.synthetic import Combination, Matrix, made_up_pool, matrix
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
@@ -114,40 +115,51 @@ class _Validation:
             return
         for finding in template_findings(renderers.engine, profile):
             self.tell(finding)
-        every = list(combinations(profile, reads))
-        refused = sum(self.combination(profile, combination, renderers) for combination in every)
-        if every and refused == len(every):
+        self.matrix(profile, matrix(profile, reads), renderers)
+
+    def matrix(self, profile: OperatingSystemProfile, every: Matrix, renderers: Renderers) -> None:
+        """Judge the combinations; what makes no difference between providers is varied for one of them."""
+        outcomes = {each: self.combination(profile, each, renderers) for each in every.grid()}
+        treated: dict[tuple[bytes, ...], str] = {}
+        for provider in every.providers:
+            alike = tuple(outcome for each, outcome in outcomes.items() if each.provider == provider)
+            treated.setdefault(alike, provider)
+        outcomes |= {each: self.combination(profile, each, renderers) for each in every.variations(treated.values())}
+        refused = sum(outcome == _REFUSED for outcome in outcomes.values())
+        if outcomes and refused == len(outcomes):
             message = "it refuses every combination of provider, Kubernetes version and settings"
             where = profile.manifest.line_of("spec")
             self.tell(Finding(rules.NEVER_RENDERED, message, where=where, about=profile_name(profile)))
         done = self.counts
-        self.counts = replace(done, combinations=done.combinations + len(every), refused=done.refused + refused)
+        self.counts = replace(done, combinations=done.combinations + len(outcomes), refused=done.refused + refused)
 
-    def combination(self, profile: OperatingSystemProfile, combination: Combination, renderers: Renderers) -> bool:
-        """Judge one combination; whether the profile refuses it."""
+    def combination(self, profile: OperatingSystemProfile, combination: Combination, renderers: Renderers) -> bytes:
+        """Judge one combination; what it came to but for the provider's name, to compare it with others."""
         cluster = renderers.made_up(combination)
         pool = made_up_pool(combination, profile, cluster)
         try:
-            self.pool(pool, str(combination), cluster, renderers)
+            document = self.pool(pool, str(combination), cluster, renderers)
         except InputError as failure:
-            stopped = [problem for problem in failure.problems if isinstance(problem, StoppedPool)]
             others = [problem for problem in failure.problems if not isinstance(problem, StoppedPool)]
             self.problems(rules.RENDERING, others, profile_name(profile), str(combination))
-            return bool(stopped) and not others
-        return False
+            return repr(others).encode() if others else _REFUSED
+        digest = hashlib.sha256()
+        for half in HALVES:
+            digest.update(document.user_data[half].replace(combination.provider.encode(), _REFUSED))
+        return digest.digest()
 
-    def pool(self, pool: ResolvedPool, label: str, cluster: ClusterFacts, renderers: Renderers) -> None:
+    def pool(self, pool: ResolvedPool, label: str, cluster: ClusterFacts, renderers: Renderers) -> BootDocument:
         """Render a pool and hand it to the judge. Raises InputError where it cannot be rendered."""
         places = TracedPlaces(pool.profile, pool, cluster, renderers)
         document, warnings = rendered(pool, label, renderers.renderer(cluster), places)
         machine = pool.machine
-        self.judge.add(
-            document, (machine.bootstrap_secret_name, machine.provisioning_secret_name, machine.kubelet_kubeconfig_name)
-        )
+        own = (machine.bootstrap_secret_name, machine.provisioning_secret_name, machine.kubelet_kubeconfig_name)
+        self.judge.add(document, own)
         for warning in warnings:
             where = pool.profile.manifest.line_of(warning.field)
             placed = warning.at(where=where, about=profile_name(pool.profile))
             self.tell(problem_finding(rules.USER_DATA, placed), label)
+        return document
 
     # pools
 
@@ -199,6 +211,7 @@ class _Validation:
         )
 
 
+_REFUSED = b"\0"
 _SCHEMAS = {PROFILE: rules.PROFILE_SCHEMA, MACHINE: rules.POOL_SCHEMA}
 
 

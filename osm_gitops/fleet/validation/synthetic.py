@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ PEM: Final = "\n".join(
 _TOKEN: Final = "valida.te0123456789abcd"  # noqa: S105 - of no cluster
 _KEYS: Final = ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA validate",)
 _RESERVED: Final = {"cpu": "200m", "memory": "300Mi", "ephemeral-storage": "1Gi"}
+_ALL: Final = "all settings"
 CREDENTIALS_SECRET: Final = ("kube-system", "registry-credentials")
 
 _MACHINE: Final = MachineDeployment(
@@ -60,6 +61,11 @@ class Variant:
     group: str = ""
     systems: frozenset[str] = frozenset()
 
+    @property
+    def key(self) -> str:
+        """What only one variant of a combination can have."""
+        return self.group or self.name
+
     def shows(self, profile: OperatingSystemProfile, reads: frozenset[str]) -> bool:
         """Whether it can make a difference for a profile whose templates read these fields."""
         fits = not self.systems or profile.os_name in self.systems
@@ -71,6 +77,19 @@ def _network(family: str) -> Variant:
     return Variant(f"ipFamily {family}", fields, pool={"network": Network(ip_family=family)}, group="network")
 
 
+def _static(name: str, network: Network) -> Variant:
+    fields = frozenset({"NetworkConfig", "NetworkIPFamily"})
+    return Variant(name, fields, pool={"network": network}, group="network", systems=frozenset({"flatcar"}))
+
+
+def _proxy(name: str, who: str) -> Variant:
+    settings = {
+        "http_proxy": f"http://{who}proxy.example.com:3128",
+        "no_proxy": ".svc,.cluster.local,localhost,127.0.0.1,10.0.0.0/8",
+    }
+    return Variant(name, frozenset({"HTTPProxy", "NoProxy"}), settings, group="proxy")
+
+
 def _flatcar(name: str, **os_spec: Any) -> Variant:
     return Variant(name, frozenset({"FlatcarConfig"}), os_spec=os_spec, systems=frozenset({"flatcar"}))
 
@@ -80,14 +99,8 @@ def _rhel(name: str, **os_spec: Any) -> Variant:
 
 
 VARIANTS: Final = (
-    Variant(
-        "an HTTP proxy",
-        frozenset({"HTTPProxy", "NoProxy"}),
-        {
-            "http_proxy": "http://proxy.example.com:3128",
-            "no_proxy": ".svc,.cluster.local,localhost,127.0.0.1,10.0.0.0/8",
-        },
-    ),
+    _proxy("an HTTP proxy", ""),
+    _proxy("an HTTP proxy with a password", "someone:a-password@"),
     Variant("a host CA bundle", frozenset({"HostCACert"}), {"host_ca_bundle": PEM}),
     Variant(
         "an external cloud provider",
@@ -155,13 +168,8 @@ VARIANTS: Final = (
     ),
     Variant("a cloud-config", frozenset({"CloudConfig"}), pool={"cloud_config": "[Global]\nzone = eu-1\n"}),
     *(_network(family) for family in ("IPv4+IPv6", "IPv4", "IPv6", "IPv6+IPv4")),
-    Variant(
-        "a static address",
-        frozenset({"NetworkConfig", "NetworkIPFamily"}),
-        pool={"network": Network("192.0.2.10/24", "192.0.2.1", ("192.0.2.53",))},
-        group="network",
-        systems=frozenset({"flatcar"}),
-    ),
+    _static("a static address", Network("192.0.2.10/24", "192.0.2.1", ("192.0.2.53",))),
+    _static("DHCP with DNS servers of its own", Network(dns_servers=("192.0.2.53",))),
     Variant(
         "distUpgradeOnBoot",
         os_spec={"dist_upgrade_on_boot": True},
@@ -201,29 +209,57 @@ class Combination:
         return f"{self.provider}, Kubernetes {self.kube_version.removeprefix('v')}{more}"
 
 
-def combinations(profile: OperatingSystemProfile, reads: frozenset[str]) -> Iterator[Combination]:
-    """What takes the branches of a profile whose templates read these fields of the data.
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What takes the branches of a profile whose templates read certain ``fields`` of the data.
 
-    Every provider with every version, once with all at their defaults and once with all that can be different at
-    once; each difference alone and each one missing, for every provider, with the oldest and the newest version.
+    ``first`` are the variants that can all be at once, ``versions`` those of Kubernetes that make a difference.
     """
-    variants = [variant for variant in VARIANTS if variant.shows(profile, reads)]
-    groups = dict.fromkeys(variant.group or variant.name for variant in variants)
-    first = [next(each for each in variants if group in {each.group, each.name}) for group in groups]
-    versions = MINORS if {"KubeVersion", ALL_FIELDS} & reads else MINORS[-1:]
-    edges = tuple(dict.fromkeys((versions[-1], versions[0])))
-    for provider in dict.fromkeys(profile.providers):
-        for version in versions:
-            yield Combination(provider, version)
-            if variants:
-                yield Combination(provider, version, tuple(first), "all settings")
-        for variant in variants:
-            others = tuple(each for each in first if (each.group or each.name) != (variant.group or variant.name))
-            for version in edges:
-                yield Combination(provider, version, (variant,), variant.name)
-            yield Combination(provider, versions[-1], others, f"all settings but {variant.name}")
-            if variant not in first:
-                yield Combination(provider, versions[-1], (*others, variant), f"all settings with {variant.name}")
+
+    providers: tuple[str, ...]
+    versions: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    first: tuple[Variant, ...]
+
+    def grid(self) -> Iterator[Combination]:
+        """Every provider with every version at the defaults, with the oldest and newest with all settings too."""
+        for provider in self.providers:
+            for version in self.versions:
+                yield Combination(provider, version)
+            for version in self._edges if self.variants else ():
+                yield Combination(provider, version, self.first, _ALL)
+
+    def variations(self, providers: Iterable[str]) -> Iterator[Combination]:
+        """For providers of which no two are treated alike: all settings with every version; each setting alone and
+        each one missing, with the oldest and the newest."""
+        newest = self.versions[-1]
+        for provider in providers:
+            for version in self.versions if self.variants else ():
+                if version not in self._edges:
+                    yield Combination(provider, version, self.first, _ALL)
+            for variant in self.variants:
+                others = tuple(each for each in self.first if each.key != variant.key)
+                for version in self._edges:
+                    yield Combination(provider, version, (variant,), variant.name)
+                yield Combination(provider, newest, others, f"{_ALL} but {variant.name}")
+                if variant not in self.first:
+                    yield Combination(provider, newest, (*others, variant), f"{_ALL} with {variant.name}")
+
+    @property
+    def _edges(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.versions[0], self.versions[-1])))
+
+
+def matrix(profile: OperatingSystemProfile, reads: frozenset[str]) -> Matrix:
+    """The matrix of a profile whose templates read these fields of the data."""
+    variants = tuple(variant for variant in VARIANTS if variant.shows(profile, reads))
+    first = {variant.key: variant for variant in reversed(variants)}
+    return Matrix(
+        providers=tuple(dict.fromkeys(profile.providers)),
+        versions=MINORS if {"KubeVersion", ALL_FIELDS} & reads else MINORS[-1:],
+        variants=variants,
+        first=tuple(variant for variant in variants if first[variant.key] is variant),
+    )
 
 
 def settings_of(combination: Combination, base: Settings) -> Settings:
