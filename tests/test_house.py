@@ -22,6 +22,7 @@ IMPURE = {
 }
 DOORS = {
     "jinja2": "templates",
+    "jsonpatch": "resolve/json_patch.py",
     "yaml": "yamldoor",
     "git": "gitdoor",
     "cryptography": "sops",

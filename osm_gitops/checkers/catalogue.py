@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from osm_gitops.checkers import cloud_init, shell, systemd
 from osm_gitops.checks.boot_file import Checker
 from osm_gitops.model.finding import Rule
 
-RULES: Final[tuple[Rule, ...]] = ()
-_CHECKERS: Final[tuple[Callable[[Mapping[str, str]], Checker], ...]] = ()
+RULES: Final[tuple[Rule, ...]] = (*shell.RULES, *systemd.RULES, *cloud_init.RULES)
+_CHECKERS: Final[tuple[Callable[[Mapping[str, str]], Checker], ...]] = (
+    shell.Shellcheck,
+    shell.Bash,
+    systemd.SystemdAnalyze,
+    cloud_init.CloudInit,
+)
 
 
 def checkers(environment: Mapping[str, str]) -> tuple[Checker, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import normpath
 from typing import Any, Final
@@ -85,6 +86,33 @@ def _file_at(document: BootDocument, half: Half, text: str, line: int) -> tuple[
         if re.match(r"[a-z_]+:", lines[number - 1]):
             return None
     return None
+
+
+USER_DATA: Final = "/var/lib/cloud/instance/user-data.txt"
+"""Where a node has its user-data, and what it is called for checkers."""
+
+
+def user_data_files(document: BootDocument) -> Iterator[BootFile]:
+    """The user-data of both halves as files for checkers; their lines are told in the files that they came from."""
+    if document.utility != "cloud-init" or document.os == "flatcar":
+        return
+    for half in HALVES:
+        text = document.user_data[half].decode(errors="replace")
+        yield BootFile(USER_DATA, text, 600, half, _Place(document, half, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """``place`` of user-data: where the file, or the module, stands that a line belongs to."""
+
+    document: BootDocument
+    half: Half
+    text: str
+
+    def __call__(self, line: int) -> str:
+        found = _file_at(self.document, self.half, self.text, line)
+        where = found[0].place(found[1]) if found else ""
+        return where or self.document.profile.manifest.line_of(f"spec.{self.half}Config.modules")
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,8 @@ from osm_gitops.fleet.spec import (
     TreeRef,
     source_ref,
 )
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.sources.overlay_files import overlay_ref
 from osm_gitops.targets.layout import owned_path
 
 
@@ -86,8 +88,20 @@ def _from_flags(request: Request, source: str, *, needs_target: bool) -> Cluster
     owned_path(name)  # refuses what cannot be a folder
     whole = source_ref(request.base, source)
     profiles = source_ref(request.base, request.profiles_from) if request.profiles_from is not None else whole
-    settings, target = tuple(request.settings.values()), _given_target(request)
-    return ClusterSpec(name, SourceSpec(whole, profiles, whole), settings, target, request.management, request.worker)
+    return ClusterSpec(
+        name,
+        SourceSpec(whole, profiles, whole),
+        tuple(request.settings.values()),
+        _given_target(request),
+        request.management,
+        request.worker,
+        overlays=overlays_of(request),
+    )
+
+
+def overlays_of(request: Request) -> tuple[OverlayRef, ...]:
+    """The overlays that flags name."""
+    return tuple(overlay_ref(request.base, text) for text in request.overlays)
 
 
 def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
@@ -123,6 +137,7 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
         target=target,
         management=request.management.over(spec.management),
         worker_access=request.worker.over(spec.worker_access),
+        overlays=(*spec.overlays, *overlays_of(request)),
     )
 
 

@@ -58,6 +58,7 @@ class Request:
     verbose: bool
     settings: Mapping[str, RawSetting]
     connections: Connections
+    overlays: tuple[str, ...] = ()
     management: Access = UNNAMED
     worker: Access = UNNAMED
     base: Path = Path()
@@ -133,6 +134,15 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         ),
         "",
     ),
+    "overlays": (
+        _work(
+            list[str] | None,
+            "--overlay",
+            "Overlay on top of those of the fleet; may be given several times, the last one wins.",
+            metavar="PATH[@REV]|builtin:NAME",
+        ),
+        None,
+    ),
     "verbose": (_option(bool, "--verbose,-v", "Tell more."), False),
 }
 
@@ -155,7 +165,7 @@ def with_sources(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what only reads sources: no target, no pools, and of the settings those that say
     which profiles there are."""
     settings = tuple(setting for setting in SETTINGS if setting.flag in _OF_PROFILES)
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), settings)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), settings)
 
 
 def with_judged(command: Callable[..., int]) -> Callable[..., int]:
@@ -170,7 +180,7 @@ def with_live(command: Callable[..., int]) -> Callable[..., int]:
 
 def with_explained(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what tells of pools that are named otherwise than by a glob."""
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), SETTINGS)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), SETTINGS)
 
 
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
@@ -181,13 +191,13 @@ def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what has no target and does not work on pools."""
-    return _with_options(command, ("source", "cluster", "fleet"), SETTINGS)
+    return _with_options(command, ("source", "cluster", "fleet", "overlays"), SETTINGS)
 
 
 def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what works on clusters alone: no source, no target. All settings, so that every run
     for a cluster can be given the same."""
-    return _with_options(command, ("cluster", "fleet", "only", "verbose"), SETTINGS)
+    return _with_options(command, ("cluster", "fleet", "only", "overlays", "verbose"), SETTINGS)
 
 
 def with_whole_cluster(command: Callable[..., int]) -> Callable[..., int]:
@@ -214,6 +224,7 @@ def _with_options(
     @functools.wraps(command)
     def called(ctx: typer.Context, **given: Any) -> int:
         taken = {name: given.pop(name, default) for name, (_, default) in _SHARED.items()}
+        taken["overlays"] = tuple(taken["overlays"] or ())
         named = [given.pop(_python_name(flag)) or "" for flag in _CONNECTION]
         raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in settings}
         found = {

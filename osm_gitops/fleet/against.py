@@ -18,6 +18,7 @@ from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.gitdoor.repository import find_repository
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
 from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.sources.revision import open_revision
@@ -49,7 +50,12 @@ def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
     Clusters, trees elsewhere, and those that name a revision of their own, stay as they are.
     """
     parts = spec.source.parts
-    return replace(spec, source=SourceSpec(*(_part_at(part, revision, _repository(home)) for part in parts)))
+    repository = _repository(home)
+    return replace(
+        spec,
+        source=SourceSpec(*(_part_at(part, revision, repository) for part in parts)),
+        overlays=tuple(_overlay_at(overlay, revision, repository) for overlay in spec.overlays),
+    )
 
 
 def plan_against(
@@ -107,6 +113,12 @@ def _part_at(part: SourceRef, revision: str, repository: Path | None) -> SourceR
     if isinstance(part, LiveRef) or part.revision or _repository(part.path) != repository:
         return part
     return replace(part, revision=revision)
+
+
+def _overlay_at(overlay: OverlayRef, revision: str, repository: Path | None) -> OverlayRef:
+    if overlay.built_in or overlay.revision or _repository(overlay.path) != repository:
+        return overlay
+    return replace(overlay, revision=revision)
 
 
 def _repository(path: Path) -> Path | None:

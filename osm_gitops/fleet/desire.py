@@ -31,7 +31,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
     work = _Work(inputs)
     shared = work.shared(settings, chosen)
     if shared is not None:
-        renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings)), shared)
+        renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings), inputs.values), shared)
         for done, machine in enumerate(chosen, start=1):
             work.pool(machine, shared, renderer)
             advance(done, len(chosen))

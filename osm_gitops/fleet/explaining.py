@@ -10,7 +10,7 @@ from typing import Any, Final
 from osm_gitops.checks.boot_file import BootDocument, BootFile, Half
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.fleet.desire import bounds_of
-from osm_gitops.fleet.load import load_inputs, load_settings
+from osm_gitops.fleet.load import given_settings, load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.validation.documents import boot_document
@@ -129,7 +129,7 @@ def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
         provider=config.provider,
         kube_version=machine.kubelet,
         profile=_profile(machine, cluster),
-        settings=setting_places(cluster.spec.settings),
+        settings=setting_places(given_settings(cluster.spec)),
         values=tuple(work.values[path] for path in sorted(work.values)),
         annotations=annotation_uses(machine),
         rendering=rendering,
@@ -161,7 +161,9 @@ class _Work:
         try:
             shared = resolve_cluster(settings, self.cluster.inputs.facts)
             pool = resolve_pool(self.machine, self.cluster.inputs, shared)
-            renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings), told=self._hear), shared)
+            renderer = PoolRenderer(
+                Engine(ROOT_TYPES, bounds_of(settings), self.cluster.inputs.values, self._hear), shared
+            )
             made, warnings = renderer.render(pool)
             document = boot_document(pool, str(self.machine.ref), renderer, Places(pool.profile))
         except InputError as failure:
@@ -181,7 +183,8 @@ class _Work:
         )
 
     def _hear(self, path: str, found: Any, is_set: bool) -> None:
-        self.values[path] = Given(path, _value_text(found), OVERLAY if is_set else PROFILE_DEFAULT, default=not is_set)
+        where = self.cluster.inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
+        self.values[path] = Given(path, _value_text(found), where, default=not is_set)
 
     def _too_large(self, sizes: Iterable[SizeUse]) -> Iterator[Problem]:
         for size in sizes:

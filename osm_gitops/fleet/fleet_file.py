@@ -22,9 +22,11 @@ from osm_gitops.fleet.fleet_keys import (
 from osm_gitops.fleet.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, TargetSpec, source_ref
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.model.objects import Json
+from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
 from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG, SETTINGS_BY_KEY
 from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.sources.overlay_files import overlay_ref
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
 
 FLEET_FILE = "osm-gitops.yaml"
@@ -33,7 +35,6 @@ NAME_RULE = "it must be a name of lower-case letters, digits, dashes and dots"
 
 _NAME = re.compile(NAME_PATTERN)
 _PROFILES_VERSION = SETTINGS_BY_FLAG["profiles-version"]
-_LATER = "Leave it out for now"
 _NO_HOME = "~ is not read as the home folder here"
 
 
@@ -116,10 +117,9 @@ class _Reader:
         name = entry.get("name")
         if not isinstance(name, str) or not is_cluster_name(name):
             self._problem(f"{at}.name", NAME_RULE)
-        # A cluster's own key wins over the default of the same name; settings are merged.
+        # A cluster's own key wins over the default of the same name; settings are merged, overlays add up.
         merged = {key: (value, f"defaults.{key}") for key, value in defaults.items()}
         merged |= {key: (value, f"{at}.{key}") for key, value in entry.items()}
-        self._refuse_later(merged)
         settings = self._settings(defaults.get("settings"), "defaults.settings")
         settings |= self._settings(entry.get("settings"), f"{at}.settings")
         settings |= self._namespace(merged) | self._profiles_version(merged)
@@ -127,9 +127,22 @@ class _Reader:
         worker = self._access(*merged.get("worker", ({}, "worker")), keys=WORKER)
         source = self._source(*merged.get("from", (None, f"{at}.from")))
         target = self._target(*merged["to"]) if "to" in merged else None
+        overlays = self._overlays(defaults.get("overlays"), "defaults.overlays")
+        overlays += self._overlays(entry.get("overlays"), f"{at}.overlays")
         if len(self.problems) > before or not isinstance(name, str) or source is None:
             return None
-        return ClusterSpec(name, source, tuple(settings.values()), target, management, worker)
+        return ClusterSpec(name, source, tuple(settings.values()), target, management, worker, overlays=overlays)
+
+    def _overlays(self, value: Json, at: str) -> tuple[OverlayRef, ...]:
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            self._problem(at, f"it must be a list of overlays, not {type_name(value)}")
+            return ()
+        wrong = [index for index, each in enumerate(value) if not _is_path(each)]
+        for index in wrong:
+            self._problem(f"{at}[{index}]", "it must be the path of an overlay, or builtin:NAME")
+        return () if wrong else tuple(overlay_ref(self.base, each) for each in value)
 
     def _settings(self, value: Json, at: str) -> dict[str, RawSetting]:
         raw: dict[str, RawSetting] = {}
@@ -154,12 +167,6 @@ class _Reader:
         if version is None:
             return {}
         return {_PROFILES_VERSION.flag: RawSetting(_PROFILES_VERSION.flag, version, f"{self._where(at)} {at}")}
-
-    def _refuse_later(self, merged: Mapping[str, tuple[Json, str]]) -> None:
-        """What the design fixes but this release does not do yet, refused by name."""
-        value, at = merged.get("overlays", (None, ""))
-        if value is not None and value != []:
-            self._problem(at, "overlays come with a later release", _LATER)
 
     def _access(self, value: Json, at: str, keys: Iterable[str]) -> Access:
         named = self._mapping(value, at)

@@ -17,7 +17,6 @@ API_VERSION: Final = "osm-gitops.io/v1alpha1"
 NAME_PATTERN: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
 
 _TEXT: Final = {"type": "string", "minLength": 1}
-_LATER: Final[dict[str, Json]] = {"enum": [None, []]}
 _NO_TILDE: Final = {"pattern": "^[^~]"}
 
 
@@ -64,7 +63,12 @@ CLUSTER: Final[Keys] = {
     ),
     "from": {"description": "Where the cluster's objects are read: cluster, a tree, or one of them for each part."},
     "settings": {"description": "What Operating System Manager takes as flags.", "type": ["object", "null"]},
-    "overlays": _LATER | {"description": "Overlays come with a later release; leave it out for now."},
+    "overlays": {
+        "description": "Overlays of the cluster, the later ones winning: folders with overlay.yaml relative to the "
+        "fleet file, at a git revision with PATH@REV, or builtin:NAME. Those of defaults come first.",
+        "type": ["array", "null"],
+        "items": _TEXT,
+    },
     "to": {"description": "Where the desired state goes: cluster, or a folder in git."},
     "management": {"description": "The cluster of profiles and configurations.", "type": ["object", "null"]},
     "worker": {
@@ -82,7 +86,7 @@ TOP: Final[Keys] = {
     "apiVersion": {"description": "Version of this format.", "const": API_VERSION},
     "kind": {"description": "What the file is.", "const": "Fleet"},
     "defaults": {
-        "description": "What all clusters share. A cluster's own key wins; settings are merged.",
+        "description": "What all clusters share. A cluster's own key wins; settings are merged, overlays add up.",
         "type": ["object", "null"],
     },
     "clusters": {"description": "The clusters of the fleet.", "type": "array", "minItems": 1},

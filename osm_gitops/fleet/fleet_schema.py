@@ -42,24 +42,29 @@ def fleet_schema() -> dict[str, Json]:
         "$schema": DIALECT,
         "$id": f"https://{API_VERSION}/fleet.schema.json",
         "title": f"Fleet file of osm-gitops, {API_VERSION}",
-        **_object(TOP, required=["apiVersion", "kind", "clusters"]),
+        **closed_object(TOP, required=["apiVersion", "kind", "clusters"]),
         "properties": {
             **TOP,
-            "defaults": TOP["defaults"] | _object(_cluster(defaults)),
-            "clusters": TOP["clusters"] | {"items": _object(_cluster(CLUSTER), required=["name"])},
+            "defaults": TOP["defaults"] | closed_object(_cluster(defaults)),
+            "clusters": TOP["clusters"] | {"items": closed_object(_cluster(CLUSTER), required=["name"])},
         },
         "$defs": {
-            "settings": _object({setting.key: _setting(setting.help, setting.kind) for setting in SETTINGS}),
-            "source": {"anyOf": [SOURCE["machineDeployments"], _object(SOURCE, required=["machineDeployments"])]},
-            "target": {"anyOf": [{"const": LIVE}, _object(_target(), required=["git"])]},
-            "management": _object(MANAGEMENT),
-            "worker": _object(WORKER),
+            "settings": settings_schema(),
+            "source": {"anyOf": [SOURCE["machineDeployments"], closed_object(SOURCE, required=["machineDeployments"])]},
+            "target": {"anyOf": [{"const": LIVE}, closed_object(_target(), required=["git"])]},
+            "management": closed_object(MANAGEMENT),
+            "worker": closed_object(WORKER),
         },
     }
 
 
+def settings_schema() -> dict[str, Json]:
+    """The schema of settings by their keys."""
+    return closed_object({setting.key: _setting(setting.help, setting.kind) for setting in SETTINGS})
+
+
 def _target() -> Keys:
-    return TARGET | {"git": TARGET["git"] | _object(GIT)}
+    return TARGET | {"git": TARGET["git"] | closed_object(GIT)}
 
 
 def _cluster(keys: Keys) -> Keys:
@@ -68,7 +73,7 @@ def _cluster(keys: Keys) -> Keys:
     return keys | {key: keys[key] | {"$ref": f"#/$defs/{name}"} for key, name in below.items()}
 
 
-def _object(properties: Keys, *, required: list[str] | None = None) -> dict[str, Json]:
+def closed_object(properties: Keys, *, required: list[str] | None = None) -> dict[str, Json]:
     """No other keys; the type is said where the key is, as some may be empty."""
     body: dict[str, Json] = {"properties": dict(properties), "additionalProperties": False}
     return body | ({"type": "object", "required": required} if required else {})

@@ -23,8 +23,12 @@ _DIGEST_SHOWN = 12
 
 def written_profiles(inputs: Inputs, *, from_cluster: bool) -> Mapping[tuple[str, str], OperatingSystemProfile]:
     """The profiles that a run may write into a cluster. Where it reads them ``from_cluster``, they are the built-in
-    ones: whoever put the others there goes on owning them."""
-    return {key: each for key, each in inputs.profiles.items() if each.built_in or not from_cluster}
+    ones: whoever put the others there goes on owning them, and a patched one would take the place of its base."""
+    return {
+        key: each
+        for key, each in inputs.profiles.items()
+        if not from_cluster or (each.built_in and each.manifest.ref not in inputs.patched)
+    }
 
 
 def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, *, from_cluster: bool) -> Inputs:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
+from posixpath import join
 from typing import TYPE_CHECKING, TypeVar
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
+from osm_gitops.fleet.overlaid import load_stack, overlaid
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
+from osm_gitops.resolve.overlays import Stack
 from osm_gitops.resolve.settings import RawSetting, parse_settings
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
@@ -32,16 +37,29 @@ T = TypeVar("T")
 
 def load_settings(spec: ClusterSpec) -> Settings:
     """The cluster's settings. Raises InputError with every problem."""
-    return checked_settings(spec.settings)
+    return checked_settings(spec.settings, load_stack(spec.overlays))
 
 
-def checked_settings(raw: Sequence[RawSetting]) -> Settings:
-    """Settings that fit this program. Raises InputError with every problem."""
-    settings = parse_settings(raw, _read_text)
-    for setting in raw:
+def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
+    """What the cluster's settings come from, one entry a name. Raises InputError with every problem of its overlays."""
+    return _given(spec.settings, load_stack(spec.overlays))
+
+
+def checked_settings(raw: Sequence[RawSetting], stack: Stack) -> Settings:
+    """Settings that fit this program: ``raw`` and, below them, those of overlays. Raises InputError with every
+    problem."""
+    given = _given(raw, stack)
+    texts = {join(each.folder, name): text for each in stack.overlays for name, text in each.texts.items()}
+    settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path))
+    for setting in given:
         if setting.name == "profiles-version":
             check_version(settings.profiles_version, setting.where)
     return settings
+
+
+def _given(raw: Sequence[RawSetting], stack: Stack) -> tuple[RawSetting, ...]:
+    """Flags, environment and fleet file win over overlays."""
+    return tuple({each.name: each for each in (*stack.settings, *raw)}.values())
 
 
 def load_inputs(
@@ -62,9 +80,21 @@ def load_inputs(
     so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
 
     Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
-    profiles those are there that pools refer to.
+    profiles those are there that pools refer to. What the cluster's overlays say is applied to all of it.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
+    return _inputs(reader, tokens=tokens, unused=False)
+
+
+def load_all_profiles(
+    spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch, connections: Connections
+) -> Inputs:
+    """As :func:`load_inputs`, with the built-in profiles that no pool refers to."""
+    return _inputs(_Reader(spec, settings, environment, keys, connections), tokens=True, unused=True)
+
+
+def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
+    spec, settings = reader.spec, reader.settings
     source = spec.source
     inputs = reader.machines()
     if source.facts != source.machines or isinstance(source.facts, LiveRef):
@@ -72,8 +102,22 @@ def load_inputs(
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
         inputs = with_profiles_of(inputs, reader.profiles(inputs))
     from_cluster = isinstance(source.profiles, LiveRef)
-    inputs = with_default_profiles(inputs, settings, from_cluster=from_cluster)
-    return replace(inputs, hosts=reader.hosts())
+    read = replace(inputs, hosts=reader.hosts(), sources=_joined(inputs.sources, _named(spec.overlays)))
+    inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused)
+
+    def unread() -> Iterable[OperatingSystemProfile]:
+        return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
+
+    return overlaid(inputs, load_stack(spec.overlays), unread)
+
+
+def _named(overlays: Iterable[OverlayRef]) -> tuple[str, ...]:
+    """The overlays with the revisions of their files."""
+    found = []
+    for overlay in overlays:
+        revision = overlay.revision or (None if overlay.built_in else _in_git(overlay.path)[1])
+        found.append(f"{overlay.display}@{revision}" if revision else overlay.display)
+    return tuple(found)
 
 
 def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:
@@ -100,45 +144,45 @@ class _Reader:
         keys: KeySearch,
         connections: Connections | None,
     ) -> None:
-        self._spec = spec
-        self._settings = settings
+        self.spec = spec
+        self.settings = settings
         self._environment = environment
         self._keys = keys
         self._connections = connections or Connections(environment)
         self._trees: dict[TreeRef, Inputs] = {}
 
     def machines(self) -> Inputs:
-        part = self._spec.source.machines
+        part = self.spec.source.machines
         return cluster.read_machines(self._worker) if isinstance(part, LiveRef) else self._tree(part)
 
     def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
-        part = self._spec.source.facts
+        part = self.spec.source.facts
         if isinstance(part, TreeRef):
             return self._tree(part)
-        return cluster.read_facts(self._worker, inputs.machines, self._settings, self._environment, tokens=tokens)
+        return cluster.read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
 
     def profiles(self, inputs: Inputs) -> Inputs:
-        part = self._spec.source.profiles
+        part = self.spec.source.profiles
         if isinstance(part, TreeRef):
             return self._tree(part)
-        management = self._connections.management(self._spec)
-        at_hand = default_profiles(self._settings)
-        return cluster.read_profiles(management, inputs.machines, self._settings.namespace, at_hand)
+        management = self._connections.management(self.spec)
+        at_hand = default_profiles(self.settings)
+        return cluster.read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
 
     def hosts(self) -> tuple[str, ...]:
         """The API servers that were read."""
-        source = self._spec.source
+        source = self.spec.source
         asked = {Side.WORKER: (source.machines, source.facts), Side.MANAGEMENT: (source.profiles,)}
         sides = {side for side, parts in asked.items() if LiveRef() in parts}
-        return self._connections.hosts(self._spec, sides) if sides else ()
+        return self._connections.hosts(self.spec, sides) if sides else ()
 
     @property
     def _worker(self) -> Api:
-        return self._connections.worker(self._spec)
+        return self._connections.worker(self.spec)
 
     def _tree(self, tree: TreeRef) -> Inputs:
         if tree not in self._trees:
-            self._trees[tree] = _read(tree, self._settings.namespace, self._environment, self._keys)
+            self._trees[tree] = _read(tree, self.settings.namespace, self._environment, self._keys)
         return self._trees[tree]
 
 

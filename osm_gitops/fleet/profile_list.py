@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.default_profiles import built_in_profile, with_default_profiles
-from osm_gitops.fleet.load import checked_settings, load_inputs, load_settings
-from osm_gitops.fleet.spec import ClusterSpec, LiveRef
+from osm_gitops.fleet.load import checked_settings, load_all_profiles, load_settings
+from osm_gitops.fleet.overlaid import load_stack, overlaid
+from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import ProfileUse
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
@@ -47,9 +49,7 @@ def profiles_of(
     for spec in clusters:
         try:
             settings = load_settings(spec)
-            inputs = load_inputs(spec, settings, environment, keys, connections)
-            live = isinstance(spec.source.profiles, LiveRef)
-            inputs = with_default_profiles(inputs, settings, from_cluster=live, unused=True)
+            inputs = load_all_profiles(spec, settings, environment, keys, connections)
         except OsmGitopsError as failure:
             problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
             continue
@@ -61,10 +61,11 @@ def profiles_of(
     return ProfilesAtHand(tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(stand_ins))
 
 
-def built_in_profiles(raw: Sequence[RawSetting]) -> ProfilesAtHand:
-    """The built-in profiles that settings leave, of no cluster. Raises InputError."""
-    settings = checked_settings(raw)
-    inputs = with_default_profiles(Inputs(), settings, from_cluster=False, unused=True)
+def built_in_profiles(raw: Sequence[RawSetting], overlays: Sequence[OverlayRef]) -> ProfilesAtHand:
+    """The built-in profiles that settings leave, of no cluster, with ``overlays``. Raises InputError."""
+    stack = load_stack(overlays)
+    settings = checked_settings(raw, stack)
+    inputs = overlaid(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
     broken = tuple(each for problems in inputs.broken.values() for each in problems)
     return ProfilesAtHand(tuple(_uses("", inputs, settings.namespace)), broken, frozenset(), frozenset())
 

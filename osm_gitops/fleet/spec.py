@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from osm_gitops.kubedoor.access import UNNAMED, Access
+from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.resolve.settings import RawSetting
 
 DEFAULT_CLUSTER = "default"
@@ -90,6 +91,7 @@ class ClusterSpec:
     """One cluster of a run. ``settings`` have one entry a name, precedence already decided.
 
     ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
+    ``overlays`` are in the order in which they are applied.
     """
 
     name: str
@@ -98,6 +100,7 @@ class ClusterSpec:
     target: TargetSpec | LiveTarget | None
     management: Access = UNNAMED
     worker_access: Access = UNNAMED
+    overlays: tuple[OverlayRef, ...] = field(default=(), kw_only=True)
 
     @property
     def worker(self) -> Access:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from osm_gitops.errors import Problem
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.overlay import Patch
 from osm_gitops.model.profile import OperatingSystemProfile
 
 
@@ -26,6 +27,9 @@ class Inputs:
     (a path and, in git, its revision), for commit trailers; ``hosts`` are the API servers
     among them, as plans name them. ``sensitive`` are texts that stand encrypted in the
     source outside of Secrets, which are secret by themselves.
+    What overlays did: ``patched`` are profiles with the patches that made them, ``left_out``
+    those that the cluster does not get, with the place that says so, ``values`` the user's own,
+    and ``value_places`` where each of them (``downloads.cni``) is set.
     """
 
     machines: tuple[MachineDeployment, ...] = ()
@@ -39,3 +43,7 @@ class Inputs:
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
+    patched: Mapping[ObjectRef, tuple[Patch, ...]] = field(default_factory=dict)
+    left_out: Mapping[ObjectRef, str] = field(default_factory=dict)
+    values: Mapping[str, Json] = field(default_factory=dict)
+    value_places: Mapping[str, str] = field(default_factory=dict)

@@ -67,6 +67,12 @@ class Manifest:
             path = path[:cut] if cut > 0 else ""
         return str(self.origin)
 
+    def place_of(self, field: str) -> Origin | None:
+        """The place of exactly this field (or of a text's first line, ``PATH|``), if it is known."""
+        if field in self.elsewhere:
+            return self.elsewhere[field]
+        return Origin(self.origin.path, self.lines[field]) if field in self.lines else None
+
     def line_in(self, field: str, line: int) -> str:
         """``file:line`` of a line (1-based) of the text at ``field``; of the field where the text has no lines."""
         text = f"{field}|"

@@ -181,10 +181,10 @@ def used_profiles(pools: Iterator[ResolvedPool]) -> tuple[DesiredObject, ...]:
 
 def prints_kubeconfig(profile: OperatingSystemProfile) -> bool:
     """Whether pools of the profile need a token to be rendered: most name the Secret of the kubeconfig only."""
-    return any(map(_PRINTS_KUBECONFIG.search, _texts(profile)))
+    return any(map(_PRINTS_KUBECONFIG.search, template_texts(profile)))
 
 
-def _texts(profile: OperatingSystemProfile) -> Iterator[str]:
+def template_texts(profile: OperatingSystemProfile) -> Iterator[str]:
     """Every template text that is rendered for a pool of the profile."""
     for half in (profile.bootstrap, profile.provisioning):
         yield from _half_texts(half)

@@ -378,18 +378,18 @@ def is_plain_dot(pipe: Pipe) -> bool:
 
 def _assigned(body: Body) -> Iterator[str]:
     """Variables that are assigned with ``=`` anywhere."""
-    for pipe, _ in _pipes(body, in_loop=False):
+    for pipe, _ in pipes(body, in_loop=False):
         if pipe.assign:
             yield from pipe.variables
 
 
 def _assigned_in_loops(body: Body) -> Iterator[str]:
-    for pipe, in_loop in _pipes(body, in_loop=False):
+    for pipe, in_loop in pipes(body, in_loop=False):
         if pipe.assign and in_loop:
             yield from pipe.variables
 
 
-def _pipes(body: Body, *, in_loop: bool) -> Iterator[tuple[Pipe, bool]]:
+def pipes(body: Body, *, in_loop: bool = False) -> Iterator[tuple[Pipe, bool]]:
     """Every pipeline of a body, also those in parentheses, and whether it stands inside of a loop."""
     for node in body:
         match node:
@@ -398,8 +398,8 @@ def _pipes(body: Body, *, in_loop: bool) -> Iterator[tuple[Pipe, bool]]:
             case If() | With() | Range():
                 looping = in_loop or isinstance(node, Range)
                 yield from _inner_pipes(node.pipe, in_loop=looping)
-                yield from _pipes(node.body, in_loop=looping)
-                yield from _pipes(node.orelse, in_loop=in_loop)
+                yield from pipes(node.body, in_loop=looping)
+                yield from pipes(node.orelse, in_loop=in_loop)
 
 
 def _inner_pipes(pipe: Pipe, *, in_loop: bool) -> Iterator[tuple[Pipe, bool]]:

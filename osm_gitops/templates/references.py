@@ -21,13 +21,17 @@ class Reference:
 
 def references(name: str, text: str) -> tuple[Reference, ...]:
     """The references of a text, in the order of their lines. Raises TemplateFault where it cannot be parsed."""
+    return tuple(_references(parsed(name, text)))
+
+
+def parsed(name: str, text: str) -> nodes.Template:
+    """A text of native Jinja2 as its parser understands it. Raises TemplateFault where it cannot be parsed."""
     try:
-        tree = _environment().parse(text, name, name)
+        return _environment().parse(text, name, name)
     except EXPECTED as error:
         fault = as_fault(error)
         fault.template = fault.template or name
         raise fault from error
-    return tuple(_references(tree))
 
 
 def _references(tree: nodes.Template) -> Iterator[Reference]:

@@ -17,20 +17,20 @@ _RENDER = ("render", "--from", "tree", "--to", "state", "--cluster", "a")
 _PLAN = ("plan", "--from", "tree", "--to", "state", "--cluster", "a", "--output", "json")
 
 
-@pytest.mark.parametrize("what", ["fleet", "plan", "explanation"])
+@pytest.mark.parametrize("what", ["fleet", "overlay", "plan", "explanation"])
 def test_a_schema_is_printed_with_its_version(what: str) -> None:
     ran = osm_gitops("schema", what)
     assert (ran.code, ran.err) == (0, "")
     schema = json.loads(ran.out)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert {"fleet": "v1alpha1"}.get(what, FORMAT_VERSION) in schema["$id"]
+    assert {"fleet": "v1alpha1", "overlay": "v1alpha1"}.get(what, FORMAT_VERSION) in schema["$id"]
 
 
 def test_another_schema_is_refused() -> None:
-    ran = osm_gitops("schema", "overlay")
+    ran = osm_gitops("schema", "token")
     assert (ran.code, ran.out) == (1, "")
-    assert "'overlay' is not one of 'fleet', 'plan', 'explanation'" in ran.err
+    assert "'token' is not one of 'fleet', 'overlay', 'plan', 'explanation'" in ran.err
 
 
 def _plan(*more: str) -> dict[str, Any]:

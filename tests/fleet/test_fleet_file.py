@@ -165,18 +165,6 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("cluster", "field"),
-    [
-        ("from: tree, overlays: [overlays/air-gapped]", "clusters[0].overlays: overlays come"),
-    ],
-)
-def test_what_comes_later_is_refused_by_name(tmp_path: Path, cluster: str, field: str) -> None:
-    (problem,) = _problems(tmp_path, f"clusters:\n- {{name: a, {cluster}}}\n")
-    assert problem.startswith(f"osm-gitops.yaml:4: {field}")
-    assert problem.endswith("with a later release. Leave it out for now")
-
-
 def test_each_part_may_be_a_tree_or_the_clusters(tmp_path: Path) -> None:
     whole, mixed, folder = _read(
         tmp_path,
@@ -301,3 +289,28 @@ def test_the_nearest_fleet_file_above_is_found(tmp_path: Path) -> None:
     (tmp_path / "a" / "osm-gitops.yaml").touch()
     assert find_fleet_file(deep) == tmp_path / "a" / "osm-gitops.yaml"
     assert find_fleet_file(Path("/")) is None
+
+
+def test_overlays_of_defaults_come_first_and_those_of_the_cluster_win(tmp_path: Path) -> None:
+    first, second = _read(
+        tmp_path,
+        """\
+        defaults: {overlays: ["builtin:proxy", overlays/all]}
+        clusters:
+        - {name: a, from: tree, overlays: [overlays/a, overlays/b@v1.2]}
+        - {name: b, from: tree, overlays: null}
+        """,
+    )
+    assert [each.display for each in first.overlays] == ["builtin:proxy", "overlays/all", "overlays/a", "overlays/b"]
+    assert [each.revision for each in first.overlays] == ["", "", "", "v1.2"]
+    assert first.overlays[2].path == tmp_path / "overlays" / "a"
+    assert second.overlays == first.overlays[:2]
+
+
+def test_overlays_are_a_list_of_texts(tmp_path: Path) -> None:
+    text = "clusters:\n- {name: a, from: tree, overlays: one}\n- {name: b, from: tree, overlays: [one, 2, '']}\n"
+    assert _problems(tmp_path, text) == [
+        "osm-gitops.yaml:4: clusters[0].overlays: it must be a list of overlays, not a string",
+        "osm-gitops.yaml:5: clusters[1].overlays[1]: it must be the path of an overlay, or builtin:NAME",
+        "osm-gitops.yaml:5: clusters[1].overlays[2]: it must be the path of an overlay, or builtin:NAME",
+    ]

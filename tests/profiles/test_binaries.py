@@ -84,12 +84,35 @@ def test_bug_258_a_checksum_file_without_a_name_counts_as_well_as_one_with_it(tm
     assert machine.run(_setup()).returncode == 0
 
 
-def test_a_checksum_of_a_value_is_what_counts_and_none_is_downloaded(tmp_path: Path) -> None:
-    names = ("cni", "crictl", "kubelet", "kubectl")
-    sums = {name: {"amd64": sha256(content).hexdigest()} for name, content in zip(names, CONTENTS, strict=True)}
+_SUMS: Final = dict(
+    zip(("cni", "crictl", "kubelet", "kubectl"), (sha256(each).hexdigest() for each in CONTENTS), strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        {name: {"amd64": value, "arm64": "0" * 64} for name, value in _SUMS.items()},
+        {
+            "cni": {"v1.9.1": {"amd64": _SUMS["cni"]}},
+            "crictl": {"v1.35.0": {"amd64": _SUMS["crictl"]}, "v1.36.0": {"amd64": "0" * 64}},
+            "kubelet": {f"v{KUBELET}": {"amd64": _SUMS["kubelet"]}, "amd64": "0" * 64},
+            "kubectl": {"v1.36.0": {"amd64": "0" * 64}, "amd64": _SUMS["kubectl"]},
+        },
+    ],
+    ids=["of any version", "by version"],
+)
+def test_a_checksum_of_a_value_is_what_counts_and_none_is_downloaded(tmp_path: Path, sums: dict[str, object]) -> None:
     machine = _machine(tmp_path)
-    assert machine.run(_setup(values={"checksums": sums})).returncode == 0
+    result = machine.run(_setup(values={"checksums": sums}))
+    assert result.returncode == 0, result.stderr
     assert _asked(machine) == addresses()
+
+
+def test_a_checksum_of_another_version_is_not_taken(tmp_path: Path) -> None:
+    machine = _machine(tmp_path)
+    assert machine.run(_setup(values={"checksums": {"kubelet": {"v1.36.0": {"amd64": "0" * 64}}}})).returncode == 0
+    assert f"{addresses()[2]}.sha256" in _asked(machine)
 
 
 def test_every_download_comes_from_where_values_say(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.cli.clusters import clusters_of, names_clusters
+from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
@@ -119,7 +119,7 @@ def show(
 
 def _at_hand(request: Request) -> ProfilesAtHand:
     if not names_clusters(request):
-        return built_in_profiles(tuple(request.settings.values()))
+        return built_in_profiles(tuple(request.settings.values()), overlays_of(request))
     return profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from osm_gitops.cli.console import console
 from osm_gitops.fleet.fleet_schema import fleet_schema
+from osm_gitops.fleet.overlay_schema import overlay_schema
 from osm_gitops.report.explained_schema import explanation_schema
 from osm_gitops.report.json_schema import plan_schema
 
@@ -18,12 +19,14 @@ class Described(Enum):
     """What there is a schema of."""
 
     FLEET = "fleet"
+    OVERLAY = "overlay"
     PLAN = "plan"
     EXPLANATION = "explanation"
 
 
 _SCHEMAS = {
     Described.FLEET: fleet_schema,
+    Described.OVERLAY: overlay_schema,
     Described.PLAN: plan_schema,
     Described.EXPLANATION: explanation_schema,
 }
@@ -31,10 +34,11 @@ _SCHEMAS = {
 
 def schema(
     what: Annotated[
-        Described, typer.Argument(help="The fleet file, or what plan or explain prints with --output json.")
+        Described,
+        typer.Argument(help="The fleet file, overlay.yaml, or what plan or explain prints with --output json."),
     ],
 ) -> int:
-    """Print the JSON schema of fleet files, plans or explanations.
+    """Print the JSON schema of a file or of a report.
 
     Draft 2020-12, for editors and for programs that read what ours writes.
 
@@ -43,6 +47,7 @@ def schema(
 
     Examples:
       osm-gitops schema fleet > .osm-gitops/fleet.schema.json
+      osm-gitops schema overlay > .osm-gitops/overlay.schema.json
       osm-gitops schema plan > plan.schema.json
     """
     console.out(schema_text(what))

@@ -1,24 +1,28 @@
 {#
   Kubelet, kubectl, CNI plugins and crictl. Needs retry.sh. Nothing is used before its checksum was right: the one that
-  a value gives, else the one that is published beside the file. What is there already is not downloaded again.
+  a value gives for this version, or for any, else the one that is published beside the file. What is there already is
+  not downloaded again.
 #}
 {% from "quoting" import quoted %}
 {% set cni = value("versions.cni", "v1.9.1") %}
 {% set crictl = value("versions.crictl", regexReplaceAll("^v([0-9]+[.][0-9]+)[.].*$", KubeVersion, "v${1}.0")) %}
+{% macro checksum(given, version, arch) %}
+{{ quoted((given[version][arch] or given[arch] or "") if given else "") -}}
+{% endmacro %}
 case "$(uname -m)" in
   x86_64)
     arch=amd64
-    kubelet_sum={{ quoted(value("checksums.kubelet.amd64", "")) }}
-    kubectl_sum={{ quoted(value("checksums.kubectl.amd64", "")) }}
-    cni_sum={{ quoted(value("checksums.cni.amd64", "")) }}
-    crictl_sum={{ quoted(value("checksums.crictl.amd64", "")) }}
+    kubelet_sum={{ checksum(value("checksums.kubelet", {}), KubeVersion, "amd64") }}
+    kubectl_sum={{ checksum(value("checksums.kubectl", {}), KubeVersion, "amd64") }}
+    cni_sum={{ checksum(value("checksums.cni", {}), cni, "amd64") }}
+    crictl_sum={{ checksum(value("checksums.crictl", {}), crictl, "amd64") }}
     ;;
   aarch64)
     arch=arm64
-    kubelet_sum={{ quoted(value("checksums.kubelet.arm64", "")) }}
-    kubectl_sum={{ quoted(value("checksums.kubectl.arm64", "")) }}
-    cni_sum={{ quoted(value("checksums.cni.arm64", "")) }}
-    crictl_sum={{ quoted(value("checksums.crictl.arm64", "")) }}
+    kubelet_sum={{ checksum(value("checksums.kubelet", {}), KubeVersion, "arm64") }}
+    kubectl_sum={{ checksum(value("checksums.kubectl", {}), KubeVersion, "arm64") }}
+    cni_sum={{ checksum(value("checksums.cni", {}), cni, "arm64") }}
+    crictl_sum={{ checksum(value("checksums.crictl", {}), crictl, "arm64") }}
     ;;
   *)
     echo "there is no kubelet for $(uname -m)" >&2

@@ -1,0 +1,149 @@
+"""Overlays of a cluster: reading them, and what they make of its inputs (design §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import chain
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.render.pools import template_texts
+from osm_gitops.resolve.json_fields import did_you_mean
+from osm_gitops.resolve.overlays import Stack, stack_overlays
+from osm_gitops.resolve.patches import fits, patch_profile
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.overlays import read_overlays
+from osm_gitops.sources.profiles import read_profile
+from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
+
+OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
+"""Profiles that are at hand but were not read, as no pool needs them; read only where a question needs them."""
+
+
+def load_stack(overlays: Sequence[OverlayRef]) -> Stack:
+    """What overlays say together. Raises InputError with every problem of them."""
+    return stack_overlays(read_overlays(overlays)) if overlays else Stack()
+
+
+def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple) -> Inputs:
+    """``inputs`` with the profiles that the cluster gets, patched, and with its values.
+
+    A profile that a patch does not fit is broken. Raises InputError where an overlay says something that is for
+    nothing at all: a patch, a name of a profile, a value.
+    """
+    if not stack.overlays:
+        return inputs
+    work = _Work(inputs, stack, others)
+    for key, profile in inputs.profiles.items():
+        work.take(key, profile)
+    problems = [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
+    if problems:
+        raise InputError(problems)
+    return replace(
+        inputs,
+        profiles=work.profiles,
+        left_out=work.left_out,
+        patched=work.patched,
+        broken={**inputs.broken, **work.broken},
+        values=stack.tree(),
+        value_places={".".join(path): given.spot.where for path, given in stack.values.items()},
+        warnings=tuple(dict.fromkeys((*inputs.warnings, *stack.warnings, *work.warnings))),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    inputs: Inputs
+    stack: Stack
+    others: OtherProfiles
+    profiles: dict[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
+    left_out: dict[ObjectRef, str] = field(default_factory=dict)
+    patched: dict[ObjectRef, tuple[Patch, ...]] = field(default_factory=dict)
+    broken: dict[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def take(self, key: tuple[str, str], profile: OperatingSystemProfile) -> None:
+        """Patch a profile, if the cluster gets it at all."""
+        ref = profile.manifest.ref
+        if not self.stack.gets(profile.name):
+            self.left_out[ref] = self.stack.chosen_at
+            return
+        found = patch_profile(profile, self.stack.overlays)
+        if found is None:
+            self.profiles[key] = profile
+            return
+        self.warnings += found.warnings
+        known = {(each.what, each.field) for each in read_profile(profile.manifest).warnings}
+        checked = read_profile(found.manifest)
+        # What the API server would drop from a patch does not do what was meant.
+        dropped = [each for each in checked.warnings if (each.what, each.field) not in known]
+        problems = (*found.problems, *(() if found.problems else (*checked.problems, *dropped)))
+        if problems or checked.value is None:
+            self.broken[ref] = problems
+        else:
+            self.profiles[key] = checked.value
+            self.patched[ref] = found.applied
+
+    def at_hand(self) -> Iterator[OperatingSystemProfile]:
+        """All profiles, those last that no pool needs."""
+        yield from self.inputs.profiles.values()
+        yield from self.others()
+
+    def broken_names(self) -> list[str]:
+        return [ref.name for ref in self.inputs.broken if ref.kind == PROFILE]
+
+    def idle_patches(self) -> Iterator[Problem]:
+        """Patches that are for no profile; of broken ones only the name is known, and of derived ones no patch is."""
+        for overlay in self.stack.overlays:
+            for patch in overlay.patches:
+                if any(fnmatchcase(name, patch.name) for name in self.broken_names()):
+                    continue
+                if not any(fits(patch, profile) for profile in self.at_hand()):
+                    yield self._idle(patch, overlay)
+
+    def _idle(self, patch: Patch, overlay: Overlay) -> Problem:
+        named = f'"{patch.name}"' + (f" for {patch.os_name}" if patch.os_name else "")
+        return Problem(
+            f"this patch is for no profile: there is none that {named} names",
+            where=patch.spot.where,
+            about=f"overlay {overlay.display}",
+            fix=self._names(patch.name),
+        )
+
+    def idle_choices(self) -> Iterator[Problem]:
+        """Entries of ``profiles`` that name none."""
+        for glob in self.stack.profiles or ():
+            names = (*self.broken_names(), *(profile.name for profile in self.at_hand()))
+            if not any(fnmatchcase(name, glob) for name in names):
+                what = f'there is no profile that "{glob}" names'
+                yield Problem(what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob))
+
+    def _names(self, word: str) -> str:
+        names = sorted({profile.name for profile in self.at_hand()})
+        return did_you_mean(word, names) if names else "There are no profiles at hand"
+
+    def idle_values(self) -> Iterator[Problem]:
+        """Values that nothing reads: misspelt, or meant for other profiles. A built-in overlay sets what it can."""
+        waiting = {path: given for path, given in self.stack.values.items() if not given.overlay.built_in}
+        uses: set[ValuePath] = set(self.stack.uses)
+        for profile in chain(self.profiles.values(), self.at_hand()):
+            waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
+            if not waiting:
+                return
+            uses |= _uses(profile)
+        waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
+        known = [".".join(use) for use in uses if use]
+        for path, given in waiting.items():
+            name = ".".join(path)
+            fix = did_you_mean(name, known) if known else "No profile reads any value"
+            yield Problem(f"no profile reads the value {name}", where=given.spot.where, field=f"values.{name}", fix=fix)
+
+
+def _uses(profile: OperatingSystemProfile) -> frozenset[ValuePath]:
+    """The values that the texts of a profile read."""
+    return frozenset().union(*(value_uses(text, native=profile.jinja) for text in template_texts(profile)))

@@ -1,0 +1,49 @@
+"""JSON 6902: the operations of a patch, one by one, on a value and on the places of its pieces alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
+
+from osm_gitops.model.objects import Json
+from osm_gitops.model.overlay import Spot
+from osm_gitops.resolve.placed import Places, places_of
+
+
+class WrongOperation(Exception):
+    """An operation that cannot be done; a sentence without values."""
+
+
+def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> None:
+    """Do one operation of JSON Patch in place. Raises WrongOperation, and then nothing is changed.
+
+    ``spot`` is where the operation stands; what it adds has its places there.
+    """
+    try:
+        JsonPatch([dict(operation)]).apply(value, in_place=True)
+        if operation["op"] != "test":
+            JsonPatch([_of_places(operation, spot)]).apply(places, in_place=True)
+    except JsonPatchTestFailed:
+        raise WrongOperation(f"what stands at {operation['path']} is not what the patch tests for") from None
+    except (JsonPatchException, JsonPointerException):
+        raise WrongOperation(_sentence(operation)) from None
+    except (TypeError, KeyError, ValueError):
+        raise WrongOperation(f"{operation['op']} does not fit what stands at {operation['path']}") from None
+
+
+def _of_places(operation: Mapping[str, Json], spot: Spot) -> dict[str, Json]:
+    """The same operation on places."""
+    if "value" not in operation:
+        return dict(operation)
+    value = Spot(spot.manifest, f"{spot.field}.value")
+    return {**operation, "value": places_of(operation["value"], value)}
+
+
+def _sentence(operation: Mapping[str, Json]) -> str:
+    doing, path = operation["op"], operation["path"]
+    if doing in {"move", "copy"}:
+        return f"it cannot {doing} from {operation['from']} to {path}: one of them leads nowhere"
+    if doing in {"remove", "replace"}:
+        return f"there is nothing at {path} to {doing}"
+    return f"{path} leads nowhere: all but its last part must be there, and an index must fit the list"

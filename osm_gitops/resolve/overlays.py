@@ -1,0 +1,228 @@
+"""Overlays on top of each other (design §4): their settings, values and lists of profiles as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.objects import Json
+from osm_gitops.model.overlay import Overlay, Spot
+from osm_gitops.resolve.patches import are_rivals, fight
+from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
+from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
+
+_MARKS: Final = ("{{", "{%", "{#")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenValue:
+    """What is set at a path of ``Values``, and where; ``spot`` belongs to ``overlay``."""
+
+    value: Json
+    overlay: Overlay
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What overlays say together, the later ones winning.
+
+    ``values`` are by their whole path, a map only where it is empty; ``uses`` are the values that texts of overlays
+    read. ``profiles`` are globs, ``None`` where no overlay chooses; ``chosen_at`` is where they stand. ``warnings`` are
+    settings and values that two overlays set differently.
+    """
+
+    overlays: tuple[Overlay, ...] = ()
+    settings: tuple[RawSetting, ...] = ()
+    values: Mapping[ValuePath, GivenValue] = field(default_factory=dict)
+    uses: frozenset[ValuePath] = frozenset()
+    profiles: tuple[str, ...] | None = None
+    chosen_at: str = ""
+    warnings: tuple[Problem, ...] = ()
+
+    def tree(self) -> dict[str, Json]:
+        """``Values`` as templates see them."""
+        return _tree({path: given.value for path, given in self.values.items()})
+
+    def gets(self, name: str) -> bool:
+        """Whether the cluster gets the profile of this name at all."""
+        return self.profiles is None or any(fnmatchcase(name, glob) for glob in self.profiles)
+
+
+def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
+    """Put overlays on top of each other, the first at the bottom.
+
+    Texts with ``{{ … }}`` in settings and values are rendered with the values. Raises InputError with all problems.
+    """
+    work = _Work()
+    for overlay in overlays:
+        work.add(overlay)
+    given = {path: each for path, each in work.values.items() if each.value is not None}
+    texts = _Texts(given)
+    values = texts.values()
+    settings = tuple(texts.setting(each) for each in work.settings.values())
+    if texts.problems:
+        raise InputError(texts.problems)
+    return Stack(
+        overlays=tuple(overlays),
+        settings=settings,
+        values=values,
+        uses=frozenset(texts.uses),
+        profiles=work.profiles,
+        chosen_at=work.chosen_at,
+        warnings=tuple(work.warnings),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    settings: dict[str, RawSetting] = field(default_factory=dict)
+    owners: dict[str, tuple[Overlay, Spot]] = field(default_factory=dict)
+    values: dict[ValuePath, GivenValue] = field(default_factory=dict)
+    profiles: tuple[str, ...] | None = None
+    chosen: tuple[Overlay, Spot] | None = None
+    warnings: list[Problem] = field(default_factory=list)
+
+    @property
+    def chosen_at(self) -> str:
+        return self.chosen[1].where if self.chosen else ""
+
+    def add(self, overlay: Overlay) -> None:
+        for key, value in overlay.settings.items():
+            self.setting(overlay, key, value)
+        for path, value in _leaves(overlay.values, ()):
+            self.value(path, GivenValue(value, overlay, overlay.spot(_shown(path))))
+        if overlay.profiles is not None:
+            spot = overlay.spot("profiles")
+            if self.chosen is not None and self.profiles != overlay.profiles:
+                self.rival(self.chosen[0], overlay, (self.chosen[1], spot), "profiles")
+            self.profiles, self.chosen = overlay.profiles, (overlay, spot)
+
+    def setting(self, overlay: Overlay, key: str, value: Json) -> None:
+        flag = SETTINGS_BY_KEY[key].flag
+        spot = overlay.spot(f"settings.{key}")
+        before = self.owners.get(flag)
+        if before is not None and self.settings[flag].value != value:
+            self.rival(before[0], overlay, (before[1], spot), f"settings.{key}")
+        where = f"{spot.where} settings.{key}"
+        self.settings[flag] = RawSetting(flag, value, where, overlay.folder)
+        self.owners[flag] = (overlay, spot)
+
+    def value(self, path: ValuePath, given: GivenValue) -> None:
+        """Set a value in place of what stands there, above it or below it."""
+        for at in [at for at in self.values if at != path and (at == path[: len(at)] or path == at[: len(path)])]:
+            before = self.values.pop(at)
+            if before.value not in ({}, None) and given.value != {}:
+                self.rival(before.overlay, given.overlay, (before.spot, given.spot), _shown(path))
+        before_here = self.values.get(path)
+        if before_here is not None and before_here.value != given.value:
+            self.rival(before_here.overlay, given.overlay, (before_here.spot, given.spot), _shown(path))
+        self.values[path] = given
+
+    def rival(self, first: Overlay, second: Overlay, spots: tuple[Spot, Spot], at: str) -> None:
+        if are_rivals(first, second):
+            self.warnings.append(replace(fight(first, second, *spots), field=at))
+
+
+def _leaves(values: Mapping[str, Json], above: ValuePath) -> Iterator[tuple[ValuePath, Json]]:
+    """Everything that is set, by its path; a map is told only where it is empty."""
+    for key, value in values.items():
+        path = (*above, key)
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, path)
+        else:
+            yield path, value
+
+
+def _shown(path: ValuePath) -> str:
+    return ".".join(("values", *path))
+
+
+def _tree(values: Mapping[ValuePath, Json]) -> dict[str, Json]:
+    tree: dict[str, Json] = {}
+    for path, value in values.items():
+        inner = tree
+        for key in path[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[path[-1]] = value
+    return tree
+
+
+@dataclass(slots=True)
+class _Texts:
+    """Renders the texts of values and settings that hold template code, values first."""
+
+    given: Mapping[ValuePath, GivenValue]
+    done: dict[ValuePath, Json] = field(default_factory=dict)
+    uses: set[ValuePath] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+    engine: Any = None
+
+    def values(self) -> dict[ValuePath, GivenValue]:
+        """All values with their final texts; one is rendered when those that it reads are."""
+        waiting = {path: _reads(each.value) for path, each in self.given.items() if _is_template(each.value)}
+        self.uses.update(*waiting.values())
+        self.done = {path: each.value for path, each in self.given.items() if path not in waiting}
+        while waiting:
+            ready = [path for path, reads in waiting.items() if not any(is_used(each, reads) for each in waiting)]
+            for path in ready:
+                given = self.given[path]
+                self.done[path] = self.rendered(given.value, given.spot.where, _shown(path))
+                del waiting[path]
+            self.engine = None
+            if not ready:
+                self.problems += (_circle(self.given[path], path, waiting) for path in waiting)
+                break
+        return {path: replace(each, value=self.done.get(path, "")) for path, each in self.given.items()}
+
+    def setting(self, setting: RawSetting) -> RawSetting:
+        if not _is_template(setting.value):
+            return setting
+        self.uses |= _reads(setting.value)
+        where, _, at = setting.where.rpartition(" ")
+        return replace(setting, value=self.rendered(setting.value, where, at))
+
+    def rendered(self, value: Json, where: str, at: str) -> Json:
+        if isinstance(value, Mapping):
+            return {key: self.rendered(each, where, f"{at}.{key}") for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.rendered(each, where, f"{at}[{index}]") for index, each in enumerate(value)]
+        return self.text(value, where, at) if _is_template(value) else value
+
+    def text(self, text: str, where: str, at: str) -> str:
+        from osm_gitops.templates.assembly import compile_jinja_half  # noqa: PLC0415 - few overlays have such texts
+        from osm_gitops.templates.engine import Engine  # noqa: PLC0415
+        from osm_gitops.templates.faults import TemplateFaults  # noqa: PLC0415
+
+        self.engine = self.engine or Engine({}, values=_tree(self.done))
+        try:
+            (found,) = compile_jinja_half(self.engine, {}, [(at, text)]).render({})
+        except TemplateFaults as failure:
+            self.problems += (Problem(each.message, where=where, field=at, fix=each.fix) for each in failure.faults)
+            return ""
+        return found
+
+
+def _is_template(value: Json) -> bool:
+    if isinstance(value, str):
+        return any(mark in value for mark in _MARKS)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return any(map(_is_template, inner))
+
+
+def _reads(value: Json) -> frozenset[ValuePath]:
+    """The values that a text reads, or the texts in a list or map."""
+    if isinstance(value, str):
+        return value_uses(value, native=True) if _is_template(value) else frozenset()
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return frozenset().union(*map(_reads, inner))
+
+
+def _circle(given: GivenValue, path: ValuePath, waiting: Mapping[ValuePath, frozenset[ValuePath]]) -> Problem:
+    others = ", ".join(sorted(".".join(each) for each in waiting if each != path and is_used(each, waiting[path])))
+    what = f"is made of {others or 'itself'}, and so on in a circle"
+    return Problem(what, where=given.spot.where, field=_shown(path), fix="Let one of them be a plain text")

@@ -1,0 +1,161 @@
+"""Patched profiles (design §4): what overlays change in them, and the version that they get."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Final
+
+from osm_gitops.errors import Problem
+from osm_gitops.model.objects import Json, Manifest
+from osm_gitops.model.overlay import BASE_ANNOTATION, Overlay, Patch, Spot
+from osm_gitops.model.profile import TEMPLATE_ANNOTATION, OperatingSystemProfile
+from osm_gitops.resolve.json_patch import WrongOperation, operate
+from osm_gitops.resolve.merging import merge_piece
+from osm_gitops.resolve.placed import PlacedFields, places_of
+
+_DIGEST: Final = 12
+_DERIVED: Final = re.compile(rf"\+[0-9a-zA-Z.-]+\.[0-9a-f]{{{_DIGEST}}}$")
+_NOT_IN_VERSIONS: Final = re.compile(r"[^0-9A-Za-z-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedProfile:
+    """What overlays make of a profile's manifest: ``applied`` are the patches, ``warnings`` the fields that two
+    overlays set differently, ``problems`` what could not be done."""
+
+    manifest: Manifest
+    applied: tuple[Patch, ...]
+    warnings: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
+
+
+def fits(patch: Patch, profile: OperatingSystemProfile) -> bool:
+    """Whether the patch is for this profile."""
+    return fnmatchcase(profile.name, patch.name) and patch.os_name in {"", profile.os_name}
+
+
+def is_derived(profile: OperatingSystemProfile) -> bool:
+    """Whether the profile was patched by us before it came into the source: then it is never patched again."""
+    annotations = profile.manifest.body.get("metadata", {}).get("annotations") or {}
+    return BASE_ANNOTATION in annotations and _DERIVED.search(profile.version) is not None
+
+
+def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) -> PatchedProfile | None:
+    """The profile with all patches of ``overlays`` that are for it, in their order; ``None`` where none is."""
+    if is_derived(profile):
+        return None
+    work = _Work(profile, overlays)
+    for overlay in overlays:
+        for patch in overlay.patches:
+            if fits(patch, profile):
+                work.apply(patch, overlay)
+    return work.result() if work.applied else None
+
+
+@dataclass(slots=True)
+class _Work:
+    """A profile's manifest while it is patched; ``owners`` are the overlays by the manifests of their patches."""
+
+    profile: OperatingSystemProfile
+    overlays: Sequence[Overlay]
+    applied: list[Patch] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    body: dict[str, Json] = field(init=False)
+    places: Json = field(init=False)
+    owners: dict[int, Overlay] = field(init=False)
+
+    def __post_init__(self) -> None:
+        manifest = self.profile.manifest
+        self.body = copy.deepcopy(dict(manifest.body))
+        self.places = places_of(self.body, Spot(manifest, ""))
+        self.owners = {id(patch.spot.manifest): overlay for overlay in self.overlays for patch in overlay.patches}
+
+    def apply(self, patch: Patch, overlay: Overlay) -> None:
+        self.applied.append(patch)
+        if overlay.name not in self.names:
+            self.names.append(overlay.name)
+        if patch.merge is not None:
+            found = merge_piece(self.body, self.places, patch.merge, patch.spot, self._replaced)
+            self.problems += (self._told(problem) for problem in found)
+            return
+        for index, operation in enumerate(patch.operations):
+            spot = replace(patch.spot, field=f"{patch.spot.field}[{index}]")
+            try:
+                _check_pointers(operation)
+                operate(self.body, self.places, operation, spot)
+            except WrongOperation as wrong:
+                self.problems.append(self._told(Problem(str(wrong), where=spot.where)))
+
+    def _told(self, problem: Problem) -> Problem:
+        return problem.at(about=str(self.profile.manifest.ref))
+
+    def _replaced(self, path: str, _before: Json, _after: Json, old: Spot, new: Spot) -> None:
+        """A field that another overlay had set already, which neither of the two is built on."""
+        first, second = self.owners.get(id(old.manifest)), self.owners.get(id(new.manifest))
+        if first is None or second is None or not are_rivals(first, second):
+            return
+        self.warnings.append(self._told(replace(fight(first, second, old, new), field=path)))
+
+    def result(self) -> PatchedProfile:
+        manifest = self.profile.manifest
+        self._name_version()
+        elsewhere = PlacedFields(self.places)
+        changed = replace(manifest, body=self.body, elsewhere=elsewhere, lines={})
+        return PatchedProfile(changed, tuple(self.applied), tuple(self.warnings), tuple(self.problems))
+
+    def _name_version(self) -> None:
+        spec, metadata = self.body.get("spec"), self.body.get("metadata")
+        if not isinstance(spec, dict) or not isinstance(metadata, dict):
+            self.problems.append(self._told(Problem("has no spec or no metadata any more")))
+            return
+        annotations = metadata.get("annotations") or {}
+        spec.pop("version", None)
+        language = annotations.get(TEMPLATE_ANNOTATION)
+        digest = _digest({"spec": spec, "language": language})[:_DIGEST]
+        spec["version"] = derived_version(self.profile.version, self.names, digest)
+        metadata["annotations"] = {**annotations, BASE_ANNOTATION: _digest(self.profile.manifest.body.get("spec"))}
+
+
+def derived_version(version: str, names: Sequence[str], digest: str) -> str:
+    """``v1.11.2`` patched by ``prod-eu``: ``v1.11.2+prod-eu.<digest>``."""
+    words = [_NOT_IN_VERSIONS.sub("-", name).strip("-") or "overlay" for name in names]
+    return f"{version}{'.' if '+' in version else '+'}{'.'.join([*words, digest])}"
+
+
+def are_rivals(first: Overlay, second: Overlay) -> bool:
+    """Whether neither of two overlays is built on the other, so that neither knows what the other sets."""
+    return first.key != second.key and first.key not in second.bases and second.key not in first.bases
+
+
+def fight(first: Overlay, second: Overlay, old: Spot, new: Spot) -> Problem:
+    """What is said of a field that two overlays set differently."""
+    return Problem(
+        f"overlays {first.display} ({old.where}) and {second.display} set this differently: "
+        f"{second.display} wins, for it comes later",
+        where=new.where,
+        fix=f"Take one of them away, or name {first.display} under overlays of {second.display}",
+    )
+
+
+def _digest(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_FIXED: Final = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace", "/spec/version")
+
+
+def _check_pointers(operation: Mapping[str, Json]) -> None:
+    """What says which profile this is cannot be changed; it can be copied."""
+    changed = [operation["path"], *([operation["from"]] if operation["op"] == "move" else [])]
+    for pointer in changed if operation["op"] != "test" else ():
+        if any(fixed == pointer or fixed.startswith(f"{pointer.rstrip('/')}/") for fixed in _FIXED):
+            raise WrongOperation(f"{pointer} cannot be changed by a patch: it says which profile this is")

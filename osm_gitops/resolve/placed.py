@@ -1,0 +1,90 @@
+"""JSON whose every piece knows where it comes from, for messages about what was put together of several files.
+
+The places are kept beside the values, in a tree of the same shape: a leaf is the :class:`Spot` of a scalar, maps and
+lists have one of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from osm_gitops.model.objects import Json, Origin
+from osm_gitops.model.overlay import Spot
+
+Places = Any
+"""A :class:`Spot`, a :class:`PlacedMap` or a :class:`PlacedList`."""
+
+
+class PlacedMap(dict[str, Places]):
+    """The places of a map's entries; ``spot`` is the map's own."""
+
+    spot: Spot
+
+
+class PlacedList(list[Places]):
+    """The places of a list's entries; ``spot`` is the list's own."""
+
+    spot: Spot
+
+
+def places_of(value: Json, spot: Spot) -> Places:
+    """The places of a value that stands at ``spot`` as a whole."""
+    if isinstance(value, Mapping):
+        below = f"{spot.field}." if spot.field else ""
+        found = PlacedMap((key, places_of(each, replace(spot, field=f"{below}{key}"))) for key, each in value.items())
+    elif isinstance(value, list):
+        entries = (places_of(each, replace(spot, field=f"{spot.field}[{at}]")) for at, each in enumerate(value))
+        listed = PlacedList(entries)
+        listed.spot = spot
+        return listed
+    else:
+        return spot
+    found.spot = spot
+    return found
+
+
+def spot_of(places: Places) -> Spot:
+    """Where a piece itself stands."""
+    found: Spot = places if isinstance(places, Spot) else places.spot
+    return found
+
+
+class PlacedFields(Mapping[str, Origin]):
+    """Field path → place, for the manifest that ``places`` belong to; made when it is first asked.
+
+    ``PATH|`` is the first line of a text that is written line by line.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._found: dict[str, Origin] | None = None
+
+    def __getitem__(self, field: str) -> Origin:
+        return self._all()[field]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Origin]:
+        if self._found is None:
+            self._found = dict(_origins(self._places, ""))
+        return self._found
+
+
+def _origins(places: Places, field: str) -> Iterator[tuple[str, Origin]]:
+    spot = spot_of(places)
+    for mark in ("", "|"):
+        origin = spot.manifest.place_of(f"{spot.field}{mark}")
+        if origin is not None and field:
+            yield f"{field}{mark}", origin
+    if isinstance(places, PlacedMap):
+        for key, each in places.items():
+            yield from _origins(each, f"{field}.{key}" if field else key)
+    elif isinstance(places, PlacedList):
+        for index, each in enumerate(places):
+            yield from _origins(each, f"{field}[{index}]")
