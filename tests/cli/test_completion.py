@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from osm_gitops.cli.gate import run
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
 
 _SHELLS = ("bash", "zsh", "fish", "powershell")
@@ -29,9 +33,16 @@ def _offered(line: str) -> list[str]:
     words = line.split()
     at = len(words) if line.endswith(" ") else len(words) - 1
     asked = {"_OSM_GITOPS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(at)}
-    ran = _program(asked)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    return ran.stdout.split()
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, asked),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
+    ):
+        run([])
+    assert (end.value.code, err.getvalue()) == (0, "")
+    return out.getvalue().split()
 
 
 def _kubeconfig(path: Path, *contexts: str) -> None:
