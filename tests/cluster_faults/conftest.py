@@ -1,20 +1,24 @@
-"""One scene for a test."""
+"""One scene for all tests of a module: each trial begins anew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from osm_gitops.kubedoor import connecting
+from osm_gitops.kubedoor.patience import Patience
 from tests.apiserver.cluster import Cluster
 from tests.cluster_faults.scene import scenes
 from tests.cluster_faults.trials import Trials
 
 
-@pytest.fixture
-def trials(management: Cluster, worker: Cluster, tmp_path: Path, patient: list[float]) -> Iterator[Trials]:
+@pytest.fixture(scope="module")
+def trials(_management: Cluster, _worker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
     """Runs that do not wait between tries."""
-    assert not patient
-    with scenes(management, worker, tmp_path) as scene:
-        yield Trials(scene)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connecting, "PATIENCE", Patience(sleep=lambda _: None))
+        with scenes(_management, _worker, tmp_path_factory.mktemp("scene")) as scene:
+            yield Trials(scene)
+    _management.restore()
+    _worker.restore()

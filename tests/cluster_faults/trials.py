@@ -49,6 +49,10 @@ _OURS: Final = "k8c.io/machine-deployment-revision"
 _NAMES: Final = re.compile(rf"({'|'.join(POOLS)})(?=-|$)|bootstrap-token-\w+")
 
 
+Kind = tuple[Proxy, str, str]
+"""A proxy, a method and the pattern of a path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """``wrong`` says what is not as after a run to which nothing happened; ``lost`` are objects that are missing.
@@ -80,7 +84,7 @@ class Trials:
         self.wanted = self.scene.state()
         self.requests = [(door, request) for door in self.scene.doors for request in door.seen]
 
-    def kinds(self) -> Sequence[tuple[Proxy, str, str]]:
+    def kinds(self) -> Sequence[Kind]:
         """The requests of a run, without the names of pools: proxy, method and pattern of the path."""
         found = ((door, request.method, _NAMES.sub("*", request.path)) for door, request in self.requests)
         return [*dict.fromkeys(found)]
@@ -89,7 +93,7 @@ class Trials:
     def writes(self) -> int:
         return sum(request.is_write for _, request in self.requests)
 
-    def faulty(self, name: str, fault: Fault, kind: tuple[Proxy, str, str], times: int | None = 1) -> Trial:
+    def faulty(self, name: str, fault: Fault, kind: Kind, times: int | None = 1) -> Trial:
         """A run in which the first requests of a kind have a fault; None: all of them."""
         door, method, pattern = kind
         self._begin()
