@@ -9,6 +9,8 @@ RUN uv sync --frozen --no-dev --no-install-project
 COPY README.md LICENSE ./
 COPY osm_gitops osm_gitops
 COPY osps osps
+COPY overlays/air-gapped overlays/air-gapped
+COPY overlays/proxy overlays/proxy
 RUN uv sync --frozen --no-dev --no-editable
 
 FROM python:3.13-slim

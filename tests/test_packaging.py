@@ -56,7 +56,8 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 
 def data_files() -> list[str]:
     """What the package takes along that lies beside it in a checkout."""
-    return [path.relative_to(ROOT).as_posix() for path in (ROOT / "osps").rglob("*") if path.is_file()]
+    folders = (ROOT / "osps", *(overlay.parent for overlay in (ROOT / "overlays").glob("*/overlay.yaml")))
+    return [path.relative_to(ROOT).as_posix() for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
 def run(*arguments: str | Path, cwd: Path) -> str:
@@ -100,13 +101,22 @@ def test_what_is_installed_tells_its_version_and_renders(installed: Path, tmp_pa
 
 def test_what_is_installed_brings_the_built_in_profiles(installed: Path, tmp_path: Path) -> None:
     listed = json.loads(run(installed / "osm-gitops", "osp", "list", "-o", "json", cwd=tmp_path))
-    sources = [Path(name) for name in data_files() if Path(name).suffix == ".yaml"]
+    sources = [Path(name) for name in data_files() if name.startswith("osps/") and name.endswith(".yaml")]
     newest = max(path.parent.name for path in sources if path.parent.name != "parts")
     assert {profile["where"].partition(":")[0] for profile in listed["profiles"]} == {
         path.as_posix() for path in sources if path.parent.name == newest
     }
     shown = run(installed / "osm-gitops", "osp", "show", "osp-ubuntu", cwd=tmp_path)
     assert yaml.safe_load(shown)["spec"]["version"] == newest
+
+
+def test_what_is_installed_brings_the_overlays(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "overlay.yaml").write_text(
+        "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\noverlays: [builtin:air-gapped, builtin:proxy]\n"
+        "values: {airGap: {mirror: https://mirror}, proxy: {url: http://proxy}}\n"
+    )
+    shown = run(installed / "osm-gitops", "osp", "show", "osp-ubuntu", "--overlay", "overlay.yaml", cwd=tmp_path)
+    assert yaml.safe_load(shown)["kind"] == "OperatingSystemProfile"
 
 
 def test_what_is_installed_needs_no_place_to_write_but_the_target(installed: Path, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def with_sources(command: Callable[..., int]) -> Callable[..., int]:
 
 def with_judged(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what looks at everything in the sources: no target, no choice of pools."""
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet"), SETTINGS)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), SETTINGS)
 
 
 def with_live(command: Callable[..., int]) -> Callable[..., int]:
@@ -191,7 +191,7 @@ def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what has no target and does not work on pools."""
-    return _with_options(command, ("source", "cluster", "fleet", "overlays"), SETTINGS)
+    return _with_options(command, ("source", "cluster", "fleet"), SETTINGS)
 
 
 def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:

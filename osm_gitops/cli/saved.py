@@ -56,6 +56,8 @@ def options_of(request: Request) -> dict[str, Json]:
             value = getattr(holder, name)
             if value:
                 found[flag] = str(value)
+    if request.overlays:
+        found["overlay"] = list(request.overlays)
     masker = Masker()
     for flag, setting in request.settings.items():
         texts = [str(item) for item in setting.value] if isinstance(setting.value, list) else [str(setting.value)]
@@ -84,7 +86,8 @@ def open_plan(path: Path) -> SavedPlan:
 
 def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Request:
     """``request`` with what it does not say itself taken from a saved plan's ``options``; raises InputError."""
-    texts = {flag: str(value) for flag, value in options.items() if value is not None}
+    texts = {flag: str(value) for flag, value in options.items() if isinstance(value, str)}
+    overlays = options.get("overlay")
     fleet = Path(texts["fleet"]) if "fleet" in texts else None
     return replace(
         request,
@@ -94,6 +97,7 @@ def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Reque
         cluster=request.cluster or texts.get("cluster"),
         fleet=request.fleet or fleet,
         only=request.only or texts.get("only", ""),
+        overlays=request.overlays or (tuple(map(str, overlays)) if isinstance(overlays, list) else ()),
         settings=_settings(request, options, where),
         management=_access(request.management, _MANAGEMENT, texts),
         worker=_access(request.worker, _WORKER, texts),

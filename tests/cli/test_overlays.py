@@ -434,3 +434,55 @@ def test_explain_names_the_overlay_and_line_of_settings_and_values() -> None:
     assert (shown.code, shown.err) == (0, "")
     assert "a/overlay.yaml:4 settings.pauseImage" in shown.out
     assert "a/overlay.yaml:6" in shown.out
+
+
+def test_the_ready_made_overlays_need_one_address_each_and_no_other_host_is_left() -> None:
+    write_tree(Path("tree"), pool("ubuntu", profile="osp-ubuntu"))
+    overlay(
+        "site",
+        """\
+        overlays: ["builtin:air-gapped", "builtin:proxy"]
+        values: {airGap: {mirror: "https://mirror.example.com"}, proxy: {url: "http://proxy:3128", direct: ".corp"}}
+        """,
+    )
+    found = objects("site")
+    config = found["OperatingSystemConfig", "ubuntu-kube-system-config"]
+    files = [file for half in ("bootstrapConfig", "provisioningConfig") for file in config["spec"][half]["files"]]
+    text = "\n".join(each["content"]["inline"]["data"] for each in files)
+    hosts = set(re.findall(r"https?://([a-z0-9][a-z0-9.-]+[.][a-z]+)", text))
+    documentation, last_resort = "kubernetes.io", "registry-1.docker.io"  # containerd's, where a mirror has nothing
+    assert hosts <= {"mirror.example.com", "api.example.com", documentation, last_resort}
+    assert "https://mirror.example.com/dl.k8s.io" in text
+    assert "http://proxy:3128" in text
+    assert ",169.254.0.0/16,.corp" in text
+
+
+@pytest.mark.parametrize(("name", "value"), [("air-gapped", "airGap.mirror"), ("proxy", "proxy.url")])
+def test_a_ready_made_overlay_alone_says_what_to_set(name: str, value: str) -> None:
+    tree()
+    found = errors(f"builtin:{name}")
+    assert found
+    for error in found:
+        assert error.startswith(f"builtin:{name}/overlay.yaml:")
+        assert f"the value {value} is not set. Set it under `values` of an overlay" in error
+
+
+def test_a_built_in_overlay_that_is_not_there_is_told_with_those_that_are() -> None:
+    tree()
+    assert errors("builtin:../demo") == [
+        'builtin:../demo: there is no built-in overlay "../demo". There are: air-gapped, proxy'
+    ]
+    assert errors("builtin:proxi") == ['builtin:proxi: there is no built-in overlay "proxi". Did you mean proxy?']
+
+
+def test_a_saved_plan_keeps_its_overlays() -> None:
+    new_repository(Path("repo"))
+    tree()
+    overlay("a", 'patches:\n- {target: {name: osp-a}, merge: {spec: {osVersion: "26"}}}')
+    arguments = ("--from", "tree", "--to", "repo/state", "--overlay", "a")
+    assert osm_gitops("plan", *arguments, "--out", "plan.json").code == 0
+    ran = osm_gitops("apply", "plan.json", "--dangerously-plaintext-secrets", "--yes")
+    assert (ran.code, ran.err.count("Error")) == (0, 0), ran.err
+    text = Path("repo/state/default/management/operatingsystemprofiles/kube-system/osp-a.yaml").read_text("utf-8")
+    assert "v1.0.0+a." in text
+    assert "a" in git(Path("repo"), "log", "-1", "--format=%B")

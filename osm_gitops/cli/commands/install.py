@@ -127,7 +127,8 @@ def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) ->
 
 
 def _refuse_folders(spec: ClusterSpec) -> None:
-    folders = sorted({part.display for part in spec.source.parts if isinstance(part, TreeRef)})
+    trees = {part.display for part in spec.source.parts if isinstance(part, TreeRef)}
+    folders = sorted(trees | {overlay.display for overlay in spec.overlays if not overlay.built_in})
     if folders:
         raise input_error(
             f"runs in a cluster have no folder {', '.join(folders)}",

@@ -31,7 +31,7 @@ def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[M
     machines = spec.source.machines
     if isinstance(machines, LiveRef):
         return read_machines(connect(spec.worker, environment)).machines
-    alone = replace(spec, source=SourceSpec(machines, machines, machines))
+    alone = replace(spec, source=SourceSpec(machines, machines, machines), overlays=())
     inputs = load_inputs(alone, load_settings(spec), environment, KeySearch(environment, without_keys=True))
     if inputs.unreadable:  # what was not read may name anything
         raise InputError(inputs.unreadable)
@@ -53,7 +53,13 @@ def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[Machine
     )
     if made.jobs is None or made.repo is not None:  # there the fleet file has them
         return made
-    return replace(made, jobs=_with_settings(made.jobs, spec.settings, settings))
+    jobs = replace(made.jobs, arguments=(*made.jobs.arguments, *_overlays(spec)))
+    return replace(made, jobs=_with_settings(jobs, spec.settings, settings))
+
+
+def _overlays(spec: ClusterSpec) -> tuple[str, ...]:
+    """Those that come with the program; a job has no other."""
+    return tuple(f"--overlay={overlay.display}" for overlay in spec.overlays if overlay.built_in)
 
 
 def _with_settings(jobs: Jobs, given: Sequence[RawSetting], settings: Settings) -> Jobs:

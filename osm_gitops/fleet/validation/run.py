@@ -91,7 +91,7 @@ class _Validation:
             self.problems(_SCHEMAS.get(ref.kind, rules.UNREADABLE), problems, str(ref))
         for ref, problems in inputs.unfit.items():
             self.problems(rules.NAME, problems, str(ref))
-        renderers = Renderers(scope.settings)
+        renderers = Renderers(scope.settings, inputs.values)
         for key in sorted(inputs.profiles):
             self.profile(inputs.profiles[key], renderers)
         self.pools(scope, renderers)
