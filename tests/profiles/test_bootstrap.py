@@ -286,10 +286,10 @@ def test_settings_are_data_for_the_shell(tmp_path: Path) -> None:
 
 
 @_EVERY_POOL
-def test_bugs_388_419_502_514_and_518_the_instance_that_booted_is_never_found_again(
+def test_bugs_200_388_419_502_514_and_518_the_instance_that_booted_is_never_found_again(
     profile: str, provider: str
 ) -> None:
-    """OSM e72bede #388 (Azure), a5fa2ed #419, a4fda95 #502, bda745e #518, d54e050 #514 (Hetzner), DigitalOcean.
+    """OSM e72bede #388 (Azure); 377421a #200, a5fa2ed #419, a4fda95 #502, bda745e #518, d54e050 #514 (Hetzner).
 
     `cloud-init clean` and a second `init` look for the datasource and write the network anew. Here is neither, so
     there is nothing to back up, to switch off or to restart.
@@ -314,8 +314,10 @@ def test_bugs_514_and_518_machines_of_hetzner_have_name_servers_to_fall_back_on(
 
 
 @_EVERY_POOL
-def test_bug_189_the_machine_gets_its_name_everywhere_but_on_aws(tmp_path: Path, profile: str, provider: str) -> None:
-    """OSM 52d93f2 #189: never on AWS, where a node is known by its private DNS name."""
+def test_bugs_189_and_351_the_machine_gets_its_name_everywhere_but_on_aws(
+    tmp_path: Path, profile: str, provider: str
+) -> None:
+    """OSM 52d93f2 #189: never on AWS, where the private DNS name counts; ac09af3 #351: edge has no Machines."""
     node = render(profile, provider)
     first = yaml.safe_load(node.user_data["bootstrap"])
     script = node.file("/opt/bin/setup")
@@ -343,8 +345,8 @@ def test_mc_1055_user_data_is_far_below_what_providers_take(profile: str, provid
 
 
 @_EVERY_PROFILE
-def test_bugs_399_and_541_the_hosts_own_authorities_belong_to_the_second_stage(profile: str) -> None:
-    """OSM 65ba1eb #399, 76d169d #541: a bundle of a whole distribution does not fit into user-data."""
+def test_bugs_237_399_and_541_the_hosts_own_authorities_belong_to_the_second_stage(profile: str) -> None:
+    """OSM 2de463c #237, 65ba1eb #399, 76d169d #541: there are two bundles; the host's may be too much for user-data."""
     node = render(profile, "aws", settings=Settings(host_ca_bundle="HOST-CA", kubernetes_ca_bundle="CLUSTER-CA"))
     assert all("HOST-CA" not in file.content for file in node.bootstrap.values())
     assert "HOST-CA" in node.file("/opt/bin/setup")

@@ -257,7 +257,7 @@ def test_rhel_of_a_cloud_that_pays_is_not_registered() -> None:
 # --- Amazon Linux 2 -------------------------------------------------------------------------------------------------
 
 
-def test_amazon_linux_2_gets_a_configuration_that_containerd_1_7_takes() -> None:
+def test_bugs_499_and_531_amazon_linux_2_gets_a_configuration_that_containerd_1_7_takes() -> None:
     """containerd 1.7 refuses version 3: `expected version = 2`; the registry's credentials have another name there."""
     settings = Settings(
         pause_image="registry.example.com/pause:3.10",
@@ -352,10 +352,10 @@ def test_guests_have_the_tools_of_their_provider(profile: str, provider: str) ->
     """OSM's KubeVirt guests had no agent until 1.10; Nutanix' volumes need iscsid."""
     script = render(profile, provider).file("/opt/bin/setup")
     expected = {
-        "kubevirt": ("  qemu-guest-agent \\", "systemctl enable --now qemu-guest-agent"),
+        "kubevirt": ("  qemu-guest-agent \\", "systemctl enable --now --no-block qemu-guest-agent"),
         "nutanix": ("  open-iscsi \\", "systemctl enable --now iscsid"),
         "vmware-cloud-director": ("  open-vm-tools \\",),
-        "vsphere": ("  open-vm-tools \\", *(["systemctl enable --now vmtoolsd"] if profile in _RED_HAT else [])),
+        "vsphere": ("  open-vm-tools \\", *(["systemctl enable --now --no-block vmtoolsd"] if profile in _RED_HAT else [])),
     }
     tools = {line for lines in expected.values() for line in lines}
     assert {line for line in script.splitlines() if line in tools} == set(expected.get(provider, ()))

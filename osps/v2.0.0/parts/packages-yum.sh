@@ -33,7 +33,7 @@ retry yum -y install \
 {% endfor %}
   xfsprogs
 {% if CloudProviderName == "kubevirt" %}
-systemctl enable --now qemu-guest-agent
+systemctl enable --now --no-block qemu-guest-agent
 {% elif CloudProviderName == "vsphere" %}
-systemctl enable --now vmtoolsd
+systemctl enable --now --no-block vmtoolsd
 {% endif %}
