@@ -355,7 +355,10 @@ def test_guests_have_the_tools_of_their_provider(profile: str, provider: str) ->
         "kubevirt": ("  qemu-guest-agent \\", "systemctl enable --now --no-block qemu-guest-agent"),
         "nutanix": ("  open-iscsi \\", "systemctl enable --now iscsid"),
         "vmware-cloud-director": ("  open-vm-tools \\",),
-        "vsphere": ("  open-vm-tools \\", *(["systemctl enable --now --no-block vmtoolsd"] if profile in _RED_HAT else [])),
+        "vsphere": (
+            "  open-vm-tools \\",
+            *(["systemctl enable --now --no-block vmtoolsd"] if profile in _RED_HAT else []),
+        ),
     }
     tools = {line for lines in expected.values() for line in lines}
     assert {line for line in script.splitlines() if line in tools} == set(expected.get(provider, ()))
