@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from osm_gitops.model.settings import Settings
-from tests.profiles.pools import every_pool
+from tests.profiles.pools import every_node
 from tests.profiles.releases import KUBELET, publish
 from tests.profiles.rendering import Node, render
 from tests.profiles.sandbox import Machine
@@ -24,7 +24,7 @@ _KUBECONFIG: Final = (
 )
 
 
-@every_pool
+@every_node
 def test_bug_590_containers_may_open_many_files(profile: str, provider: str) -> None:
     node = render(profile, provider)
     drop_ins = [file.content for path, file in node.provisioning.items() if path.startswith(_DROP_INS)]
@@ -32,7 +32,7 @@ def test_bug_590_containers_may_open_many_files(profile: str, provider: str) -> 
     assert any("\nEnvironmentFile=-/etc/environment\n" in drop_in for drop_in in drop_ins)
 
 
-@every_pool
+@every_node
 def test_bug_560_containerd_2_reads_a_configuration_of_version_3_with_systemds_cgroups(
     profile: str, provider: str
 ) -> None:
@@ -49,7 +49,7 @@ def test_bug_560_containerd_2_reads_a_configuration_of_version_3_with_systemds_c
     assert runtime["options"]["SystemdCgroup"] is True
 
 
-@every_pool
+@every_node
 def test_bug_236_containerd_starts_anew_with_its_drop_ins_before_the_kubelet(profile: str, provider: str) -> None:
     script = render(profile, provider).file("/opt/bin/setup")
     steps = (

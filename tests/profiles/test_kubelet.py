@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import yaml
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
-from tests.profiles.pools import every_pool
+from tests.profiles.pools import every_node
 from tests.profiles.rendering import Node, render
 from tests.profiles.sandbox import Machine
 
@@ -50,7 +51,7 @@ def _annotated(**options: str) -> dict[str, Any]:
     return _config(render("osp-flatcar", "openstack", annotations=annotations))
 
 
-@every_pool
+@every_node
 def test_bug_536_a_restart_of_containerd_does_not_stop_the_kubelet(profile: str, provider: str) -> None:
     unit = _node(profile, provider).file(_UNIT)
     assert re.search(r"^Wants=.*\bcontainerd\.service", unit, re.MULTILINE)
@@ -58,29 +59,26 @@ def test_bug_536_a_restart_of_containerd_does_not_stop_the_kubelet(profile: str,
     assert "BindsTo=" not in unit
 
 
-@every_pool
-@pytest.mark.parametrize("external", [False, True])
+@every_node
 def test_bugs_184_196_216_217_and_242_the_kubelet_is_told_its_addresses_unless_a_provider_tells_both(
-    profile: str, provider: str, external: bool
+    profile: str, provider: str
 ) -> None:
-    for family in _FAMILIES:
+    for external, family in product((False, True), _FAMILIES):
         node = _node(profile, provider, family, external=external)
         told = family not in ("IPv4+IPv6", "IPv6+IPv4") or not (external or provider in _IN_TREE)
         assert ("node-ip" in _flags(node)) == told
         assert ("$(retry address" in node.file("/opt/bin/prepare-kubelet")) == told
 
 
-@every_pool
-@pytest.mark.parametrize("external", [False, True])
-def test_bug_577_a_node_has_the_name_that_its_cloud_provider_looks_for(
-    profile: str, provider: str, external: bool
-) -> None:
-    flags = _flags(_node(profile, provider, external=external))
-    own = provider == "openstack" or (provider == "aws" and not external)
-    assert flags.get("hostname-override") == (None if own else "${KUBELET_HOSTNAME}")
+@every_node
+def test_bug_577_a_node_has_the_name_that_its_cloud_provider_looks_for(profile: str, provider: str) -> None:
+    for external in (False, True):
+        flags = _flags(_node(profile, provider, external=external))
+        own = provider == "openstack" or (provider == "aws" and not external)
+        assert flags.get("hostname-override") == (None if own else "${KUBELET_HOSTNAME}")
 
 
-@every_pool
+@every_node
 def test_bugs_191_348_and_353_only_an_external_provider_is_named_and_none_configured(
     profile: str, provider: str
 ) -> None:
@@ -106,7 +104,7 @@ def test_a_kubelet_with_cloud_providers_inside_is_refused() -> None:
         render("osp-flatcar", "azure", "1.28.15")
 
 
-@every_pool
+@every_node
 def test_bug_542_what_only_root_may_read_has_the_modes_of_the_cis_benchmark(profile: str, provider: str) -> None:
     node = _node(profile, provider)
     files = {**node.bootstrap, **node.provisioning}
@@ -117,7 +115,7 @@ def test_bug_542_what_only_root_may_read_has_the_modes_of_the_cis_benchmark(prof
     assert files["/etc/kubernetes/pki/ca.crt"].permissions == 644
 
 
-@every_pool
+@every_node
 def test_the_configuration_is_complete_without_any_annotation(profile: str, provider: str) -> None:
     config = _config(_node(profile, provider))
     assert config["clusterDNS"] == ["10.10.10.10"]
