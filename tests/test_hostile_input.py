@@ -464,3 +464,107 @@ def test_the_good_pool_alone_is_fine() -> None:
     assert ran.code == 0, ran.err
     kinds = [body["kind"] for body in yaml.safe_load_all(ran.out)]
     assert kinds == ["OperatingSystemProfile", "OperatingSystemConfig", "Secret", "Secret"]
+
+
+_RICH_OVERLAY = {
+    "apiVersion": "osm-gitops.io/v1alpha1",
+    "kind": "Overlay",
+    "overlays": ["builtin:proxy"],
+    "settings": {"pauseImage": "{{ Values.image }}", "clusterDNS": "10.0.0.1"},
+    "values": {"image": "a/{{ Values.tag }}", "tag": "1", "proxy": {"url": "http://p", "gone": None}},
+    "profiles": ["osp-*"],
+    "patches": [
+        {
+            "target": {"name": "osp-*", "osName": "ubuntu"},
+            "merge": {
+                "metadata": {"annotations": {"a": "b"}},
+                "spec": {
+                    "osVersion": "1",
+                    "provisioningConfig": {
+                        "files": [
+                            {"path": "/opt/bin/setup", "$delete": True},
+                            {"path": "/new", "content": {"inline": {"data": "{{ .Values.tag }}"}}},
+                            {"path": "/file", "content": {"file": "beside"}},
+                        ],
+                        "templates": {"y": {"file": "beside"}},
+                    },
+                },
+            },
+        },
+        {"target": {"name": "osp-good"}, "merge": "beside"},
+        {
+            "target": {"name": "osp-good"},
+            "json6902": [
+                {"op": "add", "path": "/spec/bootstrapConfig/templates", "value": {"z": "x"}},
+                {"op": "move", "from": "/spec/bootstrapConfig/files/0", "path": "/spec/bootstrapConfig/files/-"},
+                {"op": "test", "path": "/spec/osName", "value": "ubuntu"},
+            ],
+        },
+    ],
+}
+
+
+def _render_with(files: dict[str, bytes]) -> Ran:
+    """Render a good pool with an overlay of these files."""
+    with tempfile.TemporaryDirectory() as folder, _no_hang():
+        tree, overlay = Path(folder, "tree"), Path(folder, "overlay")
+        for path in (tree, overlay):
+            path.mkdir()
+        (tree / "good.json").write_bytes(_list([profile("osp-good"), pool("good", profile="osp-good"), *facts()]))
+        for name, content in files.items():
+            (overlay / name).write_bytes(content)
+        ran = osm_gitops("render", "--from", str(tree), "--to", "-", "--overlay", str(overlay))
+    assert ran.code in {0, 1}
+    for sign in ("this is a bug", "Traceback", "Exception", "Error: ."):
+        assert sign not in ran.err
+    assert bool(ran.code) == ("Error: " in ran.err)
+    return ran
+
+
+def test_the_overlay_that_is_mutated_is_right() -> None:
+    ran = _render_with({"overlay.yaml": json.dumps(_RICH_OVERLAY).encode(), "beside": b"spec: {osVersion: x}"})
+    assert (ran.code, ran.err) == (0, "")
+
+
+@_EXAMPLES
+@given(_mutations(_RICH_OVERLAY, most=6))
+def test_any_overlay_is_applied_or_told(overlay: Any) -> None:
+    _render_with({"overlay.yaml": json.dumps(overlay).encode(), "beside": b"spec: {osVersion: x}"})
+
+
+@_EXAMPLES
+@given(_mutations(_RICH_OVERLAY["patches"][0]["merge"], most=6))  # type: ignore[index]
+def test_any_patch_is_applied_or_told(merge: Any) -> None:
+    overlay = {key: _RICH_OVERLAY[key] for key in ("apiVersion", "kind")}
+    overlay["patches"] = [{"target": {"name": "osp-good"}, "merge": merge}]
+    _render_with({"overlay.yaml": json.dumps(overlay).encode(), "beside": b"text"})
+
+
+@_EXAMPLES
+@given(st.binary(max_size=200) | _YAML_SOUP.map(str.encode))
+def test_any_bytes_as_an_overlay_are_told(content: bytes) -> None:
+    head = b"apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
+    _render_with({"overlay.yaml": content})
+    _render_with({"overlay.yaml": head + content})
+    patch = b"patches: [{target: {name: osp-good}, merge: beside}]"
+    _render_with({"overlay.yaml": head + patch, "beside": content})
+
+
+def test_an_overlay_reads_no_file_outside_of_its_folder(tmp_path: Path) -> None:
+    head = "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
+    secret_file = tmp_path / "secret"
+    secret_file.write_text("spec: {osVersion: SECRET}")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "good.json").write_bytes(_list([profile("osp-good"), pool("good", profile="osp-good"), *facts()]))
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    (overlay / "link").symlink_to(secret_file)
+    for name in ("../secret", str(secret_file), "link"):
+        templates = f"{{templates: {{x: {{file: {name}}}}}}}"
+        for patch in (f"merge: {name}", f"merge: {{spec: {{provisioningConfig: {templates}}}}}"):
+            (overlay / "overlay.yaml").write_text(f"{head}patches:\n- target: {{name: osp-good}}\n  {patch}\n")
+            ran = osm_gitops("render", "--from", str(tree), "--to", "-", "--overlay", str(overlay))
+            assert ran.code == 1
+            assert "leads out of the overlay's folder" in ran.err
+            assert "SECRET" not in ran.out + ran.err

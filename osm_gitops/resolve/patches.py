@@ -113,13 +113,14 @@ class _Work:
 
     def _name_version(self) -> None:
         spec, metadata = self.body.get("spec"), self.body.get("metadata")
-        if not isinstance(spec, dict) or not isinstance(metadata, dict):
-            self.problems.append(self._told(Problem("has no spec or no metadata any more")))
+        inner = [metadata.get(key) or {} for key in ("annotations", "labels")] if isinstance(metadata, dict) else []
+        if not all(isinstance(each, dict) for each in (spec, metadata, *inner)):
+            what = "spec, metadata, annotations and labels must stay mappings"
+            self.problems.append(self._told(Problem(what, where=self.applied[-1].spot.where)))
             return
-        annotations = metadata.get("annotations") or {}
+        annotations = inner[0]
         spec.pop("version", None)
-        language = annotations.get(TEMPLATE_ANNOTATION)
-        digest = _digest({"spec": spec, "language": language})[:_DIGEST]
+        digest = _digest({"spec": spec, "language": annotations.get(TEMPLATE_ANNOTATION)})[:_DIGEST]
         spec["version"] = derived_version(self.profile.version, self.names, digest)
         metadata["annotations"] = {**annotations, BASE_ANNOTATION: _digest(self.profile.manifest.body.get("spec"))}
 

@@ -486,3 +486,11 @@ def test_a_saved_plan_keeps_its_overlays() -> None:
     text = Path("repo/state/default/management/operatingsystemprofiles/kube-system/osp-a.yaml").read_text("utf-8")
     assert "v1.0.0+a." in text
     assert "a" in git(Path("repo"), "log", "-1", "--format=%B")
+
+
+@pytest.mark.parametrize("key", ["annotations", "labels"])
+def test_annotations_and_labels_stay_mappings(key: str) -> None:
+    tree()
+    overlay("a", f"patches:\n- target: {{name: osp-a}}\n  json6902: [{{op: add, path: /metadata/{key}, value: 1}}]")
+    about = "OperatingSystemProfile kube-system/osp-a"
+    assert f"a/overlay.yaml:5: {about}: spec, metadata, annotations and labels must stay mappings" in errors("a")
