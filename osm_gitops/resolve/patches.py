@@ -113,16 +113,19 @@ class _Work:
 
     def _name_version(self) -> None:
         spec, metadata = self.body.get("spec"), self.body.get("metadata")
-        inner = [metadata.get(key) or {} for key in ("annotations", "labels")] if isinstance(metadata, dict) else []
-        if not all(isinstance(each, dict) for each in (spec, metadata, *inner)):
+        if not isinstance(spec, dict) or not isinstance(metadata, dict) or not _holds_maps(metadata):
             what = "spec, metadata, annotations and labels must stay mappings"
             self.problems.append(self._told(Problem(what, where=self.applied[-1].spot.where)))
             return
-        annotations = inner[0]
+        annotations = metadata.get("annotations") or {}
         spec.pop("version", None)
         digest = _digest({"spec": spec, "language": annotations.get(TEMPLATE_ANNOTATION)})[:_DIGEST]
         spec["version"] = derived_version(self.profile.version, self.names, digest)
         metadata["annotations"] = {**annotations, BASE_ANNOTATION: _digest(self.profile.manifest.body.get("spec"))}
+
+
+def _holds_maps(metadata: Mapping[str, Json]) -> bool:
+    return all(isinstance(metadata.get(key) or {}, dict) for key in ("annotations", "labels"))
 
 
 def derived_version(version: str, names: Sequence[str], digest: str) -> str:
