@@ -99,6 +99,30 @@ def test_a_fleet_file_and_files_of_settings_are_looked_for_in_the_clone(remote: 
     assert "Cluster other" in _run("plan", remote, "--fleet", "fleets/osm-gitops.yaml").out
 
 
+def test_overlays_of_the_fleet_and_of_flags_are_found_in_the_clone(remote: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(remote), "clone")
+    write_fleet(clone, _FLEET.replace("from: pools", "from: pools, overlays: [overlays/a]"))
+    for name, setting in (("a", "pauseImage: a"), ("b", "pauseImage: b"), ("c", "clusterDNS: nonsense")):
+        (clone / "overlays" / name).mkdir(parents=True)
+        text = f"apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\nsettings: {{{setting}}}\n"
+        (clone / "overlays" / name / "overlay.yaml").write_text(text)
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "--message", "overlays")
+    git(clone, "push", "--quiet")
+    shown = _run("plan", remote, "--overlay", "overlays/b").out
+    assert "overlays overlays/a (overlays/a/overlay.yaml:3) and overlays/b set this differently" in " ".join(
+        shown.split()
+    )
+    ran = _run("plan", remote, "--overlay", "overlays/c")
+    assert ran.err == (
+        'Error: overlays/c/overlay.yaml:3 settings.clusterDNS: "nonsense" is no IP address. '
+        "Write addresses such as 10.96.0.10, separated by commas, without a prefix length or leading zeros\n"
+    )
+    ran = _run("plan", remote, "--overlay", "overlays/missing")
+    assert str(tmp_path / "temporary") not in ran.err
+
+
 def test_errors_name_the_address_and_not_the_folder_that_is_gone(remote: Path, tmp_path: Path) -> None:
     ran = _run("apply", remote)
     assert ran.code == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import path_of
@@ -187,3 +188,35 @@ def test_no_profile_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> N
     )
     client.merge(path_of(osm), {"spec": {"replicas": 0}})
     assert "Jinja2" not in adopted.run("plan", "--profiles-from", str(tree)).err
+
+
+def test_patched_profiles_are_written_only_where_profiles_come_from_elsewhere(adopted: Adopted) -> None:
+    overlay = adopted.folder / "mine" / "overlay.yaml"
+    overlay.parent.mkdir()
+    overlay.write_text(
+        "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\npatches:\n"
+        '- target: {name: "*"}\n'
+        "  merge: {spec: {provisioningConfig: {files: [{path: /mine, content: {inline: {data: x}}}]}}}\n"
+    )
+    client = adopted.osm.management.client()
+    before = client.get(_PROFILES)["items"]
+    ran = adopted.run("apply", "--overlay", str(overlay.parent))
+    assert (ran.code, ran.err) == (0, "default: 5 pools written\n")
+    assert client.get(_PROFILES)["items"] == before
+    configs = client.get("/apis/operatingsystemmanager.k8c.io/v1alpha1/operatingsystemconfigs")["items"]
+    assert all("+mine." in each["metadata"]["annotations"]["k8c.io/osp-version"] for each in configs)
+    ran = adopted.run("apply", "--overlay", str(overlay.parent))
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "No changes.")
+    profiles = write_tree(adopted.folder / "osps", *(_plain(each) for each in before))
+    ran = adopted.run("apply", "--overlay", str(overlay.parent), "--profiles-from", str(profiles), "--force-conflicts")
+    assert ran.code == 0, ran.err
+    used = [each for each in client.get(_PROFILES)["items"] if "+mine." in each["spec"]["version"]]
+    assert used
+    # Now they are what the cluster has, and are not patched again.
+    ran = adopted.run("plan", "--overlay", str(overlay.parent))
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "No changes."), ran.err
+
+
+def _plain(body: dict[str, Any]) -> dict[str, Any]:
+    metadata = {key: body["metadata"][key] for key in ("name", "namespace")}
+    return {**{key: body[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}
