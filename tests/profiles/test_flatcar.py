@@ -364,6 +364,20 @@ def test_updates_are_as_the_machinedeployment_wants_them(
     assert ('Environment="ALL_PROXY=http://proxy.example.com:3128"' in script) == ("update-engine" not in masked)
 
 
+@pytest.mark.parametrize("before", ["", "GROUP=beta\nSERVER=https://public.example.com/\n"])
+def test_an_update_server_of_values_is_the_only_one_and_the_channel_stays(tmp_path: Path, before: str) -> None:
+    values = {"repositories": {"flatcar": "https://updates.example.com/v1/update/"}}
+    script = render("osp-flatcar", "gce", values=values).file("/opt/bin/setup")
+    updates = script[script.index("mkdir -p /etc/flatcar") : script.index("mkdir -p /etc/polkit-1")]
+    machine = Machine(tmp_path)
+    machine.write("/etc/flatcar/update.conf", before)
+    for _ in range(2):
+        assert machine.run(f"set -euo pipefail\n{updates}").returncode == 0
+        lines = machine.path("/etc/flatcar/update.conf").read_text().split()
+        assert lines == [*before.split()[:1], "SERVER=https://updates.example.com/v1/update/"]
+    assert machine.called("systemctl restart") == ["systemctl restart update-engine.service"] * 2
+
+
 @pytest.mark.parametrize("provider", ["aws", "vmware-cloud-director"])
 def test_bugs_1055_and_5994_user_data_is_within_what_aws_takes_with_keys_and_a_real_authority(provider: str) -> None:
     keys = [f"ssh-rsa {'A' * 716} person-{number}@example.com" for number in range(4)]

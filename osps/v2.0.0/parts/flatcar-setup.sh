@@ -3,6 +3,7 @@ set -euo pipefail
 {% include "retry.sh" %}
 {% include "proxy.sh" %}
 {% include "flatcar-ca.sh" %}
+{% include "time.sh" %}
 {% include "flatcar-updates.sh" %}
 {% include "hostname.sh" %}
 {% include "binaries.sh" %}
