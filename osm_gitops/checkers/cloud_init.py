@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from osm_gitops.checkers.programs import Ran, find_program, run, scratch, side_by_side
 from osm_gitops.checkers.shell import STOPPED
@@ -39,6 +39,7 @@ class CloudInit:
     """One process for every user-data that differs in more than the texts of its files."""
 
     environment: Mapping[str, str] = field(repr=False)
+    slow: ClassVar[bool] = False
 
     def missing(self) -> Finding | None:
         if find_program("cloud-init", self.environment):

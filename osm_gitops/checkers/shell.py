@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from osm_gitops.checkers.programs import batches, find_program, run, scratch, side_by_side
 from osm_gitops.checks.boot_file import BootFile, Remark
@@ -40,6 +40,7 @@ class Shellcheck:
     """One process for many scripts of one shell."""
 
     environment: Mapping[str, str] = field(repr=False)
+    slow: ClassVar[bool] = True
 
     def missing(self) -> Finding | None:
         if find_program("shellcheck", self.environment):
@@ -95,6 +96,7 @@ class Bash:
     """``bash -n``: reads a script, and runs nothing of it."""
 
     environment: Mapping[str, str] = field(repr=False)
+    slow: ClassVar[bool] = False
 
     def missing(self) -> Finding | None:
         if find_program("bash", self.environment):

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from osm_gitops.checkers.programs import batches, find_program, run, scratch, side_by_side
 from osm_gitops.checkers.shell import STOPPED
@@ -45,6 +45,7 @@ class SystemdAnalyze:
     """Each text is a unit of its own, ``u7-kubelet.service``, so that many fit into one root and one process."""
 
     environment: Mapping[str, str] = field(repr=False)
+    slow: ClassVar[bool] = False
 
     def missing(self) -> Finding | None:
         if find_program("systemd-analyze", self.environment):

@@ -104,7 +104,13 @@ who runs it fills in ``about`` and ``seen_in``."""
 
 
 class Checker(Protocol):
-    """A program or library of somebody else that judges files."""
+    """A program or library of somebody else that judges files.
+
+    One that is ``slow`` gets of each profile's files those alone that together have every line behind every other.
+    """
+
+    @property
+    def slow(self) -> bool: ...
 
     def check(self, files: Sequence[BootFile]) -> Iterable[tuple[BootFile, Remark]]:
         """Judge those of ``files`` that are its business; each is a distinct path and text. Uses few processes."""

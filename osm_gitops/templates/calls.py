@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from osm_gitops.golang.fault import GoError
-from osm_gitops.templates.faults import BoundExceeded, TemplateFault
+from osm_gitops.golang.fault import GoError, Stopped
+from osm_gitops.templates.faults import BoundExceeded, StoppedItself, TemplateFault
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.values import (
     NO_VALUE,
@@ -61,6 +61,8 @@ def bind(function: GoFunction) -> Callable[[Sequence[Any]], Any]:
         fitted = [_fit(arg, types[min(fixed, position)], name) for position, arg in enumerate(args)]
         try:
             result = run(*fitted)
+        except Stopped as stop:
+            raise StoppedItself(str(stop).rstrip(".")) from stop
         except GoError as error:
             raise TemplateFault(f"error calling {name}: {error}") from error
         except RecursionError:

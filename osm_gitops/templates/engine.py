@@ -12,11 +12,11 @@ from typing import Any
 from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, meta, nodes
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 
-from osm_gitops.golang.fault import GoError, Stopped
+from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.bounds import Bounds, budget, spending
 from osm_gitops.templates.emit import Language, Translation, translate
 from osm_gitops.templates.expressions import ALL_FIELDS
-from osm_gitops.templates.faults import BoundExceeded, StoppedItself, TemplateFault
+from osm_gitops.templates.faults import BoundExceeded, TemplateFault
 from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.templates.nodes import Body
 from osm_gitops.templates.own_values import VALUE, VALUES, Told, ValueNotSet, absence, lookup, own_values, to_nobody
@@ -255,8 +255,6 @@ def as_fault(error: BaseException) -> TemplateFault:
         case RecursionError() | MemoryError() | SyntaxError():
             where = "for the template compiler" if isinstance(error, SyntaxError) else "or needs too much memory"
             return BoundExceeded(f"it is nested too deeply {where}; make it simpler")
-        case Stopped():
-            return StoppedItself(_sentence(str(error)))
         case TemplateError() | GoError():
             return TemplateFault(_sentence(str(error)))
         case TypeError():

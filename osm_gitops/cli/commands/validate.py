@@ -14,7 +14,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.checks.rules import FLEET_FILE, UNREADABLE
 from osm_gitops.checks.templates import problem_finding
-from osm_gitops.cli.clusters import clusters_at, clusters_of
+from osm_gitops.cli.clusters import clusters_at, clusters_of, overlays_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_judged
 from osm_gitops.errors import InputError, Problem
@@ -125,7 +125,8 @@ def _scopes(
 def _like(request: Request) -> ClusterSpec:
     """A cluster with the settings of the command line, for files that belong to none."""
     nothing = TreeRef(Path(), "")
-    return ClusterSpec(DEFAULT_CLUSTER, SourceSpec(nothing, nothing, nothing), tuple(request.settings.values()), None)
+    source, settings = SourceSpec(nothing, nothing, nothing), tuple(request.settings.values())
+    return ClusterSpec(DEFAULT_CLUSTER, source, settings, None, overlays=overlays_of(request))
 
 
 def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[ClusterSpec, ...]:

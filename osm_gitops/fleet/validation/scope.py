@@ -9,8 +9,10 @@ from typing import Final
 from osm_gitops.checks import rules
 from osm_gitops.checks.templates import problem_finding
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
-from osm_gitops.fleet.load import load_inputs, load_settings
-from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TreeRef
+from osm_gitops.fleet.connections import Connections
+from osm_gitops.fleet.load import load_all_profiles, load_inputs, load_settings
+from osm_gitops.fleet.overlaid import load_stack
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
@@ -43,9 +45,9 @@ def fleet_scopes(
             findings.append(Finding(rules.PASSED_OVER, message, about=about, fix=_GIVE_FILES))
             continue
         findings += _live_parts(spec.source, about)
-        scope = _read(_without_live(spec, trees[0]), environment, findings)
+        lacks_pools = isinstance(spec.source.machines, LiveRef)
+        scope = _read(_without_live(spec, trees[0]), environment, findings, whole=lacks_pools)
         if scope is not None:
-            lacks_pools = isinstance(spec.source.machines, LiveRef)
             yield replace(scope, inputs=replace(scope.inputs, machines=())) if lacks_pools else scope
 
 
@@ -61,17 +63,30 @@ def _without_live(spec: ClusterSpec, tree: TreeRef) -> ClusterSpec:
     return replace(spec, source=SourceSpec(*parts))
 
 
-def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Finding]) -> Scope | None:
+def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Finding], *, whole: bool) -> Scope | None:
+    """The objects of a cluster; with the ``whole`` set of built-in profiles, or with those alone that pools name."""
+    about = f"cluster {spec.name}"
+    try:
+        stack = load_stack(spec.overlays)
+    except InputError as failure:
+        findings += (problem_finding(rules.OVERLAY, each, about=about) for each in failure.problems)
+        return None
     try:
         settings = load_settings(spec)
     except InputError as failure:
-        findings += (problem_finding(rules.SETTING, each, about=f"cluster {spec.name}") for each in failure.problems)
+        findings += (problem_finding(rules.SETTING, each, about=about) for each in failure.problems)
         return None
+    files = {overlay.manifest.origin.path for overlay in stack.overlays}
+    keys = KeySearch(environment, without_keys=True)
     try:
-        inputs = load_inputs(spec, settings, environment, KeySearch(environment, without_keys=True))
+        if whole:
+            inputs = load_all_profiles(spec, settings, environment, keys, Connections(environment))
+        else:
+            inputs = load_inputs(spec, settings, environment, keys)
     except OsmGitopsError as failure:
-        found = (problem_finding(rules.UNREADABLE, each, about=f"cluster {spec.name}") for each in failure.problems)
-        findings += found
+        for each in failure.problems:
+            rule = rules.OVERLAY if each.where.rpartition(":")[0] in files else rules.UNREADABLE
+            findings.append(problem_finding(rule, each, about=about))
         return None
     return Scope(spec.name, inputs, settings)
 
@@ -82,7 +97,8 @@ def path_scope(
     """All that the trees hold as one cluster with the settings of ``like``; an object of two trees counts once."""
     whole: Scope | None = None
     for tree in trees:
-        scope = _read(replace(like, name=DEFAULT_CLUSTER, source=SourceSpec(tree, tree, tree)), environment, findings)
+        spec = replace(like, source=SourceSpec(tree, tree, tree))
+        scope = _read(spec, environment, findings, whole=bool(like.overlays))
         if scope is not None:
             whole = scope if whole is None else replace(whole, inputs=_both(whole.inputs, scope.inputs))
     return None if whole is None else replace(whole, partial=True)
