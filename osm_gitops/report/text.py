@@ -26,7 +26,7 @@ def format_plan(plan: Plan, style: Style) -> str:
     if told.machines:
         lines += ["", *told.machines, f"  {told.roll}"]
     for cluster in told.clusters:
-        lines += [_paint(f"Refused: {refusal}", "-", style) for refusal in cluster.refusals]
+        lines += [paint(f"Refused: {refusal}", "-", style) for refusal in cluster.refusals]
     return "\n".join(lines) + "\n"
 
 
@@ -50,13 +50,14 @@ def _cluster(cluster: ClusterEntry, style: Style) -> Iterator[str]:
 
 def _change(change: ChangeEntry, style: Style) -> Iterator[str]:
     symbol = SYMBOLS[change.action]
-    yield _paint(f"  {symbol} {change.title}: {change.reason}", symbol, style)
+    yield paint(f"  {symbol} {change.title}: {change.reason}", symbol, style)
     for diff in change.diffs:
         yield f"      {diff.head}{f': {diff.instead}' if diff.instead else ''}"
         for line in diff.lines:
-            yield _paint(f"        {line}", line[:1], style)
+            yield paint(f"        {line}", line[:1], style)
 
 
-def _paint(line: str, kind: str, style: Style) -> str:
+def paint(line: str, kind: str, style: Style) -> str:
+    """The line in the colour of a ``kind``: the first character of a diff line, or the symbol of an action."""
     colour = _COLOURS.get(kind)
     return f"\x1b[{colour}m{line}\x1b[0m" if style.color and colour else line

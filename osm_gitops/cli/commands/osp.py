@@ -21,6 +21,7 @@ from osm_gitops.fleet.profile_list import ProfilesAtHand, built_in_profiles, cho
 from osm_gitops.model.settings import Settings
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.profiles import format_profiles, profiles_json
+from osm_gitops.report.text import Style
 from osm_gitops.yamldoor.emit import dump
 
 _STDIN = "-"
@@ -45,10 +46,11 @@ osp = CommandLine(name="osp", no_args_is_help=True, rich_markup_mode=None)
 
 @osp.callback()
 def options() -> None:
-    """List, show and convert OperatingSystemProfiles.
+    """List, show, compare and convert OperatingSystemProfiles.
 
     Examples:
       osm-gitops osp list                                                   # those of the fleet
+      osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml            # what a fork changed
       osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
     """
 
@@ -114,6 +116,46 @@ def show(
     if any(text in whole for text in at_hand.stand_ins):
         console.say("Some of it is encrypted in the source: a stand-in is shown for every such value.")
     console.problems(at_hand.problems, label="Warning", masker=Masker(at_hand.sensitive))
+    return 0
+
+
+@osp.command()
+@with_sources
+def diff(
+    request: Request,
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="NAME of a profile at hand, NAME@VERSION of a built-in one, or PATH[@REV] of a file with one.",
+            autocompletion=complete_profile,
+        ),
+    ],
+    after: Annotated[str, typer.Argument(metavar="B", help="Likewise.", autocompletion=complete_profile)],
+    output: Annotated[
+        ListForm, typer.Option("--output", "-o", help="How the differences are written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = ListForm.TEXT,
+) -> int:
+    """Show how two profiles differ, text by text.
+
+    Files, templates, units and fields are compared as they stand in the profiles, not rendered. It exits with 0 whether they differ or not;
+    JSON says so under "differ".
+
+    Examples:
+      osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml       # a fork and what it came from
+      osm-gitops osp diff osps/osp-mine.yaml@main osps/osp-mine.yaml
+      osm-gitops osp diff osp-rhel osp-rockylinux -o json
+    """
+    from osm_gitops.fleet.profile_diff import Sides, diff_profiles  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.report.profile_diff import format_profile_diff, profile_diff_json  # noqa: PLC0415
+
+    found = diff_profiles(before, after, Sides(request.base, os.environ, lambda: _at_hand(request)))
+    masker = Masker(found.sensitive)
+    if output is ListForm.JSON:
+        console.out(profile_diff_json(found.before, found.after, found.changes, masker))
+    else:
+        console.out(format_profile_diff(found.changes, masker, Style(color=console.colours())))
+    console.problems(found.problems, label="Warning", masker=masker)
     return 0
 
 

@@ -1,0 +1,83 @@
+"""Two profiles side by side (``osm-gitops osp diff``): each a profile at hand, a built-in one, or a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.connections import Connections
+from osm_gitops.fleet.profile_list import ProfilesAtHand, choose_profile, profiles_of
+from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
+from osm_gitops.model.objects import Json
+from osm_gitops.plan.content import TextChange, changed_texts
+from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.sources.manifests import PROFILE
+
+_NAMED = 10
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_NOTHING = ProfilesAtHand((), (), frozenset(), frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDiff:
+    """In which texts two profiles differ; ``before`` and ``after`` are how they were named. ``problems`` are what may
+    hide other profiles where these were looked for; ``sensitive`` are secret texts of the sources."""
+
+    before: str
+    after: str
+    changes: tuple[TextChange, ...]
+    problems: tuple[Problem, ...] = ()
+    sensitive: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Where the two are looked for: paths start at ``base``; ``at_hand`` reads the profiles of the fleet."""
+
+    base: Path
+    environment: Mapping[str, str]
+    at_hand: Callable[[], ProfilesAtHand]
+
+
+def diff_profiles(before: str, after: str, sides: Sides) -> ProfileDiff:
+    """Compare two profiles as an API server would show them: defaults count as what they are.
+
+    Raises InputError where one is not there, or a path holds several.
+    """
+    (old, hidden), (new, more) = _side(before, sides), _side(after, sides)
+    return ProfileDiff(
+        before,
+        after,
+        changed_texts(old, new),
+        problems=tuple(dict.fromkeys((*hidden.problems, *more.problems))),
+        sensitive=hidden.sensitive | more.sensitive,
+    )
+
+
+def _side(text: str, sides: Sides) -> tuple[dict[str, Json], ProfilesAtHand]:
+    tree = tree_ref(sides.base, text)
+    if os.path.lexists(tree.path) or tree.path.suffix in _SUFFIXES:
+        found = _of_tree(tree, sides.environment)
+        return choose_profile(_only(found, text), found), found
+    at_hand = _NOTHING if "@" in text else sides.at_hand()
+    return choose_profile(text, at_hand), at_hand
+
+
+def _of_tree(tree: TreeRef, environment: Mapping[str, str]) -> ProfilesAtHand:
+    """The profiles that a file or folder holds itself."""
+    alone = RawSetting("disable-default-osps", "true", "")
+    spec = ClusterSpec(tree.display, SourceSpec(tree, tree, tree), (alone,), None)
+    return profiles_of([spec], environment, Connections(environment))
+
+
+def _only(found: ProfilesAtHand, text: str) -> str:
+    names = [use.name for use in found.found]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError([*found.problems, Problem(f"there is no {PROFILE} in it", where=text)])
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    raise InputError([Problem(f"it holds several profiles: {shown}", where=text, fix="Name a file with one of them")])
