@@ -217,7 +217,7 @@ def fresh_machine(tmp_path: Path) -> Path:
     (programs / "uv").symlink_to(uv())
     work = tmp_path / "work"
     work.mkdir()
-    for name in ("pyproject.toml", "uv.lock", "README.md", "LICENSE", "Dockerfile", "osm_gitops", "osps"):
+    for name in ("pyproject.toml", "uv.lock", "README.md", "LICENSE", "Dockerfile", "osm_gitops", "osps", "overlays"):
         (work / name).symlink_to(ROOT / name)
     server = tmp_path / "server" / "platform" / "nodes.git"
     subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(server)], check=True)

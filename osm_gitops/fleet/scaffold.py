@@ -22,6 +22,7 @@ from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.recipients import recipient_problem
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
+from osm_gitops.sources.builtin import newest
 from osm_gitops.targets.sealing import HIDDEN
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -30,7 +31,7 @@ DEFAULT_BRANCH: Final = "main"
 _FILES: Final[Mapping[str, str]] = {
     "fleet.yaml": "osm-gitops.yaml",
     "pool.yaml": "pools/__CLUSTER__/example.yaml",
-    "profile.yaml": "osps/example-ubuntu.yaml",
+    "profiles.md": "osps/README.md",
     "cluster-info.yaml": "facts/__CLUSTER__/cluster-info.yaml",
     "getter-token.yaml": "facts/__CLUSTER__/getter-token.yaml",
     "sops.yaml": ".sops.yaml",
@@ -69,6 +70,7 @@ class Scaffold:
             "__CLUSTER_NAME__": yaml_scalar(self.cluster),
             "__CLUSTER__": self.cluster,
             "__BRANCH__": yaml_scalar(branch),
+            "__PROFILES_VERSION__": newest(),
             "__HIDDEN__": HIDDEN,
             "__RECIPIENTS__": ",\n".join(f"    {recipient}" for recipient in recipients),
             **self.filled,

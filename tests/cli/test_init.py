@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from osm_gitops.sops.document import decrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import CreationRules
+from osm_gitops.sources.builtin import newest
 from tests.cli.running import osm_gitops
 from tests.gitdoor.repos import git, new_repository
 from tests.real_tools import real_tool
@@ -82,6 +83,15 @@ def test_the_new_repository_can_be_planned_and_applied_at_once_and_then_has_no_c
             assert "mac: ENC[" in path.read_text("utf-8")
     again = osm_gitops("plan", "--detailed-exitcode")
     assert (again.code, again.out, again.err) == (0, "No changes.\n", "")
+
+
+def test_the_example_boots_by_a_default_profile_whose_version_is_pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    osm_gitops("init", "nodes")
+    assert _body(tmp_path / "nodes" / "osm-gitops.yaml")["defaults"]["profilesVersion"] == newest()
+    monkeypatch.chdir(tmp_path / "nodes")
+    assert f"OperatingSystemProfile kube-system/osp-ubuntu: new profile, built-in {newest()}" in osm_gitops("plan").out
 
 
 def test_the_token_is_encrypted_for_a_key_that_lies_outside_and_is_named(tmp_path: Path, home: Path) -> None:

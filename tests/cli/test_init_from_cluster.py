@@ -11,12 +11,14 @@ import yaml
 from osm_gitops.fleet.adoption import authority
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
+from osm_gitops.sources import builtin
 from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import RECORDED_FLAGS, deploy_as_recorded, osm
 from tests.cli.running import Ran, osm_gitops
-from tests.cli.scenes import secret
+from tests.cli.scenes import profile, secret
+from tests.profiles.sets import SOURCE, write_set
 
 
 @pytest.fixture
@@ -208,3 +210,24 @@ def test_what_was_written_renders_to_what_the_cluster_has(
             assert rendered[kind, name]["data"] == live["data"]
             wanted = live["metadata"]["annotations"].items()
             assert wanted <= rendered[kind, name]["metadata"]["annotations"].items()
+
+
+def test_a_built_in_profile_of_an_earlier_run_is_written_down_as_it_is_and_the_newest_set_is_pinned(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {"greet.sh": "", "name.sh": ""}
+    monkeypatch.setattr(builtin, "FOLDER", write_set(tmp_path / "sets", {"osp-a": SOURCE}, parts, "v2.7.0"))
+    body = profile()
+    body["metadata"] |= {
+        "labels": {"app.kubernetes.io/managed-by": "osm-gitops"},
+        "annotations": {"osm-gitops.io/built-in": "v1.0.0"},
+    }
+    loaded.create(body, "osm-gitops")
+    change = {"metadata": {"annotations": {"k8c.io/operating-system-profile": "osp-a"}}}
+    management.client().merge(path_of(loaded.objects["MachineDeployment", "kube-system", "pool-00000"]), change)
+    deploy_as_recorded(management)
+    assert _init().code == 0
+    root = tmp_path / "nodes"
+    assert yaml.safe_load((root / "osps/kube-system/osp-a.yaml").read_text("utf-8"))["spec"]["version"] == "v1.0.0"
+    fleet = yaml.safe_load((root / "osm-gitops.yaml").read_text("utf-8"))
+    assert fleet["defaults"] == {"profilesVersion": "v2.7.0"}

@@ -98,7 +98,8 @@ def _adopt(wanted: Wanted, environment: Mapping[str, str], connections: Connecti
     osm = _osm(connections.management(seed), wanted)
     raw = osm.raw() if osm is not None else []
     settings = parse_settings(raw, osm.read_file) if osm is not None else Settings()
-    inputs = load_inputs(spec, settings, environment, connections=connections)
+    # What the cluster has is written down as it is, built-in profiles of an earlier run among it.
+    inputs = load_inputs(spec, replace(settings, disable_default_osps=True), environment, connections=connections)
     profiles: list[Problem] = []
     problems = list(inputs.unreadable)
     for ref, broken in inputs.broken.items():
