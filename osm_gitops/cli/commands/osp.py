@@ -138,8 +138,8 @@ def diff(
 ) -> int:
     """Show how two profiles differ, text by text.
 
-    Files, templates, units and fields are compared as they stand in the profiles, not rendered. It exits with 0 whether they differ or not;
-    JSON says so under "differ".
+    Files, templates, units and fields are compared as they stand in the profiles, not rendered. It exits
+    with 0 whether they differ or not; JSON says so under "differ".
 
     Examples:
       osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml       # a fork and what it came from
