@@ -23,6 +23,13 @@ $(eval $(call real_tool,age,v1.3.2,filippo.io/age/cmd/age))
 $(eval $(call real_tool,age-keygen,v1.3.2,filippo.io/age/cmd/age-keygen))
 $(eval $(call real_tool,kustomize,v5.8.2,sigs.k8s.io/kustomize/kustomize/v5))
 $(eval $(call real_tool,actionlint,v1.7.12,github.com/rhysd/actionlint/cmd/actionlint))
+$(eval $(call real_tool,containerd,v2.2.9,github.com/containerd/containerd/v2/cmd/containerd))
+
+# Programs of ours around the libraries by which nodes read what we render, with the flags of tests/apiserver: what
+# both are made of is compiled once.
+JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts kubelet)
+.tools/real/%-judge: tests/judges/%/main.go tests/judges/%/go.mod tests/judges/%/go.sum | .venv/.ready
+	CGO_ENABLED=0 $(GO) -C tests/judges/$* build -mod=readonly -buildvcs=false -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
 
 SCRIPTS := .ci/run overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
 
@@ -44,8 +51,9 @@ demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then ch
 test: setup ## The test suite.
 	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive"
 
-test-all: setup $(REAL_TOOLS) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
+test-all: setup $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(GO) -C tests/oracle build -o ../../.tools/oracle .
+	$(RUN) python -m tests.judges.debian
 	$(RUN) pytest -m oracle
 	$(RUN) pytest -n 2 --dist worksteal -m exhaustive
 

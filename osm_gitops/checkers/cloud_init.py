@@ -21,7 +21,7 @@ NOT_INSTALLED: Final = Rule("cloud-init-not-installed", Severity.NOTE, "user-dat
 RULES: Final = (SCHEMA, NOT_INSTALLED)
 
 _ERRORS: Final = re.compile(r"Cloud config schema errors: (.*?)(?:\n\n|\nError: Invalid|\Z)", re.DOTALL)
-_ERROR: Final = re.compile(r"(?:^|, )([A-Za-z_-]+(?:\.[\w-]+)*): ")
+_ERROR: Final = re.compile(r"(?:^|, )([A-Za-z_][\w-]*(?:\.[\w-]+)*): ")
 _AT: Final = re.compile(r"format-l(\d+)\.c\d+")
 # What comes after a value that is quoted; values may be secrets.
 _BEHIND_VALUE: Final = re.compile(
@@ -82,10 +82,10 @@ def _remarks(file: BootFile, ran: Ran) -> Iterator[Remark]:
     if ran.code == 0:
         return
     match = _ERRORS.search(f"{ran.output}\n\n{ran.errors}")
-    if match is None:
-        yield Remark(STOPPED, "cloud-init gave no answer about the user-data")
+    parts = _ERROR.split(match[1]) if match else []
+    if len(parts) < 3:
+        yield Remark(STOPPED, "cloud-init gave no answer about the user-data that is understood here")
         return
-    parts = _ERROR.split(match[1])
     for path, message in dict(zip(parts[1::2], parts[2::2], strict=True)).items():
         if _WITHOUT_VALUE.fullmatch(path) and message.startswith("None is not of type"):
             continue

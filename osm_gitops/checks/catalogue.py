@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from osm_gitops.checks import cloud_config, containerd, files, ignition, kubelet, paths, systemd
+from osm_gitops.checks import (
+    cloud_config,
+    containerd,
+    files,
+    ignition,
+    kubelet,
+    node_files,
+    paths,
+    systemd,
+    user_data_size,
+)
 from osm_gitops.checks.boot_file import DocumentCheck, FileCheck
 from osm_gitops.model.finding import Rule
 
@@ -17,6 +27,7 @@ FILE_CHECKS: Final[tuple[FileCheck, ...]] = (
     files.check_shebang,
     systemd.check_unit,
     containerd.check_containerd,
+    node_files.check_node_file,
 )
 DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
     paths.check_paths,
@@ -24,6 +35,7 @@ DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
     kubelet.check_kubelet,
     cloud_config.check_cloud_config,
     ignition.check_ignition,
+    user_data_size.check_user_data_size,
 )
 RULES: Final[tuple[Rule, ...]] = (
     *files.RULES,
@@ -33,4 +45,6 @@ RULES: Final[tuple[Rule, ...]] = (
     *kubelet.RULES,
     *cloud_config.RULES,
     *ignition.RULES,
+    *node_files.RULES,
+    *user_data_size.RULES,
 )

@@ -117,7 +117,11 @@ def _member_remarks(value: Mapping[str, Any], shape: Mapping[str, Shape], place:
         else:
             yield Remark(SCHEMA, f"Ignition knows no member {at}", 1, instead(name, shape, "Remove it"))
     for name, below in shape.items():
-        if isinstance(below, str) and below.endswith("!") and not value.get(name) and not meant(name, value):
+        if (
+            isinstance(below, str)
+            and below.endswith("!")
+            and not (value.get(name) or (name not in value and meant(name, value)))
+        ):
             yield Remark(VALUE, f"{place} has no {name}", 1, "Set it")
 
 

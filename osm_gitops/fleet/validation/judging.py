@@ -10,10 +10,16 @@ from typing import Final
 
 from osm_gitops.checks.boot_file import BootDocument, BootFile, Checker, Remark
 from osm_gitops.checks.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
+from osm_gitops.checks.cloud_config import user_data_files
 from osm_gitops.checks.templates import profile_name
 from osm_gitops.model.finding import Finding
 
+<<<<<<< Updated upstream
 _VARYING: Final = re.compile(r"[0-9a-f]{32,}|v?\d+(?:\.\d+)+")
+=======
+_Key = tuple[str, str, int]
+"""Path, text and permissions of a file."""
+>>>>>>> Stashed changes
 
 
 @dataclass(slots=True)
@@ -38,7 +44,8 @@ class Judge:
 
     checkers: Sequence[Checker]
     _documents: dict[tuple[str, ...], _Distinct] = field(default_factory=dict)
-    _texts: dict[tuple[str, str, int], _Text] = field(default_factory=dict)
+    _texts: dict[_Key, _Text] = field(default_factory=dict)
+    _user_data: dict[_Key, _Text] = field(default_factory=dict)
 
     def add(self, document: BootDocument, own: Sequence[str] = ()) -> None:
         """Take a document; ``own`` are texts in it that name its pool, by which others need not differ."""
@@ -48,9 +55,11 @@ class Judge:
             known.pools.append(document.pool)
             return
         distinct = self._documents[key] = _Distinct(document, [document.pool])
-        for file in document.texts:
-            text = self._texts.setdefault((file.path, _without(file.text, own), file.permissions), _Text(file))
-            text.where.setdefault(profile_name(document.profile), (file, []))[1].append(distinct)
+        # Whole user-data is for checkers alone: what is in it is there for checks as files and units.
+        for texts, files in ((self._texts, document.texts), (self._user_data, user_data_files(document))):
+            for file in files:
+                text = texts.setdefault((file.path, _without(file.text, own), file.permissions), _Text(file))
+                text.where.setdefault(profile_name(document.profile), (file, []))[1].append(distinct)
 
     @property
     def distinct(self) -> tuple[int, int]:
@@ -68,7 +77,7 @@ class Judge:
     def _of_checkers(self) -> Iterator[Finding]:
         # Checkers run programs: those files that differ in nothing but their permissions are one to them.
         texts: dict[tuple[str, str], list[_Text]] = {}
-        for text in self._texts.values():
+        for text in (*self._texts.values(), *self._user_data.values()):
             texts.setdefault((text.file.path, text.file.text), []).append(text)
         distinct = [same[0] for same in texts.values()]
         for checker in self.checkers:
