@@ -117,6 +117,23 @@ def test_the_second_stage_is_where_ignition_looks_on_the_next_boot(tmp_path: Pat
     assert machine.calls[-2:] == ["sync ", "systemctl reboot"]
 
 
+@pytest.mark.parametrize("steps", range(9))
+def test_a_machine_whose_power_fails_begins_again_or_has_everything_that_ignition_needs(
+    tmp_path: Path, steps: int
+) -> None:
+    node = render("osp-flatcar", "aws")
+    machine = _booted(tmp_path, node)
+    last = 'mv -f "$oem/config.new" "$oem/config.ign"'
+    fails = f"left={steps}; trap '[ $left -gt 0 ] || kill -KILL $$; left=$((left - 1))' DEBUG\n{last}"
+    assert machine.run(node.file("/opt/bin/bootstrap").replace(last, fails)).returncode == -9
+    assert ("sync " in machine.calls) == (steps > 4)
+    begins_again = machine.path("/etc/systemd/system/bootstrap.service").exists()
+    waiting = ("/oem/config.ign", "/boot/flatcar/first_boot")
+    complete = all(machine.path(path).exists() for path in waiting) and not machine.path("/etc/machine-id").exists()
+    assert begins_again or complete
+    assert complete or not machine.path("/boot/flatcar/first_boot").exists()
+
+
 def test_a_machine_whose_oem_partition_is_not_mounted_does_not_boot_into_its_bootstrap_for_ever(tmp_path: Path) -> None:
     node = render("osp-flatcar", "aws")
     machine = _booted(tmp_path, node)

@@ -15,10 +15,15 @@ fetch_config() {
 }
 retry fetch_config
 mv -f "$oem/config.new" "$oem/config.ign"
+{#
+  The power may fail between any two of these. A boot without a machine ID applies presets, by which Ignition's services
+  start; until everything is written this service has its unit and would begin again.
+#}
+rm -f /etc/machine-id
 mkdir -p /boot/flatcar
 touch /boot/flatcar/first_boot
-{# A boot without a machine ID applies presets, which would start this service again if it had a unit. #}
+sync
 systemctl disable bootstrap.service
-rm -f /etc/systemd/system/bootstrap.service /etc/machine-id
+rm -f /etc/systemd/system/bootstrap.service
 sync
 systemctl reboot
