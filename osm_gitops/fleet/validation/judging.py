@@ -14,12 +14,10 @@ from osm_gitops.checks.cloud_config import user_data_files
 from osm_gitops.checks.templates import profile_name
 from osm_gitops.model.finding import Finding
 
-<<<<<<< Updated upstream
 _VARYING: Final = re.compile(r"[0-9a-f]{32,}|v?\d+(?:\.\d+)+")
-=======
+
 _Key = tuple[str, str, int]
 """Path, text and permissions of a file."""
->>>>>>> Stashed changes
 
 
 @dataclass(slots=True)
