@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.objects import Json
@@ -13,9 +13,13 @@ from osm_gitops.model.overlay import Overlay, Spot
 from osm_gitops.resolve.patches import are_rivals, fight
 from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
 from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.templates.assembly import compile_jinja_half
+from osm_gitops.templates.engine import Engine
+from osm_gitops.templates.faults import TemplateFaults
 from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
 
 _MARKS: Final = ("{{", "{%", "{#")
+_MOST_TEXTS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +84,12 @@ def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
 
 @dataclass(slots=True)
 class _Work:
+    """``inner`` are the paths that have, or had, values below them."""
+
     settings: dict[str, RawSetting] = field(default_factory=dict)
     owners: dict[str, tuple[Overlay, Spot]] = field(default_factory=dict)
     values: dict[ValuePath, GivenValue] = field(default_factory=dict)
+    inner: set[ValuePath] = field(default_factory=set)
     profiles: tuple[str, ...] | None = None
     chosen: tuple[Overlay, Spot] | None = None
     warnings: list[Problem] = field(default_factory=list)
@@ -113,15 +120,17 @@ class _Work:
         self.owners[flag] = (overlay, spot)
 
     def value(self, path: ValuePath, given: GivenValue) -> None:
-        """Set a value in place of what stands there, above it or below it."""
-        for at in [at for at in self.values if at != path and (at == path[: len(at)] or path == at[: len(path)])]:
+        """Set a value in place of what stands there, above it or below it; an empty map takes nothing away."""
+        below = [at for at in self.values if at[: len(path)] == path and at != path] if path in self.inner else []
+        if below and given.value == {}:
+            return
+        above = [path[:end] for end in range(1, len(path)) if path[:end] in self.values]
+        for at in (*above, *below, *((path,) if path in self.values else ())):
             before = self.values.pop(at)
-            if before.value not in ({}, None) and given.value != {}:
+            if before.value != given.value and (at == path or before.value not in ({}, None)):
                 self.rival(before.overlay, given.overlay, (before.spot, given.spot), _shown(path))
-        before_here = self.values.get(path)
-        if before_here is not None and before_here.value != given.value:
-            self.rival(before_here.overlay, given.overlay, (before_here.spot, given.spot), _shown(path))
         self.values[path] = given
+        self.inner.update(path[:end] for end in range(1, len(path)))
 
     def rival(self, first: Overlay, second: Overlay, spots: tuple[Spot, Spot], at: str) -> None:
         if are_rivals(first, second):
@@ -160,13 +169,17 @@ class _Texts:
     done: dict[ValuePath, Json] = field(default_factory=dict)
     uses: set[ValuePath] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
-    engine: Any = None
+    engine: Engine | None = None
 
     def values(self) -> dict[ValuePath, GivenValue]:
         """All values with their final texts; one is rendered when those that it reads are."""
         waiting = {path: _reads(each.value) for path, each in self.given.items() if _is_template(each.value)}
         self.uses.update(*waiting.values())
         self.done = {path: each.value for path, each in self.given.items() if path not in waiting}
+        if len(waiting) > _MOST_TEXTS:
+            what = f"more than {_MOST_TEXTS} values are made of others"
+            self.problems.append(Problem(what, where=self.given[next(iter(waiting))].spot.where))
+            waiting = {}
         while waiting:
             ready = [path for path, reads in waiting.items() if not any(is_used(each, reads) for each in waiting)]
             for path in ready:
@@ -194,10 +207,6 @@ class _Texts:
         return self.text(value, where, at) if _is_template(value) else value
 
     def text(self, text: str, where: str, at: str) -> str:
-        from osm_gitops.templates.assembly import compile_jinja_half  # noqa: PLC0415 - few overlays have such texts
-        from osm_gitops.templates.engine import Engine  # noqa: PLC0415
-        from osm_gitops.templates.faults import TemplateFaults  # noqa: PLC0415
-
         self.engine = self.engine or Engine({}, values=_tree(self.done))
         try:
             (found,) = compile_jinja_half(self.engine, {}, [(at, text)]).render({})

@@ -494,3 +494,21 @@ def test_annotations_and_labels_stay_mappings(key: str) -> None:
     overlay("a", f"patches:\n- target: {{name: osp-a}}\n  json6902: [{{op: add, path: /metadata/{key}, value: 1}}]")
     about = "OperatingSystemProfile kube-system/osp-a"
     assert f"a/overlay.yaml:5: {about}: spec, metadata, annotations and labels must stay mappings" in errors("a")
+
+
+def test_an_empty_map_takes_no_value_away_and_a_text_takes_the_place_of_a_map() -> None:
+    tree(script="{{ .Values.a | toJson }} {{ .Values.b | toJson }} {{ .Values.c | toJson }}\n")
+    overlay("base", "values: {a: {x: 1}, b: {x: {y: 1}}, c: text}")
+    overlay("top", "overlays: [../base]\nvalues: {a: {}, b: text, c: {z: 1}}")
+    assert '{"x":1} "text" {"z":1}' in render("--overlay=top").out
+
+
+def test_thousands_of_values_are_read_quickly_and_thousands_of_texts_refused() -> None:
+    tree(script="{{ .Values | len }}\n")
+    overlay("a", "values:\n" + "".join(f"  key{number}: {number}\n" for number in range(5_000)))
+    overlay("b", "values:\n" + "".join(f"  key{number}: x\n" for number in range(5_000)))
+    ran = render("--overlay=a", "--overlay=b")
+    assert "5000\n" in ran.out
+    assert ran.code == 0
+    overlay("c", "values:\n" + "".join(f"  key{number}: '{{{{ Values.x }}}}'\n" for number in range(5_000)))
+    assert errors("c") == ["c/overlay.yaml:4: more than 500 values are made of others"]
