@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,21 @@ def diff_profiles(before: str, after: str, sides: Sides) -> ProfileDiff:
 
     Raises InputError where one is not there, or a path holds several.
     """
-    (old, hidden), (new, more) = _side(before, sides), _side(after, sides)
+    return _compared((before, after), _side(before, sides), _side(after, sides))
+
+
+def diff_overlaid(name: str, plain: ProfilesAtHand, overlaid: ProfilesAtHand, overlays: Sequence[str]) -> ProfileDiff:
+    """Compare a profile at hand with what further overlays make of it. Raises InputError where it is not there."""
+    after = f"{name} with {', '.join(overlays)}"
+    old, new = ((choose_profile(name, found), found) for found in (plain, overlaid))
+    return _compared((name, after), old, new)
+
+
+_Side = tuple[dict[str, Json], ProfilesAtHand]
+
+
+def _compared(names: tuple[str, str], first: _Side, second: _Side) -> ProfileDiff:
+    (before, after), (old, hidden), (new, more) = names, first, second
     return ProfileDiff(
         before,
         after,
@@ -57,7 +71,7 @@ def diff_profiles(before: str, after: str, sides: Sides) -> ProfileDiff:
     )
 
 
-def _side(text: str, sides: Sides) -> tuple[dict[str, Json], ProfilesAtHand]:
+def _side(text: str, sides: Sides) -> _Side:
     tree = tree_ref(sides.base, text)
     if os.path.lexists(tree.path) or tree.path.suffix in _SUFFIXES:
         found = _of_tree(tree, sides.environment)

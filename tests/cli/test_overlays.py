@@ -512,3 +512,15 @@ def test_thousands_of_values_are_read_quickly_and_thousands_of_texts_refused() -
     assert ran.code == 0
     overlay("c", "values:\n" + "".join(f"  key{number}: '{{{{ Values.x }}}}'\n" for number in range(5_000)))
     assert errors("c") == ["c/overlay.yaml:4: more than 500 values are made of others"]
+
+
+def test_osp_diff_shows_what_overlays_change_in_a_profile() -> None:
+    tree()
+    overlay("a", 'patches:\n- {target: {name: osp-a}, merge: {spec: {osVersion: "26.04"}}}')
+    shown = osm_gitops("osp", "diff", "osp-a", "--from", "tree", "--overlay", "a")
+    assert (shown.code, shown.err) == (0, "")
+    assert "26.04" in shown.out
+    assert "+a." in shown.out
+    refused = osm_gitops("osp", "diff", "osp-a", "--from", "tree")
+    assert (refused.code, refused.out) == (1, "")
+    assert "Name a second one, or overlays with --overlay" in refused.err

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,9 @@ from osm_gitops.report.mask import Masker
 from osm_gitops.report.profiles import format_profiles, profiles_json
 from osm_gitops.report.text import Style
 from osm_gitops.yamldoor.emit import dump
+
+if TYPE_CHECKING:
+    from osm_gitops.fleet.profile_diff import ProfileDiff
 
 _STDIN = "-"
 
@@ -131,7 +135,15 @@ def diff(
             autocompletion=complete_profile,
         ),
     ],
-    after: Annotated[str, typer.Argument(metavar="B", help="Likewise.", autocompletion=complete_profile)],
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar="[B]",
+            help="Likewise; left out, A with the overlays that --overlay names.",
+            show_default=False,
+            autocompletion=complete_profile,
+        ),
+    ] = "",
     output: Annotated[
         ListForm, typer.Option("--output", "-o", help="How the differences are written.", envvar="OSM_GITOPS_OUTPUT")
     ] = ListForm.TEXT,
@@ -145,11 +157,11 @@ def diff(
       osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml       # a fork and what it came from
       osm-gitops osp diff osps/osp-mine.yaml@main osps/osp-mine.yaml
       osm-gitops osp diff osp-rhel osp-rockylinux -o json
+      osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay changes
     """
-    from osm_gitops.fleet.profile_diff import Sides, diff_profiles  # noqa: PLC0415 - no other command needs it
     from osm_gitops.report.profile_diff import format_profile_diff, profile_diff_json  # noqa: PLC0415
 
-    found = diff_profiles(before, after, Sides(request.base, os.environ, lambda: _at_hand(request)))
+    found = _compared(request, before, after)
     masker = Masker(found.sensitive)
     if output is ListForm.JSON:
         console.out(profile_diff_json(found.before, found.after, found.changes, masker))
@@ -157,6 +169,17 @@ def diff(
         console.out(format_profile_diff(found.changes, masker, Style(color=console.colours())))
     console.problems(found.problems, label="Warning", masker=masker)
     return 0
+
+
+def _compared(request: Request, before: str, after: str) -> ProfileDiff:
+    from osm_gitops.fleet.profile_diff import Sides, diff_overlaid, diff_profiles  # noqa: PLC0415 - as above
+
+    if after:
+        return diff_profiles(before, after, Sides(request.base, os.environ, lambda: _at_hand(request)))
+    if not request.overlays:
+        raise input_error("there is nothing to compare it with", fix="Name a second one, or overlays with --overlay")
+    plain = replace(request, overlays=())
+    return diff_overlaid(before, _at_hand(plain), _at_hand(request), request.overlays)
 
 
 def _at_hand(request: Request) -> ProfilesAtHand:
