@@ -16,6 +16,8 @@ from osm_gitops.templates.engine import Engine
 from osm_gitops.templates.faults import StoppedItself, TemplateFault, TemplateFaults
 
 _RUNTIME = "containerd"
+_CHANGE_POOL = "Change the MachineDeployment, or give it another profile"
+_CHANGE_TEMPLATE = "Correct the template in the profile, and raise spec.version with it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +183,11 @@ def template_problems(
     about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
     for fault in faults:
         field = places.get(fault.template, "")
-        kind = StoppedPool if isinstance(fault, StoppedItself) else Problem
+        stopped = isinstance(fault, StoppedItself)
+        kind, fix = (StoppedPool, _CHANGE_POOL) if stopped else (Problem, _CHANGE_TEMPLATE)
         yield kind(
             fault.message,
             where=profile.manifest.line_in(field, fault.line),
             about=f"{about}, {fault.template}" if fault.template else about,
-            fix=fault.fix or "Correct the template in the profile, and raise spec.version with it",
+            fix=fault.fix or fix,
         )

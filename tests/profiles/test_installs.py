@@ -313,8 +313,15 @@ def test_the_kubelet_is_told_of_cgroup_v1_where_there_is_no_other(profile: str, 
 
 
 def test_amazon_linux_2_is_refused_where_it_cannot_boot() -> None:
-    with pytest.raises(InputError, match=r"containerd 1\.7, which a kubelet from 1\.37 on cannot ask .* kubelet 1\.36"):
+    with pytest.raises(InputError) as refused:
         render("osp-amzn2", "aws", "1.37.0")
+    (problem,) = refused.value.problems
+    assert problem.what == (
+        "Amazon Linux 2 has containerd 1.7, which a kubelet from 1.37 on cannot ask for its cgroup driver; it is out "
+        "of support since June 2026: use another operating system, or kubelet 1.36 at most"
+    )
+    assert problem.fix == "Change the MachineDeployment, or give it another profile"
+    assert problem.where.startswith("osps/v2.0.0/osp-amzn2.yaml:")
 
 
 # --- all ------------------------------------------------------------------------------------------------------------
