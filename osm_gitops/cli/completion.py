@@ -32,12 +32,16 @@ def complete_pool(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_profile(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of profiles, where those of pools are looked for, or where the line says that profiles are."""
+    """Names of profiles, where those of pools are looked for, or where the line says that profiles are, and of the
+    built-in ones."""
+    from osm_gitops.sources import builtin  # noqa: PLC0415 - only once somebody asks
     from osm_gitops.sources.names import profile_names  # noqa: PLC0415 - only once somebody asks
 
     given = ctx.params.get("profiles_from") or ctx.params.get("source")
     trees = _trees(ctx, given, lambda source: source.profiles)
-    return _chosen((name for tree in trees for name in profile_names(tree)), incomplete)
+    of_trees = (name for tree in trees for name in profile_names(tree))
+    built_in = (name for version in builtin.versions()[-1:] for name in builtin.names(version))
+    return _chosen((*of_trees, *built_in), incomplete)
 
 
 def complete_context(ctx: typer.Context, incomplete: str) -> list[str]:

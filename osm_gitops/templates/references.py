@@ -19,6 +19,8 @@ class Reference:
     line: int
 
 
+# Parts are shared by halves and profiles.
+@lru_cache(maxsize=512)
 def references(name: str, text: str) -> tuple[Reference, ...]:
     """The references of a text, in the order of their lines. Raises TemplateFault where it cannot be parsed."""
     return tuple(_references(parsed(name, text)))
