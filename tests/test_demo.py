@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.cli.running import osm_gitops
 from tests.demo_fleet import DEMO, opened
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -137,6 +138,11 @@ def test_the_fleet_is_as_large_as_it_says() -> None:
 
 
 _COUNTED = ("operatingSystem", "cloudProvider")
+
+
+def test_the_demo_is_what_the_validator_asks_for() -> None:
+    ran = osm_gitops("validate", "--fleet", str(DEMO / "osm-gitops.yaml"), "--severity", "warning", "--strict")
+    assert (ran.code, ran.out.count("\n")) == (0, 1), ran.out + ran.err
 
 
 def test_the_readme_quotes_the_demo_truly(demo: tuple[Path, str]) -> None:
