@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 _MOVED: Final = re.compile(r"(?<![\w.}\])])/(?=(?:boot|etc|oem|opt|run|var|usr/lib|usr/local|usr/share)\b)")
 _SILENT: Final = (
@@ -66,10 +66,12 @@ class Machine:
     folder: Path
     architecture: str = "x86_64"
     environment: dict[str, str] = field(default_factory=dict)
+    programs: ClassVar[str] = "bin"
+    """Where the stand-ins are."""
 
     def __post_init__(self) -> None:
         for name in (
-            "bin",
+            self.programs,
             "served",
             "etc/kubernetes",
             "etc/ssl/certs",
@@ -92,10 +94,15 @@ class Machine:
             self.command(name, script)
 
     @property
+    def inside(self) -> str:
+        """What scripts call the folder."""
+        return str(self.folder)
+
+    @property
     def calls(self) -> list[str]:
         """Every call of a stand-in: its name and its arguments, paths as the script has them."""
         log = self.folder / "calls"
-        return log.read_text().replace(str(self.folder), "").splitlines() if log.exists() else []
+        return log.read_text().replace(self.inside, "").splitlines() if log.exists() else []
 
     def called(self, beginning: str) -> list[str]:
         """The calls that begin so."""
@@ -103,8 +110,8 @@ class Machine:
 
     def command(self, name: str, script: str) -> None:
         """Let the command ``name`` be a stand-in that runs ``script``, in which $MACHINE is the folder."""
-        file = self.folder / "bin" / name
-        file.write_text(f'#!/bin/bash\nMACHINE={self.folder}\necho "{name} $*" >>"$MACHINE/calls"\n{script}\n')
+        file = self.folder / self.programs / name
+        file.write_text(f'#!/bin/bash\nMACHINE={self.inside}\necho "{name} $*" >>"$MACHINE/calls"\n{script}\n')
         file.chmod(0o755)
 
     def serve(self, url: str, content: bytes, failures: int = 0, sum_of: bytes | None = None) -> None:

@@ -1,0 +1,1 @@
+"""Whole boots: the real cloud-init and shell do what the default profiles say, each in a root of its own."""
