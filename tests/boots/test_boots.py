@@ -114,7 +114,7 @@ def test_bugs_273_and_365_a_machine_becomes_a_node_on_its_first_boot_and_stays_o
     before, first = _content(root), len(root.calls)
     root.boot()
     assert _content(root) == before
-    assert _programs(root.calls[first:]) == set(["modprobe", "sysctl", "swapoff", "curl", "ip", "kubelet"])
+    assert _programs(root.calls[first:]) == {"modprobe", "sysctl", "swapoff", "curl", "ip", "kubelet"}
     assert not any("provisioning-config" in call for call in root.calls[first:])
 
     # OSM 07720b8 #273, 44cf897 #365: a cloud-init that was switched on again provisioned nodes anew.
