@@ -144,5 +144,5 @@ def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Re
 
 
 def _without_values(message: str) -> str:
-    """Its words without the values of assignments, which may be credentials."""
-    return re.sub(r"(Environment\w*=|assignment)[:,]? .*$", r"\1 …", message)
+    """Its words without what it quotes of a line, which may be a credential."""
+    return re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", message)

@@ -32,6 +32,7 @@ FILE_CHECKS: Final[tuple[FileCheck, ...]] = (
 DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
     paths.check_paths,
     paths.check_programs,
+    containerd.check_installed_containerd,
     kubelet.check_kubelet,
     cloud_config.check_cloud_config,
     ignition.check_ignition,

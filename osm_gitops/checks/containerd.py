@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from osm_gitops.checks.boot_file import BootFile, Remark
+from osm_gitops.checks.boot_file import BootDocument, BootFile, Remark
 from osm_gitops.checks.containerd_keys import (
     CAPABILITIES,
     CRI_RUNTIMES,
@@ -19,8 +19,9 @@ from osm_gitops.checks.containerd_keys import (
     TABLES,
     TOP,
 )
-from osm_gitops.checks.wording import instead, line_with
-from osm_gitops.model.finding import Rule, Severity
+from osm_gitops.checks.telling import told
+from osm_gitops.checks.wording import instead, line_of, line_with
+from osm_gitops.model.finding import Finding, Rule, Severity
 
 SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")
 VERSION: Final = Rule(
@@ -30,9 +31,15 @@ UNKNOWN_KEY: Final = Rule("containerd-unknown-key", Severity.ERROR, "containerd 
 UNKNOWN_PLUGIN: Final = Rule("containerd-unknown-plugin", Severity.ERROR, "containerd has no such plugin")
 RUNC_OPTION: Final = Rule("containerd-runc-option", Severity.ERROR, "runc has no such option, or of another type")
 VALUE: Final = Rule("containerd-value", Severity.ERROR, "containerd cannot use a value of its configuration")
+TOO_OLD: Final = Rule(
+    "containerd-too-old", Severity.ERROR, "the containerd that is installed cannot read its configuration"
+)
 HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use a registry's hosts.toml")
-RULES: Final = (SYNTAX, VERSION, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
+RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
 
+_CONFIG: Final = "/etc/containerd/config.toml"
+_INSTALLS_OLD: Final = re.compile(r"^.*\binstall\b.*\bcontainerd(?:\.io)?[-=](1\.[0-9]+)", re.MULTILINE)
+_VERSION_3: Final = re.compile(r"^version[ \t]*=[ \t]*3\b", re.MULTILINE)
 _AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
 _RUNC: Final = "io.containerd.runc.v2"
 _RUNTIME_TYPE: Final = re.compile(r"io\.containerd\.[a-z0-9-]+\.v[0-9]+|/\S+")
@@ -40,9 +47,7 @@ _RUNTIME_TYPE: Final = re.compile(r"io\.containerd\.[a-z0-9-]+\.v[0-9]+|/\S+")
 
 def check_containerd(file: BootFile) -> Iterator[Remark]:
     """``/etc/containerd/config.toml``, what it imports from conf.d, and ``certs.d/*/hosts.toml``."""
-    is_config = file.path == "/etc/containerd/config.toml" or re.fullmatch(
-        r"/etc/containerd/conf\.d/[^/]+\.toml", file.path
-    )
+    is_config = file.path == _CONFIG or re.fullmatch(r"/etc/containerd/conf\.d/[^/]+\.toml", file.path)
     is_hosts = re.fullmatch(r"/etc/containerd/certs\.d/[^/]+/hosts\.toml", file.path)
     if not (is_config or is_hosts):
         return
@@ -52,6 +57,18 @@ def check_containerd(file: BootFile) -> Iterator[Remark]:
         yield toml_remark(str(error), file.text)
         return
     yield from _Config(file.text, document).remarks() if is_config else _Hosts(file.text, document).remarks()
+
+
+def check_installed_containerd(document: BootDocument) -> Iterator[Finding]:
+    """containerd 1.x stops at a configuration of version 3; containerd 2 takes one of version 2."""
+    installs = next((match for file in document.files if (match := _INSTALLS_OLD.search(file.text))), None)
+    for file in document.files if installs else ():
+        if file.path == _CONFIG and (match := _VERSION_3.search(file.text)):
+            message = (
+                f"containerd {installs[1] if installs else ''} is installed, which reads no configuration of version 3"
+            )
+            line = line_of(file.text, match.start())
+            yield told(document, file, Remark(TOO_OLD, message, line, "Write version = 2, or install containerd 2"))
 
 
 def toml_remark(message: str, text: str) -> Remark:

@@ -142,7 +142,7 @@ def _read() -> Iterator[Gate]:
         yield Gate(name, int(first or OLDEST), int(last or NEWEST), value, int(since or NEWEST + 1))
 
 
-def gate_fault(name: str, value: bool, minor: int) -> str:
+def gate_fault(name: str, minor: int, *, value: bool) -> str:
     """Why a kubelet 1.``minor`` does not take the gate with this value; empty where it does, or is not in the table."""
     if not OLDEST <= minor <= NEWEST:
         return ""

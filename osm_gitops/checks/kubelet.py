@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from osm_gitops.checks.boot_file import BootDocument, Remark
 from osm_gitops.checks.feature_gates import gate_fault, gates
-from osm_gitops.checks.kubelet_fields import RANGES, SINCE, TYPES, WORDS
+from osm_gitops.checks.kubelet_fields import NEEDED_GATES, RANGES, SINCE, TYPES, WORDS
 from osm_gitops.checks.kubelet_values import VALUE, value_remarks
 from osm_gitops.checks.quantities import duration, is_quantity
 from osm_gitops.checks.telling import told
@@ -161,10 +161,13 @@ class _Look:
 
     def gate_remarks(self) -> Iterator[Remark]:
         chosen = self.document.value.get("featureGates")
-        if not isinstance(chosen, Mapping):
-            return
+        chosen = chosen if isinstance(chosen, Mapping) else {}
+        for path, (gate, on_since) in NEEDED_GATES.items():
+            if path in self.document.lines and not chosen.get(gate, 0 < on_since <= self.minor):
+                message = f"{path} needs feature gate {gate}, which is off in Kubernetes 1.{self.minor}"
+                yield Remark(FEATURE_GATE, message, self.line(path), f"Set featureGates.{gate}: true, or remove it")
         for name, value in chosen.items():
-            if fault := gate_fault(name, bool(value), self.minor):
+            if fault := gate_fault(name, self.minor, value=bool(value)):
                 fix = instead(name, gates(), "Remove it") if name not in gates() else "Remove it for this version"
                 line = self.line(f"featureGates.{name}")
                 message = f"the kubelet of Kubernetes 1.{self.minor} does not start with feature gate {name}: {fault}"

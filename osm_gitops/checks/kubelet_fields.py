@@ -100,6 +100,15 @@ SINCE: Final[Mapping[str, int]] = {
 }
 """The Kubernetes minor (1.x) with which a field came, where that is after 1.31."""
 
+NEEDED_GATES: Final[Mapping[str, tuple[str, int]]] = {
+    "crashLoopBackOff.maxContainerRestartPeriod": ("KubeletCrashLoopBackOffMax", 35),
+    "cpuCFSQuotaPeriod": ("CustomCPUCFSQuotaPeriod", 36),
+    "enableSystemLogQuery": ("NodeLogQuery", 36),
+    "imagePullCredentialsVerificationPolicy": ("KubeletEnsureSecretPulledImages", 35),
+    "memoryReservationPolicy": ("MemoryQoS", 0),
+}
+"""Gates without which a kubelet does not start with a field, and the minor since which they are on; 0: never."""
+
 RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "port": (1, 65535),
     "readOnlyPort": (0, 65535),

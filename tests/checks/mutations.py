@@ -141,6 +141,12 @@ KUBELET_MUTATIONS: Final = (
     _kubelet("bad log size", "containerLogMaxSize: 100Mi", "containerLogMaxSize: 100MB", "kubelet-value"),
     _kubelet("cipher", "TLS_AES_128_GCM_SHA256", "TLS_AES_128_GCM", "kubelet-value"),
     _kubelet("clusterDNS", "10.10.10.10", "10.10.10", "kubelet-value"),
+    _kubelet(
+        "field without its gate",
+        "maxPods: 110",
+        "maxPods: 110\nmemoryReservationPolicy: TieredReservation",
+        "kubelet-feature-gate",
+    ),
     # What the kubelet does not say when it starts.
     _kubelet("percent twice", "10%", "10%%", "kubelet-value", by_tool=False),
     _kubelet("unknown reserved resource", "  memory: 200Mi", "  memori: 200Mi", "kubelet-value", by_tool=False),
