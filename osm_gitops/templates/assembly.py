@@ -221,6 +221,7 @@ def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequ
     environment = engine.native(templates)
     programs = _all(lambda each: _compiled(engine, environment, *each), [*templates.items(), *files])
     parts = {program.name: program for program in programs[: len(templates)] if isinstance(program, Program)}
+    engine.keep(environment, parts.values())
     pages: list[tuple[Program, Memo] | str] = []
     read: set[str] = set()
     for program in programs[len(templates) :]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, meta, nodes
+from jinja2 import DictLoader, Environment, StrictUndefined, Template, TemplateError, meta, nodes
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 
 from osm_gitops.golang.fault import GoError
@@ -61,6 +61,17 @@ class _CountedTemplate(Template):
 
         template.root_render_func = counted
         return template
+
+
+class _Snippets(DictLoader):
+    """The templates of a half: what was compiled for its faults and reads is not compiled again to be included."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__(texts)
+        self.compiled: dict[str, Template] = {}
+
+    def load(self, environment: Environment, name: str, seen: MutableMapping[str, Any] | None = None) -> Template:
+        return self.compiled.get(name) or super().load(environment, name, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +169,7 @@ class Engine:
 
     def native(self, templates: Mapping[str, str]) -> Sandbox:
         """An environment for native Jinja2 in which ``templates`` can be included and imported."""
-        environment = self.environment.overlay(loader=DictLoader(dict(templates)))
+        environment = self.environment.overlay(loader=_Snippets(dict(templates)))
         assert isinstance(environment, Sandbox)
         environment.native = True
         environment.tracer = self.tracer
@@ -176,6 +187,11 @@ class Engine:
             includes.add(ALL_FIELDS)
         found = frozenset({ALL_FIELDS} if "root" in names else names & set(self.root))
         return Program(name, template, lambda line: (name, line), found, frozenset(includes), self)
+
+    def keep(self, environment: Sandbox, programs: Iterable[Program]) -> None:
+        """Include these, which are named as the environment's templates are, as they were compiled."""
+        assert isinstance(environment.loader, _Snippets)
+        environment.loader.compiled.update({program.name: program.template for program in programs})
 
     def read_native(self, environment: Sandbox, name: str, text: str) -> nodes.Template:
         """The syntax tree of a native Jinja2 template. Raises TemplateFault."""

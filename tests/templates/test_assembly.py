@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from osm_gitops.templates.assembly import compile_go_half, compile_jinja_half
 from osm_gitops.templates.faults import TemplateFaults
+from osm_gitops.templates.sandbox import Sandbox
 from osm_gitops.templates.values import Pointer
 from tests.templates.rendering import DATA, ENGINE, go_files
 
@@ -129,3 +132,18 @@ def test_all_faults_of_a_native_half_are_told_at_once() -> None:
     with pytest.raises(TemplateFaults) as caught:
         compile_jinja_half(ENGINE, {"x": "{% if %}"}, [("/t", "\n{{ a b }}"), ("/u", "fine")])
     assert [(fault.template, fault.line) for fault in caught.value.faults] == [("x", 1), ("/t", 2)]
+
+
+def test_a_template_that_files_include_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str | None] = []
+    whole = Sandbox.compile
+
+    def counted(environment: Sandbox, source: Any, name: str | None = None, filename: str | None = None) -> Any:
+        compiled.append(name)
+        return whole(environment, source, name, filename)
+
+    monkeypatch.setattr(Sandbox, "compile", counted)
+    templates = {"a": "{% include 'b' %}!", "b": "{{ Name }}"}
+    half = compile_jinja_half(ENGINE, templates, [("/x", "{% include 'a' %}"), ("/y", "{% include 'b' %}")])
+    assert half.render(DATA) == ("pool!", "pool")
+    assert compiled == ["a", "b", "/x", "/y"]
