@@ -237,3 +237,16 @@ def test_with_profiles_of_a_tree_a_pool_fails_where_the_cluster_has_another_ones
     assert _live(adopted) == before
     assert _from_tree(adopted, "--replace-default-osps", "--force-conflicts").code == 0
     assert _live(adopted)["spec"]["version"] == "v2.1.0"
+
+
+def test_all_pools_that_osm_left_go_over_to_the_profiles_that_are_shipped_when_asked(
+    adopted: Adopted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builtin, "FOLDER", builtin.data_folder("osps"))
+    ran = adopted.run("apply", "--replace-default-osps")
+    assert (ran.code, ran.err) == (0, "default: 5 pools and objects of no pool written\n")
+    live = _client(adopted).get(_PROFILES)["items"]
+    versions = {each["metadata"]["name"]: each["spec"]["version"] for each in live}
+    # Flatcar by cloud-init is used by none of them.
+    assert versions == dict.fromkeys(versions, builtin.newest()) | {"osp-flatcar-cloud-init": "v1.11.2"}
+    assert adopted.run("plan").out.endswith("\nNo changes.\n")

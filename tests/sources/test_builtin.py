@@ -121,7 +121,7 @@ def test_a_file_that_is_no_source_is_refused(tmp_path: Path, change: tuple[str, 
 
 
 def test_the_profiles_that_are_shipped_compose_without_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+    monkeypatch.setattr(builtin, "FOLDER", builtin.data_folder("osps"))
     for version in builtin.versions():
         for name in builtin.names(version):
             checked = builtin.read_builtin(name, version, "kube-system")
