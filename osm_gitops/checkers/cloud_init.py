@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final
 
 from osm_gitops.checkers.programs import Ran, find_program, run, scratch, side_by_side
 from osm_gitops.checkers.shell import STOPPED
 from osm_gitops.checks.boot_file import BootFile, Remark
-from osm_gitops.checks.cloud_config import USER_DATA
+from osm_gitops.checks.cloud_config import USER_DATA, cloud_config_remarks
 from osm_gitops.errors import InputError
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -49,7 +50,11 @@ class CloudInit:
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         words = [find_program("cloud-init", self.environment) or "cloud-init"]
-        yield from check_user_data(words, files, self.environment)
+        told = cache(lambda text: {remark.line for remark in cloud_config_remarks(text)})
+        for file, remark in check_user_data(words, files, self.environment):
+            # What a check of ours tells of the same line, with a fix, need not be told twice.
+            if remark.line not in told(file.text):
+                yield file, remark
 
 
 def check_user_data(

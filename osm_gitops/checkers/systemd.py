@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -13,7 +14,7 @@ from osm_gitops.checkers.programs import batches, find_program, run, scratch, si
 from osm_gitops.checkers.shell import STOPPED
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.ini import parse
-from osm_gitops.checks.systemd import is_unit_file, unit_of
+from osm_gitops.checks.systemd import check_unit, is_unit_file, unit_of
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
@@ -30,6 +31,7 @@ _NODE_UNITS: Final = (
     *("NetworkManager-wait-online.service", "cloud-init.service", "cloud-final.service", "coreos-metadata.service"),
     *("cloud-config.target", "cloud-init.target", "systemd-networkd.service", "systemd-resolved.service"),
     *("systemd-networkd-wait-online.service", "sshd.service", "ssh.service", "iscsid.service", "multipathd.service"),
+    *("rpc-statd.service", "rpcbind.service", "chronyd.service", "waagent.service", "vmtoolsd.service", "rngd.service"),
 )
 _STAND_IN: Final = "[Service]\nExecStart=/bin/true\n"
 _COMMAND: Final = re.compile(r"Exec[A-Z]\w+")
@@ -54,21 +56,31 @@ class SystemdAnalyze:
         return Finding(NOT_INSTALLED, message, fix="Run validate on Linux with systemd")
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
-        units = [file for file in files if is_unit_file(file.path) and not _is_named_by_path(file)]
-        for found in side_by_side(self._batch, batches(units, _UNITS_AT_ONCE)):
-            yield from found
+        told = cache(lambda file: {remark.line for remark in check_unit(file)})
+        for file, remark in verify(files, self.environment):
+            # What a check of ours tells of the same line, with a fix, need not be told twice.
+            if remark.line not in told(file):
+                yield file, remark
 
-    def _batch(self, files: Sequence[BootFile]) -> list[tuple[BootFile, Remark]]:
-        program = find_program("systemd-analyze", self.environment) or "systemd-analyze"
-        with scratch() as root:
-            names = _lay_out(files, root)
-            words = [program, "verify", f"--root={root}", "--man=no"]
-            ran = run([*words, "--recursive-errors=yes", *names], root, self.environment)
-            if "recursive-errors" in ran.errors:  # before systemd 250
-                ran = run([*words, *names], root, self.environment)
-        if ran.code is None:
-            return [(files[0], Remark(STOPPED, "systemd-analyze gave no answer for a batch of units"))]
-        return list(dict.fromkeys(_told(files, ran.errors)))
+
+def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterator[tuple[BootFile, Remark]]:
+    """All that ``systemd-analyze verify`` says of those files that are units or drop-ins."""
+    units = [file for file in files if is_unit_file(file.path) and not _is_named_by_path(file)]
+    for found in side_by_side(lambda batch: _batch(batch, environment), batches(units, _UNITS_AT_ONCE)):
+        yield from found
+
+
+def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tuple[BootFile, Remark]]:
+    program = find_program("systemd-analyze", environment) or "systemd-analyze"
+    with scratch() as root:
+        names = _lay_out(files, root)
+        words = [program, "verify", f"--root={root}", "--man=no"]
+        ran = run([*words, "--recursive-errors=yes", *names], root, environment)
+        if "recursive-errors" in ran.errors:  # before systemd 250
+            ran = run([*words, *names], root, environment)
+    if ran.code is None:
+        return [(files[0], Remark(STOPPED, "systemd-analyze gave no answer for a batch of units"))]
+    return list(dict.fromkeys(_told(files, ran.errors)))
 
 
 def _is_named_by_path(file: BootFile) -> bool:

@@ -29,6 +29,9 @@ UNIT_NAME: Final = Rule("systemd-unit-name", Severity.ERROR, "a unit has a name 
 RULES: Final = (SYNTAX, UNKNOWN_KEY, UNKNOWN_SECTION, VALUE, EXEC_START, UNIT_NAME)
 
 _UNIT_FOLDERS: Final = tuple(f"{top}/systemd/system/" for top in ("/etc", "/run", "/usr/lib", "/lib"))
+_SETTINGS: Final = re.compile(
+    r"/etc/systemd/(?:network/.+\.(?:network|netdev|link|conf)|[a-z]+\.conf(?:\.d/.+\.conf)?)"
+)
 _BOOLEAN_WORDS: Final = frozenset({"1", "yes", "y", "true", "t", "on", "0", "no", "n", "false", "f", "off"})
 _SPAN_UNITS: Final = words(
     """
@@ -70,10 +73,12 @@ def unit_of(path: str) -> tuple[str, bool]:
 
 
 def check_unit(file: BootFile) -> Iterator[Remark]:
-    """Unit files and drop-ins, where systemd looks for them."""
+    """Unit files and drop-ins, where systemd looks for them; of its other files the syntax."""
     if is_unit_file(file.path):
         name, drop_in = unit_of(file.path)
         yield from unit_remarks(file.text, name, drop_in=drop_in)
+    elif _SETTINGS.fullmatch(file.path):
+        yield from parse(file.text).remarks
 
 
 def unit_name_remark(name: str) -> Remark | None:

@@ -52,6 +52,12 @@ def test_a_line_that_nothing_can_read_is_told(path: str, text: str, finding: str
     assert [(remark.rule.id, remark.line) for remark in remarks] == [(finding, line)]
 
 
+def test_files_of_systemd_that_are_no_units_are_read_as_well() -> None:
+    text = "[Match]\nName=eth*\n\n[Network]\nDHCP yes\n"
+    assert _ids(File("/etc/systemd/network/10-a.network", text)) == ["systemd-syntax"]
+    assert _ids(File("/etc/systemd/network/10-a.network", text.replace(" ", "="))) == []
+
+
 def _with(*files: File) -> BootDocument:
     return document(
         {"bootstrap": ConfigHalf(files=files), "provisioning": ConfigHalf()},

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from osm_gitops.checkers.cloud_init import check_user_data
-from osm_gitops.checkers.systemd import SystemdAnalyze
+from osm_gitops.checkers.systemd import verify
 from osm_gitops.checks.boot_file import BootFile
 from osm_gitops.checks.cloud_config import USER_DATA
 from tests.judges.debian import FOLDER as DEBIAN
@@ -84,7 +84,7 @@ def units(texts: Sequence[str], name: str = "kubelet.service") -> list[list[str]
         BootFile(f"/etc/systemd/system/{name}", f"# {at}\n{text}", 644, "bootstrap") for at, text in enumerate(texts)
     ]
     with TemporaryDirectory() as folder:
-        said = list(SystemdAnalyze({"PATH": systemd_path(Path(folder))}).check(files))
+        said = list(verify(files, {"PATH": systemd_path(Path(folder))}))
     return [[remark.message for about, remark in said if about is file] for file in files]
 
 
