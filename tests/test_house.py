@@ -15,7 +15,7 @@ PACKAGE = ROOT / "osm_gitops"
 MAP = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
-PURE = ("golang", "templates", "model", "resolve", "render", "plan", "checks", "report")
+PURE = ("golang", "shell", "templates", "model", "resolve", "render", "plan", "checks", "downloads", "report")
 # Modules through which files, time, chance, processes and the network are reached.
 IMPURE = {
     *("asyncio", "glob", "io", "multiprocessing", "os", "random", "secrets", "shutil", "signal", "socket"),
@@ -26,6 +26,8 @@ DOORS = {
     "jsonpatch": "resolve/json_patch.py",
     "yaml": "yamldoor",
     "git": "gitdoor",
+    "tree_sitter": "shell",
+    "tree_sitter_bash": "shell",
     "cryptography": "sops",
     "pyrage": "sops",
     "kubernetes": "kubedoor",

@@ -81,11 +81,11 @@ def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions
     """
     problems: list[Problem] = []
     loaded = list(load_clusters(clusters, options, problems))
-    cluster, machine = _chosen(name, loaded, problems)
+    cluster, machine = choose_pool(name, loaded, problems)
     return explanation(cluster, machine)
 
 
-def _chosen(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]) -> tuple[Loaded, MachineDeployment]:
+def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]) -> tuple[Loaded, MachineDeployment]:
     meant = [(each, machine) for each in loaded for machine in each.inputs.machines if name in _names(machine.ref)]
     if len(meant) == 1:
         return meant[0]
@@ -228,7 +228,8 @@ def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | Non
     ref = ObjectRef(PROFILE, namespace, name)
     found = cluster.inputs.profiles.get((namespace, name))
     if found is None:
-        return ChosenProfile(ref, why, why_namespace)
+        left_out = cluster.inputs.left_out.get(ref, "")
+        return ChosenProfile(ref, why, why_namespace, touched_by=(f"left out by {left_out}",) if left_out else ())
     return ChosenProfile(
         ref,
         why,
@@ -237,6 +238,7 @@ def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | Non
         version=found.version,
         language=JINJA2_V1 if found.jinja else "go",
         built_in=built_in_version(found),
+        touched_by=tuple(f"the patch at {patch.spot.where}" for patch in cluster.inputs.patched.get(ref, ())),
     )
 
 

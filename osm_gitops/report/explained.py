@@ -10,6 +10,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.model.explained import AnnotationUse, ChosenProfile, Explanation, Given, Made, Rendering, SizeUse
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.tables import section, table
 from osm_gitops.report.visible import visible
 
 FORMAT_VERSION: Final = "1.0"
@@ -51,24 +52,16 @@ def _lines(told: Explanation) -> Iterator[str]:
         told.rendering and told.rendering.utility,
     )
     yield f"  {', '.join(part for part in machine if part)}"
-    yield from _section("Profile", _profile_lines(told.profile))
-    yield from _section("Settings", _setting_lines(told.settings))
-    yield from _section("Values that its templates ask for", _table(_given_rows(told.values)))
+    yield from section("Profile", _profile_lines(told.profile))
+    yield from section("Settings", _setting_lines(told.settings))
+    yield from section("Values that its templates ask for", table(_given_rows(told.values)))
     if told.rendering is not None:
-        yield from _section("Facts", _table(_given_rows(told.rendering.facts)))
-    yield from _section("Annotations of the kubelet", _annotation_lines(told.annotations))
+        yield from section("Facts", table(_given_rows(told.rendering.facts)))
+    yield from section("Annotations of the kubelet", _annotation_lines(told.annotations))
     if told.rendering is not None:
         yield from _rendering_lines(told.rendering)
-    yield from _section("Warnings", (f"- {problem}" for problem in told.warnings))
-    yield from _section("Cannot be rendered", (f"- {problem}" for problem in told.problems))
-
-
-def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    inside = list(lines)
-    if inside:
-        yield ""
-        yield title
-        yield from (f"  {line}" for line in inside)
+    yield from section("Warnings", (f"- {problem}" for problem in told.warnings))
+    yield from section("Cannot be rendered", (f"- {problem}" for problem in told.problems))
 
 
 def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
@@ -88,7 +81,7 @@ def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
 
 def _setting_lines(settings: Sequence[Given]) -> Iterator[str]:
     shown = [each for each in settings if not each.default or each.value not in {"", "false"}]
-    yield from _table(_given_rows(shown))
+    yield from table(_given_rows(shown))
     rest = [each.name for each in settings if each not in shown]
     if rest:
         yield f"empty or false by default: {', '.join(rest)}"
@@ -109,11 +102,11 @@ def _annotation_lines(annotations: Iterable[AnnotationUse]) -> Iterator[str]:
 def _rendering_lines(rendering: Rendering) -> Iterator[str]:
     rows = [(made.side.value, str(made.ref)) for made in rendering.objects]
     live = [(made.side.value, f"{made.ref}, in the cluster alone") for made in rendering.live]
-    yield from _section("Objects", _table([*rows, *live]))
+    yield from section("Objects", table([*rows, *live]))
     files = [(each.half, each.permissions, f"{each.size:,}", each.path, each.where or "-") for each in rendering.files]
-    yield from _section("Files and units", _table([_HEADS, *files]))
-    yield from _section("Modules of cloud-init, taken as they are", rendering.modules)
-    yield from _section("User-data", (line for size in rendering.sizes for line in _size_lines(size)))
+    yield from section("Files and units", table([_HEADS, *files]))
+    yield from section("Modules of cloud-init, taken as they are", rendering.modules)
+    yield from section("User-data", (line for size in rendering.sizes for line in _size_lines(size)))
 
 
 def _size_lines(size: SizeUse) -> Iterator[str]:
@@ -127,12 +120,6 @@ def _size_lines(size: SizeUse) -> Iterator[str]:
 
 
 _FORMS: Final = {"raw": "raw", "gzip": "with gzip", "base64": "in base64"}
-
-
-def _table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    cells = list(rows)
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
 
 
 def _name(ref: ObjectRef) -> str:

@@ -273,3 +273,127 @@ def test_a_pool_of_a_live_cluster_is_explained(adopted: Adopted) -> None:
     assert told["where"].startswith("https://127.0.0.1:")
     facts = {each["name"]: each["where"] for each in told["rendering"]["facts"]}
     assert facts["CA of the cluster"] == "the kubeconfig of the worker cluster"
+
+
+_OVERLAY = """\
+apiVersion: osm-gitops.io/v1alpha1
+kind: Overlay
+settings: {pauseImage: harbor.example.com/pause:3.10}
+values: {mirror: https://m.example.com}
+patches:
+- target: {name: osp-a}
+  merge: {spec: {osVersion: "24.10"}}
+"""
+
+
+def test_overlays_are_told_where_they_count(tmp_path: Path) -> None:
+    body = profile(script='#!/bin/sh\ncurl {{ value("mirror", "https://h") }}/x\n', provisioningConfig={})
+    body["metadata"]["annotations"] = {"osm-gitops.io/template": "jinja2/v1"}
+    write_tree(tmp_path / "tree", body, pool())
+    (tmp_path / "air").mkdir()
+    (tmp_path / "air" / "overlay.yaml").write_text(_OVERLAY, "utf-8")
+    told = _explained("workers", "--from", "tree", "--overlay", "air")
+    assert told["profile"]["touchedBy"] == ["the patch at air/overlay.yaml:7"]
+    assert told["profile"]["version"].startswith("v1.0.0+air.")
+    settings = {each["name"]: each for each in told["settings"]}
+    assert settings["pause-image"]["where"].startswith("air/overlay.yaml:3")
+    (value,) = told["values"]
+    assert (value["value"], value["default"]) == ("https://m.example.com", False)
+    assert value["where"].startswith("air/overlay.yaml:4")
+    assert "m.example.com" in _downloads("workers", "--from", "tree", "--overlay", "air")["hosts"]
+
+
+# --- downloads ---
+
+_FETCHING = """\
+#!/bin/bash
+case $(uname -m) in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
+apt-get install -y curl
+curl -fLo /opt/k https://dl.example.com/{{ .KubeVersion }}/$arch/kubelet
+curl -H 'Authorization: Bearer {{ .Token }}' {{ .ServerURL }}/api/v1/{{ .SecretName }} | tee /x
+curl https://${MIRROR}/x
+"""
+
+
+def _downloads(*arguments: str) -> dict[str, Any]:
+    ran = osm_gitops("explain", "--downloads", *arguments, "-o", "json")
+    told: dict[str, Any] = json.loads(ran.out)
+    schema = json.loads(osm_gitops("schema", "downloads").out)
+    Draft202012Validator(schema).validate(told)
+    _no_key_beyond(schema, schema, told)
+    return told
+
+
+def test_what_nodes_of_a_pool_ask_for_is_listed_with_its_places(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(script=_FETCHING), pool())
+    told = _downloads("workers", "--from", "tree", "--node-http-proxy=http://proxy.example.com:3128")
+    needs = [(each["kind"], each["name"], each["architectures"]) for each in told["needs"]]
+    both = ["amd64", "arm64"]
+    assert needs == [
+        ("api", "https://api.example.com:6443/api/v1/workers-kube-system-provisioning-config", both),
+        ("api", "https://api.example.com:6443", both),
+        ("proxy", "http://proxy.example.com:3128", []),
+        ("url", "https://${MIRROR}/x", both),
+        ("url", "https://dl.example.com/v1.34.2/amd64/kubelet", ["amd64"]),
+        ("url", "https://dl.example.com/v1.34.2/arm64/kubelet", ["arm64"]),
+        ("repository", "the repositories that the image is configured with", both),
+        ("package", "curl", both),
+        ("registry", "https://registry-1.docker.io", both),
+    ]
+    assert told["needs"][3]["unresolved"] == ["${MIRROR}"]
+    place = told["needs"][4]["places"][0]
+    assert (place["half"], place["path"], place["line"]) == ("bootstrap", "/opt/bin/bootstrap", 4)
+    assert place["source"].startswith("tree/OperatingSystemProfile-osp-a.yaml:")
+    assert told["hosts"] == [
+        "api.example.com:6443",
+        "dl.example.com",
+        "proxy.example.com:3128",
+        "registry-1.docker.io",
+    ]
+
+
+def test_without_a_pool_the_list_is_that_of_all_of_them(tmp_path: Path) -> None:
+    write_tree(tmp_path / "eu", profile(script=_FETCHING), pool("a"), pool("b"), pool("c", kubelet="1.35.0"))
+    write_tree(tmp_path / "us", profile(script=_FETCHING), pool("a"))
+    write_fleet(tmp_path, "clusters: [{name: eu, from: eu}, {name: us, from: us}]")
+    told = _downloads()
+    users = {each["name"]: [(pool["cluster"], pool["name"]) for pool in each["pools"]] for each in told["needs"]}
+    assert users["https://dl.example.com/v1.34.2/amd64/kubelet"] == [("eu", "a"), ("eu", "b"), ("us", "a")]
+    assert users["https://dl.example.com/v1.35.0/amd64/kubelet"] == [("eu", "c")]
+    assert len(users["https://api.example.com:6443/api/v1/<pool>-provisioning-config"]) == 4
+    ran = osm_gitops("explain", "--downloads")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("What nodes of 4 pools of 2 clusters ask for while they boot\n")
+    assert "all pools" in ran.out
+    assert "not known: ${MIRROR}" in ran.out
+
+
+def test_pools_that_cannot_be_rendered_are_told_beside_the_list(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), profile("osp-b", script="{{ .Nothing }}"), pool(), pool("b", "osp-b"))
+    ran = osm_gitops("explain", "--downloads", "--from", "tree")
+    assert ran.code == 1
+    assert "Not looked at, as it cannot be rendered" in ran.out
+    told = _downloads("--from", "tree")
+    assert [each["pool"]["name"] for each in told["failed"]] == ["b"]
+    ran = osm_gitops("explain", "b", "--downloads", "--from", "tree")
+    assert (ran.code, ran.out) == (1, "")
+
+
+def test_a_list_holds_no_secret(tmp_path: Path) -> None:
+    script = '#!/bin/sh\ncurl https://u:{{ .Token }}@h.example.com/{{ .Token | b64enc }}\neval "{{ .Token }} $x"\n'
+    write_tree(tmp_path / "tree", profile(script=script), pool())
+    mirror = "--node-containerd-registry-mirrors=quay.io=https://m:mirror-password@mirror.example.com"
+    for more in ((), ("-o", "json"), ("workers",)):
+        ran = osm_gitops("explain", "--downloads", "--from", "tree", mirror, *more)
+        assert GETTER_TOKEN not in ran.out + ran.err
+        assert "mirror-password" not in ran.out + ran.err
+        assert "***" in ran.out
+
+
+def test_explain_needs_a_pool_or_the_list(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    ran = osm_gitops("explain", "--from", "tree")
+    assert (ran.code, ran.out) == (1, "")
+    assert "Name one, or add --downloads" in ran.err
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--downloads", "--file", "/x")
+    assert (ran.code, ran.out) == (1, "")

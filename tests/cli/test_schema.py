@@ -17,7 +17,7 @@ _RENDER = ("render", "--from", "tree", "--to", "state", "--cluster", "a")
 _PLAN = ("plan", "--from", "tree", "--to", "state", "--cluster", "a", "--output", "json")
 
 
-@pytest.mark.parametrize("what", ["fleet", "overlay", "plan", "explanation"])
+@pytest.mark.parametrize("what", ["fleet", "overlay", "plan", "explanation", "downloads"])
 def test_a_schema_is_printed_with_its_version(what: str) -> None:
     ran = osm_gitops("schema", what)
     assert (ran.code, ran.err) == (0, "")
@@ -30,7 +30,7 @@ def test_a_schema_is_printed_with_its_version(what: str) -> None:
 def test_another_schema_is_refused() -> None:
     ran = osm_gitops("schema", "token")
     assert (ran.code, ran.out) == (1, "")
-    assert "'token' is not one of 'fleet', 'overlay', 'plan', 'explanation'" in ran.err
+    assert "'token' is not one of 'fleet', 'overlay', 'plan', 'explanation', 'downloads'" in ran.err
 
 
 def _plan(*more: str) -> dict[str, Any]:

@@ -39,11 +39,12 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="MD",
+            metavar="[MD]",
             help="A MachineDeployment: its name, also with its namespace and a slash before it.",
             autocompletion=complete_pool,
+            show_default=False,
         ),
-    ],
+    ] = "",
     file: Annotated[
         str,
         typer.Option(
@@ -66,6 +67,14 @@ def explain(
             envvar="OSM_GITOPS_USER_DATA",
         ),
     ] = None,
+    downloads: Annotated[
+        bool,
+        typer.Option(
+            "--downloads",
+            help="List every URL, host, package and image that nodes ask for while they boot; without MD of all pools.",
+            envvar="OSM_GITOPS_DOWNLOADS",
+        ),
+    ] = False,
     output: Annotated[
         ExplanationForm,
         typer.Option("--output", "-o", help="How the explanation is written.", envvar="OSM_GITOPS_OUTPUT"),
@@ -82,6 +91,8 @@ def explain(
       osm-gitops explain kube-system/workers --cluster prod-eu -o json
       osm-gitops explain workers --file /opt/bin/setup             # one rendered file
       osm-gitops explain workers --user-data bootstrap
+      osm-gitops explain workers --downloads                       # what its nodes ask for
+      osm-gitops explain --downloads -o json                       # the shopping list of the whole fleet
       osm-gitops explain workers --from cluster --context prod
     """
     from osm_gitops.fleet.explaining import explain_pool  # noqa: PLC0415 - no other command needs it
@@ -92,10 +103,16 @@ def explain(
         masker_of,
     )
 
+    if downloads and (file or user_data is not None):
+        raise input_error("--downloads prints a list of its own", fix="Leave out --file and --user-data")
     if file and user_data is not None:
         raise input_error("--file and --user-data each print one text", fix="Leave one of them out")
     if half is not None and not file:
         raise input_error("--half says where to look for a file", fix="Add --file, or use --user-data")
+    if downloads:
+        return _show_downloads(request, name, output)
+    if not name:
+        raise input_error("explain needs the name of a MachineDeployment", fix="Name one, or add --downloads")
     clusters = clusters_of(request, needs_target=False)
     told = explain_pool(name, clusters, run_options(request, Limits(), None))
     masker = masker_of(told)
@@ -105,6 +122,20 @@ def explain(
     write = explanation_json if output is ExplanationForm.JSON else explanation_text
     console.out(write(told, masker))
     return 1 if told.problems else 0
+
+
+def _show_downloads(request: Request, name: str, output: ExplanationForm) -> int:
+    from osm_gitops.fleet.downloading import downloads_of_all, downloads_of_pool  # noqa: PLC0415 - reads scripts
+    from osm_gitops.report.downloads import downloads_json, downloads_text  # noqa: PLC0415
+
+    clusters = clusters_of(request, needs_target=False)
+    options = run_options(request, Limits(), None)
+    found = downloads_of_pool(name, clusters, options) if name else downloads_of_all(clusters, options)
+    masker = Masker(found.sensitive)
+    write = downloads_json if output is ExplanationForm.JSON else downloads_text
+    console.out(write(found, masker))
+    console.problems(found.problems, masker=masker)
+    return 1 if found.failed or found.problems else 0
 
 
 def _chosen_text(

@@ -11,6 +11,7 @@ import typer
 from osm_gitops.cli.console import console
 from osm_gitops.fleet.fleet_schema import fleet_schema
 from osm_gitops.fleet.overlay_schema import overlay_schema
+from osm_gitops.report.downloads_schema import downloads_schema
 from osm_gitops.report.explained_schema import explanation_schema
 from osm_gitops.report.json_schema import plan_schema
 
@@ -22,6 +23,7 @@ class Described(Enum):
     OVERLAY = "overlay"
     PLAN = "plan"
     EXPLANATION = "explanation"
+    DOWNLOADS = "downloads"
 
 
 _SCHEMAS = {
@@ -29,6 +31,7 @@ _SCHEMAS = {
     Described.OVERLAY: overlay_schema,
     Described.PLAN: plan_schema,
     Described.EXPLANATION: explanation_schema,
+    Described.DOWNLOADS: downloads_schema,
 }
 
 

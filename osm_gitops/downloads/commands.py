@@ -1,0 +1,222 @@
+"""What commands ask for, told from their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from osm_gitops.downloads.need import Kind, Need, need
+from osm_gitops.shell.state import Ran
+from osm_gitops.shell.unknown import is_known, known_length, shown
+
+Asks = Callable[[Ran], Iterator[Need]]
+
+# Options whose value stands in the next word, and is not what is asked for.
+_CURL: Final = frozenset(
+    {"-o", "--output", "-H", "--header", "-x", "--proxy", "-U", "--proxy-user", "-u", "--user", "-d", "--data", "-X",
+     "--request", "-A", "--user-agent", "-e", "--referer", "-b", "--cookie", "-c", "--cookie-jar", "-m", "--max-time",
+     "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--cacert", "--capath", "-E", "--cert",
+     "--key", "-w", "--write-out", "-D", "--dump-header", "-T", "--upload-file", "--resolve", "--noproxy", "-F",
+     "--form", "--data-binary", "--data-raw", "--data-urlencode", "--interface", "--limit-rate", "-r", "--range",
+     "--output-dir", "-z", "--time-cond", "--unix-socket", "--max-redirs", "--tls-max", "--ciphers", "-y", "-Y", "-C",
+     "--continue-at", "--max-filesize", "--connect-to", "--preproxy", "--socks5", "--socks5-hostname", "--json",
+     "--speed-limit", "--speed-time", "--stderr", "--trace", "--oauth2-bearer", "--dns-servers", "-K", "--config"}
+)  # fmt: skip
+_WGET: Final = frozenset(
+    {"-O", "--output-document", "-o", "--output-file", "-P", "--directory-prefix", "-t", "--tries", "-T", "--timeout",
+     "--header", "-U", "--user-agent", "--user", "--password", "-e", "--ca-certificate", "-w", "--wait", "-a",
+     "--post-data", "--waitretry", "--connect-timeout", "--read-timeout", "-B", "--base", "--retry-on-http-error"}
+)  # fmt: skip
+_APT: Final = frozenset(
+    {"-o", "--option", "-t", "--target-release", "-c", "--config-file", "-a", "--host-architecture"}
+)
+_YUM: Final = frozenset(
+    {"-c", "-x", "-R", "-e", "-d", "--enablerepo", "--disablerepo", "--repo", "--repoid", "--installroot", "--setopt",
+     "--exclude", "--releasever", "--add-repo"}
+)  # fmt: skip
+_RPM: Final = frozenset({"--root", "--prefix", "--dbpath", "--define", "-D", "-E", "--eval", "--rcfile"})
+_WHOLE: Final = frozenset(
+    {"upgrade", "update", "dist-upgrade", "full-upgrade", "makecache", "update-minimal", "distro-sync"}
+)
+_GETTING: Final = frozenset({"install", "reinstall", "localinstall", "download", "groupinstall", "swap", *_WHOLE})
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_FETCHED: Final = re.compile(r"(?:https?|ftp)://", re.IGNORECASE)
+_CONFIG_URL: Final = re.compile(r"^\s*(?:--)?url\s*[=:\s]\s*\"?([^\"\s]+)", re.MULTILINE)
+IMAGE_REPOSITORIES: Final = "the repositories that the image is configured with"
+
+
+def asked_by(ran: Ran) -> Iterator[Need]:
+    """Everything that a command asks for. A URL in any other command is only mentioned."""
+    name = ran.words[0].rpartition("/")[2]
+    known = _COMMANDS.get(name)
+    found = list(known(ran)) if known else []
+    yield from found
+    told = {each.name for each in found}
+    for word in ran.words[1:] if known is None else ():
+        for match in _URL.finditer(word):
+            if _FETCHED.match(match[0]) and shown(match[0]) not in told:
+                yield need(Kind.MENTIONED, match[0], name)
+
+
+def plain_words(words: Sequence[str], with_value: frozenset[str]) -> Iterator[str]:
+    """Words that are neither options nor their values."""
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--":
+            yield from waiting
+        elif word in with_value or _ends_with_valued(word, with_value):
+            next(waiting, None)
+        elif not word.startswith("-") or word == "-":
+            yield word
+
+
+def _ends_with_valued(word: str, with_value: frozenset[str]) -> bool:
+    """Whether short options that are written together end in one that takes the next word: ``-fsSLo``."""
+    return re.fullmatch(r"-[A-Za-z]{2,}", word) is not None and f"-{word[-1]}" in with_value
+
+
+def _option_values(words: Sequence[str], names: frozenset[str]) -> Iterator[str]:
+    for index, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if word in names and index + 1 < len(words):
+            yield words[index + 1]
+        elif equals and name in names:
+            yield value
+
+
+def _curl(ran: Ran) -> Iterator[Need]:
+    words = ran.words[1:]
+    urls = [*plain_words(words, _CURL | {"--url"}), *_option_values(words, frozenset({"--url"}))]
+    if "-" in _option_values(words, frozenset({"-K", "--config"})):
+        urls += _CONFIG_URL.findall(ran.given or "")
+    yield from _fetched(urls, "curl")
+
+
+def _wget(ran: Ran) -> Iterator[Need]:
+    yield from _fetched(plain_words(ran.words[1:], _WGET), "wget")
+
+
+def _fetched(urls: Iterable[str], by: str) -> Iterator[Need]:
+    for url in urls:
+        if url not in {"-", ""}:
+            whole = url if "://" in url or not is_known(url) else f"http://{url}"  # as curl and wget take it
+            yield need(Kind.URL, whole, by)
+
+
+def _apt(ran: Ran) -> Iterator[Need]:
+    yield from _managed(list(plain_words(ran.words[1:], _APT)), "apt")
+
+
+def _yum(ran: Ran) -> Iterator[Need]:
+    yield from _added_repositories(ran)
+    yield from _managed(list(plain_words(ran.words[1:], _YUM)), "yum")
+
+
+def _zypper(ran: Ran) -> Iterator[Need]:
+    words = list(plain_words(ran.words[1:], frozenset({"-t", "--type", "-r", "--repo"})))
+    yield from _managed(["install" if word == "in" else word for word in words], "zypper")
+
+
+def _managed(words: list[str], manager: str) -> Iterator[Need]:
+    """What a package manager gets: packages by name, files by URL, and lists from its repositories."""
+    if not words or words[0] not in _GETTING:
+        return
+    for word in words[1:]:
+        if _FETCHED.match(word):
+            yield need(Kind.URL, word, manager)
+        elif (not word.startswith(("/", "./")) and known_length(word)) or not is_known(word):
+            yield need(Kind.PACKAGE, word, manager)
+    yield need(Kind.REPOSITORY, IMAGE_REPOSITORIES, manager)
+    if words[0] in _WHOLE and len(words) == 1 and words[0] not in {"update", "makecache"}:
+        yield need(Kind.PACKAGE, "whatever the repositories have newer", manager, "the whole system is upgraded")
+
+
+def _added_repositories(ran: Ran) -> Iterator[Need]:
+    """``yum-config-manager --add-repo URL``: the file itself is fetched, and it names the repository."""
+    for url in _option_values(ran.words, frozenset({"--add-repo"})):
+        yield need(Kind.URL, url, "yum", "names more URLs, which are not known here" if url.endswith(".repo") else "")
+
+
+def _rpm(ran: Ran) -> Iterator[Need]:
+    for word in plain_words(ran.words[1:], _RPM):
+        if _FETCHED.match(word):
+            yield need(Kind.URL, word, "rpm")
+
+
+def _git(ran: Ran) -> Iterator[Need]:
+    words = list(plain_words(ran.words[1:], frozenset({"-b", "--branch", "--depth", "-C", "-c", "--origin", "-o"})))
+    if len(words) > 1 and words[0] in {"clone", "fetch", "ls-remote"}:
+        yield need(Kind.URL, words[1], "git")
+
+
+def _pulling(with_value: frozenset[str]) -> Asks:
+    def asks(ran: Ran) -> Iterator[Need]:
+        words = list(plain_words(ran.words[1:], with_value))
+        if "pull" in words:
+            for word in words[words.index("pull") + 1 :]:
+                yield need(Kind.IMAGE, word, ran.words[0].rpartition("/")[2])
+
+    return asks
+
+
+def _skopeo(ran: Ran) -> Iterator[Need]:
+    for word in plain_words(ran.words[1:], frozenset()):
+        if word.startswith("docker://"):
+            yield need(Kind.IMAGE, word.removeprefix("docker://"), "skopeo")
+
+
+def _kubelet(ran: Ran) -> Iterator[Need]:
+    for image in _option_values(ran.words, frozenset({"--pod-infra-container-image"})):
+        yield need(Kind.IMAGE, image, "kubelet")
+
+
+def _packages(command: str, manager: str) -> Asks:
+    def asks(ran: Ran) -> Iterator[Need]:
+        words = list(plain_words(ran.words[1:], frozenset({"--channel", "--index-url", "-i", "-r", "--target"})))
+        for word in words[1:] if words[:1] == [command] else ():
+            yield need(Kind.URL if _FETCHED.match(word) else Kind.PACKAGE, word, manager)
+
+    return asks
+
+
+def _subscription(ran: Ran) -> Iterator[Need]:
+    if {"register", "attach", "refresh", "identity"} & set(ran.words):
+        yield subscription_service()
+
+
+def subscription_service() -> Need:
+    """What subscription-manager talks to, unless it is configured otherwise."""
+    note = "unless the image configures another server"
+    return need(Kind.URL, "https://subscription.rhsm.redhat.com/subscription", "subscription-manager", note)
+
+
+def _key(ran: Ran) -> Iterator[Need]:
+    for server in _option_values(ran.words, frozenset({"--keyserver"})):
+        yield need(Kind.URL, server, ran.words[0].rpartition("/")[2])
+
+
+def _nothing(_ran: Ran) -> Iterator[Need]:
+    return iter(())
+
+
+_CTR: Final = frozenset({"-n", "--namespace", "-a", "--address", "--platform", "--user", "-u", "--hosts-dir"})
+_COMMANDS: Final[Mapping[str, Asks]] = {
+    "curl": _curl,
+    "wget": _wget,
+    **dict.fromkeys(("apt", "apt-get", "aptitude"), _apt),
+    **dict.fromkeys(("yum", "dnf", "dnf5", "microdnf", "tdnf"), _yum),
+    "yum-config-manager": _added_repositories,
+    "zypper": _zypper,
+    "rpm": _rpm,
+    "git": _git,
+    **dict.fromkeys(("ctr", "crictl", "nerdctl", "docker", "podman"), _pulling(_CTR)),
+    "skopeo": _skopeo,
+    "kubelet": _kubelet,
+    "snap": _packages("install", "snap"),
+    **dict.fromkeys(("pip", "pip3"), _packages("install", "pip")),
+    "amazon-linux-extras": _packages("install", "amazon-linux-extras"),
+    "subscription-manager": _subscription,
+    **dict.fromkeys(("apt-key", "gpg"), _key),
+    **dict.fromkeys(("logger", "systemd-cat", "grep", "awk", "jq"), _nothing),
+}

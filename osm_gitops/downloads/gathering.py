@@ -1,0 +1,201 @@
+"""All that the nodes of one pool ask for, out of its boot files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Half
+from osm_gitops.downloads.commands import IMAGE_REPOSITORIES, asked_by
+from osm_gitops.downloads.files import (
+    asked_by_modules,
+    asked_in,
+    is_containerd_config,
+    mentioned,
+    names_sandbox,
+)
+from osm_gitops.downloads.need import ARCHITECTURES, Kind, Need, Needs, Spot, Unresolved, joined, need
+from osm_gitops.downloads.units import commands_of, variables_of
+from osm_gitops.shell.follow import Follower
+from osm_gitops.shell.state import Host, Place, State
+from osm_gitops.shell.unknown import clean, shown
+
+_MACHINES: Final = {"amd64": "x86_64", "arm64": "aarch64"}
+_DISTRIBUTIONS: Final = {"amzn2": "amzn", "rockylinux": "rocky"}
+_SHELL: Final = re.compile(r"^#!\s*\S*(?:/env\s+(?:-S\s+)?)?(?:ba|da|)sh\b|^#!\s*/usr/bin/env\s+(?:ba|da)?sh\b")
+_LOCAL: Final = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)(?::\d+)?")
+_MENTION: Final = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How nodes reach things: the API server's URL, and the proxy, empty where there is none."""
+
+    server: str
+    proxy: str = ""
+
+
+def needs_of(document: BootDocument, network: Network) -> Needs:
+    """Everything that a node with these boot files asks for, for both architectures."""
+    gathering = _Gathering(document, network)
+    for half in HALVES:
+        for architecture in ARCHITECTURES:
+            gathering.follow(half, architecture)
+        gathering.read(half)
+    gathering.mention()
+    return gathering.needs()
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """What was found so far."""
+
+    document: BootDocument
+    network: Network
+    found: list[Need] = field(default_factory=list)
+    lost: dict[Unresolved, None] = field(default_factory=dict)
+    replaced: set[tuple[Half, str]] = field(default_factory=set)
+
+    def needs(self) -> Needs:
+        server = need(Kind.API, self.network.server, "kubelet", "and what fetches Secrets")
+        proxy = [need(Kind.PROXY, self.network.proxy, "setting")] if self.network.proxy else []
+        found = [self._of_server(each) for each in self.found if not (_LOCAL.fullmatch(each.host) or self._gone(each))]
+        return Needs(joined([replace(server, architectures=ARCHITECTURES), *proxy, *found]), tuple(self.lost))
+
+    def _gone(self, each: Need) -> bool:
+        """Whether the image's own repositories are switched off before anything is asked of them."""
+        return each.name == IMAGE_REPOSITORIES and any((spot.half, each.by) in self.replaced for spot in each.spots)
+
+    def _of_server(self, each: Need) -> Need:
+        """Requests to the API server are told as such."""
+        server = self.network.server.rstrip("/")
+        is_api = each.kind is Kind.URL and (each.name == server or each.name.startswith(f"{server}/"))
+        return replace(each, kind=Kind.API) if is_api else each
+
+    def follow(self, half: Half, architecture: str) -> None:
+        """Follow all that runs of a half on one architecture."""
+        files = {file.path: file for file in self.document.texts if file.half != half}
+        files |= {file.path: file for file in self.document.texts if file.half == half}
+        follower = Follower(_host(self.document, architecture, {path: file.text for path, file in files.items()}))
+        for file in self.document.texts:
+            if file.half == half:
+                self._unit(follower, file)
+        self._modules(follower, half)
+        for file in self.document.texts:
+            if file.half == half and file.path not in follower.reached and _is_script(file):
+                follower.script(file.path)
+        places = _Places(half, files)
+        self.replaced |= {(half, manager) for manager in _replaced(follower)}
+        for ran in follower.ran:
+            self._add(asked_by(ran), places.spot(ran.path, ran.line), architecture)
+        for written in follower.written:
+            spot = places.spot(written.path, written.line)
+            self._add((each for _, each in asked_in(shown(written.target), written.text)), spot, architecture)
+        for lost in follower.lost:
+            self.lost.setdefault(Unresolved(shown(lost.why), places.spot(lost.path, lost.line)))
+
+    def _unit(self, follower: Follower, file: BootFile) -> None:
+        given = {name: clean(value) for name, value in variables_of(file, follower.host.files)}
+        state = State(variables=given, exported=frozenset(given))
+        for line, command in commands_of(file):
+            follower.text(command, Place(file.path, shift=line - 1), state)
+
+    def _modules(self, follower: Follower, half: Half) -> None:
+        modules = self.document.modules.get(half)
+        if modules is None:
+            return
+        for name, commands in (("bootcmd", modules.bootcmd), ("runcmd", modules.runcmd)):
+            for index, command in enumerate(commands):
+                follower.text(_as_shell(command), Place(f"{name}[{index}]", shift=-1), State())
+
+    def _add(self, needs: Iterable[Need], spot: Spot, architecture: str) -> None:
+        self.found += (replace(each, architectures=(architecture,), spots=(spot,)) for each in needs)
+
+    def read(self, half: Half) -> None:
+        """Read the configuration files of a half, and its modules."""
+        for file in self.document.texts:
+            if file.half != half:
+                continue
+            for line, each in asked_in(file.path, clean(file.text)):
+                self._add_everywhere(each, Spot(half, file.path, line, file.place(line)))
+            if is_containerd_config(file.path) and not names_sandbox(file.text):
+                why = "containerd's configuration names no sandbox image, so it pulls the default of its version"
+                if not self._kubelet_names_sandbox():
+                    self.lost.setdefault(Unresolved(why, Spot(half, file.path, 1, file.place(1))))
+        modules = self.document.modules.get(half)
+        for name, each in asked_by_modules(modules) if modules else ():
+            self._add_everywhere(each, Spot(half, name, 0))
+
+    def _kubelet_names_sandbox(self) -> bool:
+        return any(each.kind is Kind.IMAGE and each.by == "kubelet" for each in self.found)
+
+    def _add_everywhere(self, each: Need, spot: Spot) -> None:
+        self.found.append(replace(each, architectures=ARCHITECTURES, spots=(spot,)))
+
+    def mention(self) -> None:
+        """Add URLs that stand in files and that nothing above asks for: nobody can tell what becomes of them."""
+        names = {each.name.rstrip("/") for each in self.found} | {self.network.proxy.rstrip("/")}
+        hosts = {each.host for each in self.found if each.kind is not Kind.MENTIONED}
+        for file in self.document.texts:
+            for line, url in mentioned(file.text):
+                each = need(Kind.MENTIONED, clean(url), _MENTION)
+                if each.host and each.host not in hosts and each.name.rstrip("/") not in names:
+                    self._add_everywhere(each, Spot(file.half, file.path, line, file.place(line)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """From a line of a rendered file to its spot."""
+
+    half: Half
+    files: Mapping[str, BootFile]
+
+    def spot(self, path: str, line: int) -> Spot:
+        file = self.files.get(path)
+        if file is None:
+            return Spot(self.half, path, 0)
+        return Spot(file.half, path, line, file.place(line))
+
+
+def _replaced(follower: Follower) -> Iterator[str]:
+    """The package managers whose repositories of the image give way to others."""
+    if any(written.target == "/etc/apt/sources.list" for written in follower.written):
+        yield "apt"
+    for ran in follower.ran:
+        if ran.words[0] in {"sed", "rm", "mv"} and any(word.startswith("/etc/yum.repos.d/") for word in ran.words):
+            yield "yum"
+
+
+def _host(document: BootDocument, architecture: str, files: Mapping[str, str]) -> Host:
+    machine = _MACHINES[architecture]
+    answers = {
+        ("uname", "-m"): machine,
+        ("uname", "--machine"): machine,
+        ("arch",): machine,
+        ("dpkg", "--print-architecture"): architecture,
+        ("rpm", "-E", "%{_arch}"): machine,
+        ("rpm", "--eval", "%{_arch}"): machine,
+    }
+    if document.os == "ubuntu":
+        answers |= {("lsb_release", "-si"): "Ubuntu", ("lsb_release", "-is"): "Ubuntu"}
+    release = {"ID": _DISTRIBUTIONS.get(document.os, document.os)}
+    sourced = dict.fromkeys(("/etc/os-release", "/usr/lib/os-release"), release)
+    return Host({path: clean(text) for path, text in files.items()}, _with_ends(answers), sourced)
+
+
+def _with_ends(answers: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], str]:
+    return {words: f"{answer}\n" for words, answer in answers.items()}
+
+
+def _is_script(file: BootFile) -> bool:
+    return _SHELL.match(file.text) is not None or (file.path.endswith(".sh") and not file.text.startswith("#!"))
+
+
+def _as_shell(command: str) -> str:
+    """A command of cloud-init: a text for the shell, or words in YAML's own brackets."""
+    if not command.startswith("["):
+        return clean(command)
+    words: Iterator[str] = (part.strip().strip("'\"") for part in command.strip("[] ").split(","))
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in map(clean, words))

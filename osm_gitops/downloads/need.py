@@ -1,0 +1,122 @@
+"""What a node asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+from urllib.parse import urlsplit
+
+from osm_gitops.shell.unknown import is_known, shown, unknown_parts
+
+ARCHITECTURES: Final = ("amd64", "arm64")
+
+
+class Kind(Enum):
+    """What sort of thing it is. The order is that of reports."""
+
+    API = "api"
+    PROXY = "proxy"
+    URL = "url"
+    REPOSITORY = "repository"
+    PACKAGE = "package"
+    IMAGE = "image"
+    REGISTRY = "registry"
+    MENTIONED = "mentioned"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """A line of a rendered file, and its place in the source, which is empty where there is none."""
+
+    half: str
+    path: str
+    line: int
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.half} {self.path}:{self.line}" if self.line else f"{self.half} {self.path}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a node asks for: ``name`` is a URL, a package, an image, as text for people.
+
+    ``by`` is the command or file format that asks. ``unresolved`` are the parts of the name that are not known, as the
+    shell has them; ``note`` says what is special about it.
+    """
+
+    kind: Kind
+    name: str
+    by: str
+    architectures: tuple[str, ...] = ()
+    spots: tuple[Spot, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for the same thing; a package is another one for another manager."""
+        return (self.kind, self.name, self.by if self.kind in {Kind.PACKAGE, Kind.REPOSITORY} else "")
+
+    @property
+    def host(self) -> str:
+        """The host that is asked, with its port if one is named; empty where the name tells none."""
+        if self.kind is Kind.PACKAGE:
+            return ""
+        if self.kind is Kind.IMAGE:
+            return registry_of(self.name)
+        address = self.name if "://" in self.name else f"//{self.name}"
+        try:
+            found = urlsplit(address)
+            host = found.netloc.rpartition("@")[2]
+        except ValueError:
+            return ""
+        return "" if not host or set("$ <") & set(host) else host
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """Something that could not be told, as a clause, and where."""
+
+    why: str
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """All that a node asks for, and what could not be told."""
+
+    needs: tuple[Need, ...] = ()
+    unresolved: tuple[Unresolved, ...] = ()
+
+
+def need(kind: Kind, text: str, by: str, note: str = "") -> Need:
+    """A need whose name may have parts that are not known."""
+    return Need(kind, shown(text), by, unresolved=unknown_parts(text) if not is_known(text) else (), note=note)
+
+
+def joined(needs: Iterable[Need]) -> tuple[Need, ...]:
+    """Each thing once, with all architectures and places."""
+    found: dict[tuple[object, ...], Need] = {}
+    for each in needs:
+        same = found.get(each.key)
+        if same is None:
+            found[each.key] = each
+            continue
+        merged = {*same.architectures, *each.architectures}
+        found[each.key] = replace(
+            same,
+            architectures=tuple(arch for arch in ARCHITECTURES if arch in merged),
+            spots=tuple(dict.fromkeys((*same.spots, *each.spots))),
+            unresolved=tuple(dict.fromkeys((*same.unresolved, *each.unresolved))),
+        )
+    order = list(Kind)
+    return tuple(sorted(found.values(), key=lambda each: (order.index(each.kind), each.by, each.name)))
+
+
+def registry_of(image: str) -> str:
+    """The registry of an image's name, as containerd reads it."""
+    first, slash, _ = image.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"

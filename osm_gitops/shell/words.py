@@ -1,0 +1,226 @@
+"""Expanding words: quotes, variables, parameters with operators, command substitutions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final
+
+from osm_gitops.shell.state import Place, State
+from osm_gitops.shell.syntax import Node, inside, text_of
+from osm_gitops.shell.unknown import clean, fields, is_known, known_length, unknown
+
+Substitute = Callable[[Node, State, Place], str]
+"""What the commands of a node print."""
+
+_QUOTED_ESCAPE: Final = re.compile(r"\\([$`\"\\]|\n)")
+_ESCAPE: Final = re.compile(r"\\(\n|.)", re.DOTALL)
+_ANSI: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MOST_BRACES: Final = 64
+_NUMBER: Final = re.compile(r"[0-9]+")
+_ASSIGNING: Final = frozenset({":-", "-", ":=", "="})
+
+
+class Words:
+    """Expands nodes of words."""
+
+    def __init__(self, substitute: Substitute) -> None:
+        self._substitute = substitute
+
+    def many(self, node: Node, state: State, place: Place) -> list[str]:
+        """The words that an argument becomes: none for an empty list, several for ``"$@"`` or unquoted blanks."""
+        whole = _list_of(node)
+        if whole is not None:
+            return [*_listed(whole, state)]
+        if node.type in {"simple_expansion", "expansion", "command_substitution"}:
+            return fields(self.one(node, state, place))
+        text = self.one(node, state, place)
+        return _braces(text) if node.type in {"word", "concatenation", "brace_expression"} else [text]
+
+    def one(self, node: Node, state: State, place: Place) -> str:
+        """The text of a word, without splitting."""
+        match node.type:
+            case "raw_string":
+                return clean(text_of(node)[1:-1])
+            case "ansi_c_string":
+                return clean(re.sub(r"\\(.)", lambda found: _ANSI.get(found[1], found[0]), text_of(node)[2:-1]))
+            case "string" | "translated_string" | "heredoc_body":
+                return "".join(self._quoted(node, state, place))
+            case "concatenation":
+                return "".join(self._joined(node, state, place))
+            case "simple_expansion":
+                return self._simple(node, state)
+            case "expansion":
+                return self._expansion(node, state, place)
+            case "command_substitution":
+                return self._substitute(node, state, place).rstrip("\n")
+            case "arithmetic_expansion" | "process_substitution":
+                return unknown(text_of(node))
+            case "command_name":
+                return "".join(self.one(child, state, place) for child in node.children)
+            case _:
+                return _ESCAPE.sub(lambda found: found[1].replace("\n", ""), clean(text_of(node)))
+
+    def _quoted(self, node: Node, state: State, place: Place) -> Iterator[str]:
+        for part in inside(node):
+            if isinstance(part, str):
+                yield _QUOTED_ESCAPE.sub(lambda found: found[1].replace("\n", ""), clean(part))
+            elif part.type in {"string_content", "heredoc_content"}:
+                yield _QUOTED_ESCAPE.sub(lambda found: found[1].replace("\n", ""), clean(text_of(part)))
+            elif part.type not in {'"', '$"', "$"} or part.child_count:
+                # The parser counts blanks before an expansion to it.
+                text = text_of(part)
+                yield text[: len(text) - len(text.lstrip())]
+                yield self.one(part, state, place)
+            elif part.type == "$":
+                yield text_of(part)
+
+    def _joined(self, node: Node, state: State, place: Place) -> Iterator[str]:
+        for part in inside(node):
+            yield clean(part) if isinstance(part, str) else self.one(part, state, place)
+
+    def _simple(self, node: Node, state: State) -> str:
+        name = text_of(node).strip().removeprefix("$")
+        return _parameter(name, state, f"${name}")
+
+    def _expansion(self, node: Node, state: State, place: Place) -> str:
+        shown = text_of(node).strip()
+        parts = [child for child in node.children if child.type not in {"${", "}"}]
+        if not parts:
+            return unknown(shown)
+        first, rest = parts[0], parts[1:]
+        if first.type in {"!", "#"}:
+            return self._prefixed(first.type, rest, state, shown)
+        name = text_of(first)
+        if first.type == "subscript":
+            return _element(name, state, shown)
+        if not rest:
+            return _parameter(name, state, shown)
+        operator, operands = rest[0].type, rest[1:]
+        value = _known_parameter(name, state)
+        if operator in _ASSIGNING or operator in {":+", "+", ":?", "?"}:
+            chosen = _choice(operator, value)
+            if chosen is None:
+                return unknown(shown)
+            return value or "" if chosen else "".join(self.one(each, state, place) for each in operands)
+        if value is None or not is_known(value):
+            return unknown(shown)
+        return _edited(operator, value, "".join(map(text_of, rest[1:])), shown)
+
+    def _prefixed(self, prefix: str, rest: list[Node], state: State, shown: str) -> str:
+        if len(rest) != 1 or rest[0].type not in {"variable_name", "special_variable_name"}:
+            return unknown(shown)
+        value = _known_parameter(text_of(rest[0]), state)
+        if value is None or not is_known(value):
+            return unknown(shown)
+        return str(len(value)) if prefix == "#" else _parameter(value, state, shown)
+
+
+def _list_of(node: Node) -> str | None:
+    """The name of the list that a word is, as ``@`` for ``"$@"`` and ``x`` for ``"${x[@]}"``."""
+    text = text_of(node).strip().strip('"')
+    if text in {"$@", "$*", "${@}", "${*}"}:
+        return "@"
+    match = re.fullmatch(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\]\}", text)
+    return match[1] if match else None
+
+
+def _listed(name: str, state: State) -> tuple[str, ...]:
+    if name == "@":
+        return state.arguments
+    found = state.arrays.get(name)
+    if found is not None:
+        return found
+    return (state.variables[name],) if name in state.variables else (unknown(f"${{{name}[@]}}"),)
+
+
+def _known_parameter(name: str, state: State) -> str | None:
+    """A parameter's value; ``None`` where it is not set."""
+    if _NUMBER.fullmatch(name) and name != "0":
+        index = int(name) - 1
+        return state.arguments[index] if index < len(state.arguments) else None
+    if name == "#":
+        return str(len(state.arguments))
+    if name in {"@", "*"}:
+        return " ".join(state.arguments)
+    if name in state.arrays:
+        return next(iter(state.arrays[name]), None)
+    return state.variables.get(name)
+
+
+def _parameter(name: str, state: State, shown: str) -> str:
+    """A parameter's value. One that the script does not set may come from the environment."""
+    value = _known_parameter(name, state)
+    return unknown(shown) if value is None else value
+
+
+def _element(subscript: str, state: State, shown: str) -> str:
+    match = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)\[([0-9]+)\]", subscript)
+    if match is None or match[1] not in state.arrays:
+        return unknown(shown)
+    elements, index = state.arrays[match[1]], int(match[2])
+    return elements[index] if index < len(elements) else ""
+
+
+def _choice(operator: str, value: str | None) -> bool | None:
+    """Whether ``${x:-y}`` and its like give the value of ``x``; ``None`` where that is not known."""
+    if value is None:
+        return operator in {":?", "?", ":+", "+"}
+    there: bool | None = True
+    if operator.startswith(":"):
+        there = True if known_length(value) else (False if is_known(value) else None)
+    if there is None or operator not in {":+", "+"}:
+        return there
+    return not there
+
+
+def _edited(operator: str, value: str, operand: str, shown: str) -> str:
+    """``${x%pattern}`` and its like, of a value that is known."""
+    if "$" in operand or "`" in operand:
+        return unknown(shown)
+    match operator:
+        case "%" | "%%":
+            cuts = range(len(value), -1, -1) if operator == "%" else range(len(value) + 1)
+            return next((value[:cut] for cut in cuts if matches(value[cut:], operand)), value)
+        case "#" | "##":
+            cuts = range(len(value) + 1) if operator == "#" else range(len(value), -1, -1)
+            return next((value[cut:] for cut in cuts if matches(value[:cut], operand)), value)
+        case "^^" | ",,":
+            return value.upper() if operator == "^^" else value.lower()
+        case "/" | "//":
+            old, _, new = operand.partition("/")
+            plain = not set("*?[\\") & set(old)
+            return value.replace(old, new, -1 if operator == "//" else 1) if plain and old else unknown(shown)
+        case _:
+            return unknown(shown)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text matches a pattern of the shell."""
+    return _pattern(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
+
+
+def _braces(text: str) -> list[str]:
+    """``a{b,c}`` as the two words that it is."""
+    words = [text]
+    while len(words) < _MOST_BRACES:
+        opened = [word for word in words if _BRACES.search(word)]
+        if not opened:
+            return words
+        words = [each for word in words for each in _opened(word)]
+    return [text]
+
+
+def _opened(word: str) -> list[str]:
+    match = _BRACES.search(word)
+    if match is None:
+        return [word]
+    return [f"{word[: match.start()]}{part}{word[match.end() :]}" for part in match[1].split(",")]
