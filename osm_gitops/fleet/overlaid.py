@@ -86,7 +86,7 @@ class _Work:
         if problems or checked.value is None:
             self.broken[ref] = problems
         else:
-            self.profiles[key] = checked.value
+            self.profiles[key] = replace(checked.value, built_in=profile.built_in)
             self.patched[ref] = found.applied
 
     def at_hand(self) -> Iterator[OperatingSystemProfile]:

@@ -9,9 +9,6 @@ from typing import Final
 
 from osm_gitops.model.objects import Json, Manifest
 
-BASE_ANNOTATION: Final = "osm-gitops.io/overlay-base"
-"""On a patched profile: SHA-256 of the spec of the profile that it was made of, in hexadecimal."""
-
 DELETE: Final = "$delete"
 """In a merge patch: an entry or key that has this removes what is there."""
 

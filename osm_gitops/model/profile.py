@@ -9,6 +9,8 @@ from osm_gitops.model.objects import Manifest, ObjectRef
 
 DEFAULT_PERMISSIONS = 644
 DEFAULT_UTILITY = "cloud-init"
+OVERLAY_BASE_ANNOTATION = "osm-gitops.io/overlay-base"
+"""On a patched profile: SHA-256 of the spec of the profile that it was made of, in hexadecimal."""
 TEMPLATE_ANNOTATION = "osm-gitops.io/template"
 JINJA2_V1 = "jinja2/v1"
 BUILT_IN_ANNOTATION = "osm-gitops.io/built-in"
@@ -94,6 +96,12 @@ class OperatingSystemProfile:
     manifest: Manifest
     jinja: bool = False
     built_in: str = ""
+
+    @property
+    def overlaid(self) -> bool:
+        """Whether patches of overlays made it of another one."""
+        annotations = self.manifest.body.get("metadata", {}).get("annotations") or {}
+        return OVERLAY_BASE_ANNOTATION in annotations
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Final
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json, Manifest
-from osm_gitops.model.overlay import BASE_ANNOTATION, Overlay, Patch, Spot
-from osm_gitops.model.profile import TEMPLATE_ANNOTATION, OperatingSystemProfile
+from osm_gitops.model.overlay import Overlay, Patch, Spot
+from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION, TEMPLATE_ANNOTATION, OperatingSystemProfile
 from osm_gitops.resolve.json_patch import WrongOperation, operate
 from osm_gitops.resolve.merging import merge_piece
 from osm_gitops.resolve.placed import PlacedFields, places_of
@@ -42,8 +42,7 @@ def fits(patch: Patch, profile: OperatingSystemProfile) -> bool:
 
 def is_derived(profile: OperatingSystemProfile) -> bool:
     """Whether the profile was patched by us before it came into the source: then it is never patched again."""
-    annotations = profile.manifest.body.get("metadata", {}).get("annotations") or {}
-    return BASE_ANNOTATION in annotations and _DERIVED.search(profile.version) is not None
+    return profile.overlaid and _DERIVED.search(profile.version) is not None
 
 
 def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) -> PatchedProfile | None:
@@ -121,7 +120,8 @@ class _Work:
         spec.pop("version", None)
         digest = _digest({"spec": spec, "language": annotations.get(TEMPLATE_ANNOTATION)})[:_DIGEST]
         spec["version"] = derived_version(self.profile.version, self.names, digest)
-        metadata["annotations"] = {**annotations, BASE_ANNOTATION: _digest(self.profile.manifest.body.get("spec"))}
+        base = _digest(self.profile.manifest.body.get("spec"))
+        metadata["annotations"] = {**annotations, OVERLAY_BASE_ANNOTATION: base}
 
 
 def _holds_maps(metadata: Mapping[str, Json]) -> bool:

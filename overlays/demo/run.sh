@@ -40,7 +40,7 @@ commit() { git commit --quiet --all --message "$1"; }
 rm -rf "$demo"/{fleet,rendered,apply.log}
 mkdir -p "$demo/fleet"
 cd "$demo/fleet"
-cp -r "$here"/{osm-gitops.yaml,.sops.yaml,osps,prod-eu,edge-lab,dev} .
+cp -r "$here"/{osm-gitops.yaml,.sops.yaml,osps,overlays,prod-eu,edge-lab,dev} .
 git init --quiet --initial-branch main
 git add .
 commit "Demo fleet"
@@ -59,7 +59,7 @@ run cut -c 1-100 clusters/dev/worker/secrets/playground-kube-system-bootstrap-co
 
 say "1. The registry password is rotated, the proxy moves. Operating System Manager would tell no pool of it."
 cp "$here/rotated/secrets.yaml" prod-eu/
-edit osm-gitops.yaml 's/example.com:3128/example.com:8080/'
+edit overlays/prod-eu/overlay.yaml 's/example.com:3128/example.com:8080/'
 commit "Rotate the registry password, move the proxy"
 run osm-gitops plan
 apply

@@ -524,3 +524,14 @@ def test_osp_diff_shows_what_overlays_change_in_a_profile() -> None:
     refused = osm_gitops("osp", "diff", "osp-a", "--from", "tree")
     assert (refused.code, refused.out) == (1, "")
     assert "Name a second one, or overlays with --overlay" in refused.err
+
+
+def test_a_patched_built_in_profile_is_still_told_as_built_in() -> None:
+    write_tree(Path("tree"), pool("ubuntu", profile="osp-ubuntu"))
+    overlay("a", 'patches:\n- {target: {name: "osp-*", osName: ubuntu}, merge: {spec: {osVersion: "26.04"}}}')
+    listed = json.loads(osm_gitops("osp", "list", "--from", "tree", "--overlay", "a", "-o", "json").out)
+    found = {each["name"]: each for each in listed["profiles"]}
+    assert found["osp-ubuntu"]["version"].startswith("v2.0.0+a.")
+    assert found["osp-rhel"]["version"] == "v2.0.0"
+    assert all(each["builtIn"] for each in found.values())
+    assert "26.04" in osm_gitops("osp", "show", "osp-ubuntu", "--overlay", "a").out
