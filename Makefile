@@ -54,8 +54,7 @@ test: setup ## The test suite.
 test-all: setup $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(GO) -C tests/oracle build -o ../../.tools/oracle .
 	$(RUN) python -m tests.judges.debian
-	$(RUN) pytest -m oracle
-	$(RUN) pytest -n 2 --dist worksteal -m exhaustive
+	$(RUN) pytest -n 2 --dist worksteal -m "oracle or exhaustive"
 
 lint: setup ## Style, types, layers, shell scripts.
 	$(RUN) ruff check
