@@ -22,8 +22,8 @@ class BootFile:
     """One file as it lies on the node; also the text of a systemd unit or of a drop-in.
 
     ``text`` is the content that the node gets, decoded. ``permissions`` is a decimal number read as octal digits (644).
-    ``place(line)`` is ``file:line`` in the source (profile, part or overlay) of a line of ``text``, from 1 on; it may
-    take a while, so it is asked for findings only.
+    ``place(line)`` is ``file:line`` in the source (profile, part or overlay) of a line of ``text``, from 1 on, and of
+    the entry with its path and permissions for 0; it may take a while, so it is asked for findings only.
     """
 
     path: str
@@ -84,7 +84,8 @@ class BootDocument:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a check says of a file: a finding but for its place. ``line`` is one of the file's text, from 1 on.
+    """What a check says of a file: a finding but for its place. ``line`` is one of the file's text, from 1 on,
+    or 0 for its entry with path and permissions.
 
     Equal files of several profiles and pools are looked at once; a remark becomes a finding in each of them.
     """

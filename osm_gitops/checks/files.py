@@ -57,11 +57,11 @@ def check_path(file: BootFile) -> Iterator[Remark]:
     """cloud-init writes a relative path below its own folder, Ignition refuses it; unclean ones hide duplicates."""
     path = file.path
     if not path.startswith("/"):
-        yield Remark(PATH, f"the path {path!r} is not absolute", 1, "Begin it with a slash")
+        yield Remark(PATH, f"the path {path!r} is not absolute", 0, "Begin it with a slash")
     elif path != posixpath.normpath(path) or path.startswith("//"):
-        yield Remark(PATH, f"the path {path!r} is not clean", 1, f"Write {posixpath.normpath(path).replace('//', '/')}")
+        yield Remark(PATH, f"the path {path!r} is not clean", 0, f"Write {posixpath.normpath(path).replace('//', '/')}")
     elif not path.isprintable() or path != path.strip():
-        yield Remark(PATH, f"the path {path!r} has blanks or control characters", 1, "Write it without them")
+        yield Remark(PATH, f"the path {path!r} has blanks or control characters", 0, "Write it without them")
 
 
 def check_permissions(file: BootFile) -> Iterator[Remark]:
@@ -70,13 +70,13 @@ def check_permissions(file: BootFile) -> Iterator[Remark]:
     if file.permissions in _DECIMALS_OF_OCTAL:
         meant = _DECIMALS_OF_OCTAL[file.permissions]
         message = f"{digits} is the decimal form of mode {meant}, and is read as the octal digits {digits}"
-        yield Remark(PERMISSIONS, message, 1, f"Write {meant}")
+        yield Remark(PERMISSIONS, message, 0, f"Write {meant}")
     elif not re.fullmatch("[0-7]{1,4}", digits):
-        yield Remark(PERMISSIONS, f"{digits} are no permissions: they are octal digits", 1, "Write 644, 600 or 755")
+        yield Remark(PERMISSIONS, f"{digits} are no permissions: they are octal digits", 0, "Write 644, 600 or 755")
     elif not int(digits, 8) & 0o400:
-        yield Remark(PERMISSIONS, f"with permissions {digits} not even the file's owner can read it", 1, "Write 600")
+        yield Remark(PERMISSIONS, f"with permissions {digits} not even the file's owner can read it", 0, "Write 600")
     elif int(digits, 8) & 0o002:
-        yield Remark(WORLD_WRITABLE, f"permissions {digits} let everybody change the file", 1, "Write 644 or 755")
+        yield Remark(WORLD_WRITABLE, f"permissions {digits} let everybody change the file", 0, "Write 644 or 755")
 
 
 def check_secrets(file: BootFile) -> Iterator[Remark]:

@@ -65,13 +65,13 @@ def _remarks(files: Iterable[BootFile], units: Iterable[BootUnit]) -> Iterator[t
     for file in files:
         path = normpath(file.path)
         if path in written:
-            yield file, Remark(DUPLICATE_PATH, f"{path} stands twice in this half; the later one wins, if any", 1, _FIX)
+            yield file, Remark(DUPLICATE_PATH, f"{path} stands twice in this half; the later one wins, if any", 0, _FIX)
         written.setdefault(path, file)
     for path, file in written.items():
         for above in _above(path):
             if above in written:
                 message = f"{path} lies below {above}, which is a file"
-                yield file, Remark(FILE_BELOW_FILE, message, 1, "Give one of them another path")
+                yield file, Remark(FILE_BELOW_FILE, message, 0, "Give one of them another path")
     yield from _unit_remarks(units, written)
 
 
@@ -85,24 +85,24 @@ def _unit_remarks(units: Iterable[BootUnit], written: Mapping[str, BootFile]) ->
     for unit in units:
         place = unit.content or next(iter(unit.drop_ins), None) or BootFile(unit.name, "", 644, unit.half)
         if unit.name in names:
-            yield place, Remark(DUPLICATE_UNIT, f"the unit {unit.name} stands twice in this half", 1, _FIX)
+            yield place, Remark(DUPLICATE_UNIT, f"the unit {unit.name} stands twice in this half", 0, _FIX)
         names.add(unit.name)
         if remark := unit_name_remark(unit.name):
             yield place, remark
         yield from _text_remarks(unit, written)
         if unit.enable and unit.content and not re.search(r"^\[Install\]", unit.content.text, re.MULTILINE):
             message = f"{unit.name} is enabled, but has no [Install] section that says what wants it"
-            yield unit.content, Remark(UNIT_NOT_ENABLED, message, 1, "Add [Install] with WantedBy=multi-user.target")
+            yield unit.content, Remark(UNIT_NOT_ENABLED, message, 0, "Add [Install] with WantedBy=multi-user.target")
 
 
 def _text_remarks(unit: BootUnit, written: Mapping[str, BootFile]) -> Iterator[tuple[BootFile, Remark]]:
     paths: set[str] = set()
     for text in unit.files:
         if text.path in written:
-            yield text, Remark(FILE_AND_UNIT, f"{text.path} is a file and a unit of this half", 1, _FIX)
+            yield text, Remark(FILE_AND_UNIT, f"{text.path} is a file and a unit of this half", 0, _FIX)
         if text.path in paths:
-            yield text, Remark(DUPLICATE_UNIT, f"the drop-in {text.path} stands twice in this half", 1, _FIX)
+            yield text, Remark(DUPLICATE_UNIT, f"the drop-in {text.path} stands twice in this half", 0, _FIX)
         paths.add(text.path)
         if text is not unit.content and not text.path.endswith(".conf"):
             message = f"systemd reads drop-ins whose names end in .conf, not {text.path.rpartition('/')[2]}"
-            yield text, Remark(DROP_IN_NAME, message, 1, "Let its name end in .conf")
+            yield text, Remark(DROP_IN_NAME, message, 0, "Let its name end in .conf")

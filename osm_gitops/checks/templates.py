@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -22,6 +23,7 @@ _RULES: Final[Mapping[Flaw, Rule]] = {
     Flaw.MISSING: rules.MISSING_TEMPLATE,
     Flaw.UNUSED: rules.UNUSED_TEMPLATE,
 }
+_WITH_KEY: Final = re.compile(r"(.+:\d+) (\S+)")
 _FIXES: Final[Mapping[Flaw, str]] = {
     Flaw.UNDEFINED: 'A value of your own is value("path", default); the data\'s fields are in docs/profiles.md',
     Flaw.FIELD: "The data's fields are in docs/profiles.md",
@@ -51,6 +53,9 @@ def profile_name(profile: OperatingSystemProfile) -> str:
 
 def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding:
     """A problem that reading, resolving or rendering told, as a finding."""
+    # Where settings are wrong, their key stands behind the place.
+    placed = _WITH_KEY.fullmatch(problem.where)
+    where, field = (placed[1], placed[2]) if placed else (problem.where, "")
     return Finding(
-        rule, problem.what, where=problem.where, about=problem.about or about, field=problem.field, fix=problem.fix
+        rule, problem.what, where=where, about=problem.about or about, field=problem.field or field, fix=problem.fix
     )

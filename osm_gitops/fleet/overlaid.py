@@ -128,7 +128,12 @@ class _Work:
         return did_you_mean(word, names) if names else "There are no profiles at hand"
 
     def idle_values(self) -> Iterator[Problem]:
-        """Values that nothing reads: misspelt, or meant for other profiles. A built-in overlay sets what it can."""
+        """Values that nothing reads: misspelt, or meant for other profiles. A built-in overlay sets what it can.
+
+        A profile that a patch has broken may read any.
+        """
+        if self.broken:
+            return
         waiting = {path: given for path, given in self.stack.values.items() if not given.overlay.built_in}
         uses: set[ValuePath] = set(self.stack.uses)
         for profile in chain(self.profiles.values(), self.at_hand()):

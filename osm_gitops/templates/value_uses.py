@@ -24,15 +24,15 @@ _HINTS: Final = (VALUES, f"{VALUE}(")
 def value_uses(text: str, *, native: bool) -> frozenset[ValuePath]:
     """Paths of values that a text may read: with each of them all that is below it.
 
-    Of a path that is computed the part before is told. A text that does not parse reads nothing: its fault is told
-    where it is compiled.
+    Of a path that is computed the part before is told. A text that does not parse may read all: its fault is told
+    where it is compiled, and nothing else need be said.
     """
     if not any(hint in text for hint in _HINTS):
         return frozenset()
     try:
         return frozenset(_native(text) if native else _go(text))
     except EXPECTED:
-        return frozenset()
+        return frozenset(((),))
 
 
 def is_used(path: ValuePath, uses: Iterable[ValuePath]) -> bool:

@@ -20,7 +20,7 @@ from osm_gitops.templates.value_uses import is_used, value_uses
         ("{% for host in Values.hosts %}{{ host }}{% endfor %}{{ Values.x is defined }}", {("hosts",), ("x",)}),
         ("{% macro url(x) %}{{ Values.base }}/{{ x }}{% endmacro %}", {("base",)}),
         ("Values.a value('b')", set()),
-        ("{{ Values.a", set()),
+        ("{{ Values.a", {()}),
     ],
 )
 def test_native_jinja2_tells_what_it_reads(text: str, uses: set[tuple[str, ...]]) -> None:
@@ -35,7 +35,7 @@ def test_native_jinja2_tells_what_it_reads(text: str, uses: set[tuple[str, ...]]
         ("{{ range .Values.hosts }}{{ . }}{{ end }}{{ with .Values }}{{ .x }}{{ end }}", {("hosts",), ()}),
         ('{{ index .Values "a" "b" }}{{ index .Values.c .Name "d" }}', {("a", "b"), ("c",)}),
         ('{{ define "x" }}{{ .Values.in }}{{ end }}{{ (.Values.m).n }}', {("in",), ("m",)}),
-        ("{{ .Values.a", set()),
+        ("{{ .Values.a", {()}),
     ],
 )
 def test_go_templates_tell_what_they_read(text: str, uses: set[tuple[str, ...]]) -> None:

@@ -75,7 +75,7 @@ def _units(config: OperatingSystemConfig, places: Places) -> Iterator[BootUnit]:
 
 def _unit(unit: Unit, field: str, half: Half, places: Places) -> BootUnit:
     def text(path: str, content: str, at: str) -> BootFile:
-        return BootFile(path, content, 644, half, lambda line: places.of_text(at, line))
+        return BootFile(path, content, 644, half, lambda line: places.of_text(at if line else f"{field}.name", line))
 
     return BootUnit(
         name=unit.name,

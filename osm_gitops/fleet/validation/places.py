@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from osm_gitops.checks.boot_file import Half
 from osm_gitops.errors import InputError
@@ -15,6 +16,8 @@ from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.templates.tracing import Line
 
+_DATA: Final = ".content.inline.data"
+
 
 @dataclass(slots=True)
 class Places:
@@ -23,9 +26,12 @@ class Places:
     profile: OperatingSystemProfile
 
     def of_file(self, half: Half, index: int, line: int) -> str:
-        """``file:line`` of a line of the half's file at ``index``; empty where no profile holds it."""
+        """``file:line`` of a line of the half's file at ``index``, for 0 of its path; empty where no profile has it."""
         files = self._texts(half).files
-        return self.of_text(files[index][1], line) if index < len(files) else ""
+        return self._of_known(files[index][1], line) if index < len(files) else ""
+
+    def _of_known(self, at: str, line: int) -> str:
+        return self.of_text(at, line) if line else self.of_text(f"{at.removesuffix(_DATA)}.path", 0)
 
     def of_text(self, at: str, line: int) -> str:
         """``file:line`` of a line of the text that stands at the field ``at`` of the profile."""
@@ -51,9 +57,9 @@ class TracedPlaces(Places):
         if index >= len(texts.files):
             return ""
         file, at = texts.files[index]
-        lines = self._lines_of(half, index)
+        lines = self._lines_of(half, index) if line else ()
         if not lines:
-            return self.of_text(at, line)
+            return self._of_known(at, line)
         name, found = lines[min(line, len(lines)) - 1] or (file.path, 1)
         return self.of_text(at if name == file.path else texts.places.get(name, at), found)
 

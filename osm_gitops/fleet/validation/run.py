@@ -140,7 +140,7 @@ class _Validation:
         try:
             document = self.pool(pool, str(combination), cluster, renderers)
         except InputError as failure:
-            others = [problem for problem in failure.problems if not isinstance(problem, StoppedPool)]
+            others = [_in(profile, problem) for problem in failure.problems if not isinstance(problem, StoppedPool)]
             self.problems(rules.RENDERING, others, profile_name(profile), str(combination))
             return repr(others).encode() if others else _REFUSED
         digest = hashlib.sha256()
@@ -191,6 +191,7 @@ class _Validation:
 
     def machine(self, machine: MachineDeployment, scope: Scope, cluster: ClusterFacts, renderers: Renderers) -> None:
         self.counts = replace(self.counts, pools=self.counts.pools + 1)
+        pool = None
         try:
             pool = resolve_pool(machine, scope.inputs, cluster)
             self.problems(rules.POOL_WARNING, pool.warnings)
@@ -198,7 +199,9 @@ class _Validation:
         except InputError as failure:
             for problem in failure.problems:
                 rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
-                self.tell(problem_finding(rule, problem, about=str(machine.ref)), str(machine.ref))
+                placed = problem if pool is None else _in(pool.profile, problem)
+                label = f"{machine.ref} of cluster {scope.name}"
+                self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
 
     def verdict(self, found: Iterable[Finding]) -> Verdict:
         told = (replace(each, seen_in=tuple(pools) or each.seen_in) for each, pools in self.findings.items())
@@ -213,6 +216,13 @@ class _Validation:
 
 _REFUSED = b"\0"
 _SCHEMAS = {PROFILE: rules.PROFILE_SCHEMA, MACHINE: rules.POOL_SCHEMA}
+
+
+def _in(profile: OperatingSystemProfile, problem: Problem) -> Problem:
+    """A problem of what a profile renders to, at the place of its field in the profile."""
+    if problem.where:
+        return problem
+    return replace(problem, where=profile.manifest.line_of(problem.field), about=profile_name(profile))
 
 
 def _together(findings: Iterable[Finding]) -> Iterator[Finding]:
