@@ -260,7 +260,7 @@ def test_nothing_shows_in_what_explains_a_pool(
     _cluster(tmp_path / "tree", canaries, monkeypatch)
     source = ["--from", "tree", *_flags(canaries, credentials)]
     texts = (
-        *((), ("-o", "json"), ("--user-data", "bootstrap"), ("--user-data", "provisioning")),
+        *((), ("-o", "json"), ("--downloads",), ("--user-data", "bootstrap"), ("--user-data", "provisioning")),
         *(("--file", path, "--half", "bootstrap") for path in ("/opt/bin/all", "/etc/plain")),
     )
     for name in ("azure", "gce", "openstack", "vsphere", "kubevirt", "red-hat", "referring", "overwritten"):

@@ -12,20 +12,17 @@ from osm_gitops.downloads.gathering import Network, needs_of
 from osm_gitops.downloads.listing import Downloads, PoolName, listed
 from osm_gitops.downloads.need import Needs
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.fleet.desire import bounds_of
 from osm_gitops.fleet.explaining import Loaded, choose_pool, load_clusters
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.validation.documents import boot_document
-from osm_gitops.fleet.validation.places import Places
+from osm_gitops.fleet.validation.places import TracedPlaces
+from osm_gitops.fleet.validation.renderers import Renderers
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import resolve_pool
 from osm_gitops.sources.manifests import MACHINE
-from osm_gitops.templates.engine import Engine
 
 # Stands for a pool's own names while many pools are looked at, so that those that boot alike are followed once.
 _ANY_POOL: Final = "osm-gitops-any-pool"
@@ -88,13 +85,14 @@ class _Work:
         except InputError as failure:
             self.failed |= {PoolName(name, machine.ref): failure.problems for machine in machines}
             return
-        renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(cluster.settings), cluster.inputs.values), shared)
+        renderers = Renderers(cluster.settings, cluster.inputs.values)
         network = Network(shared.kubeconfig.server, cluster.settings.http_proxy)
         for machine in machines:
             pool = PoolName(name, machine.ref)
             try:
                 resolved = resolve_pool(machine, cluster.inputs, shared)
-                document = boot_document(resolved, str(machine.ref), renderer, Places(resolved.profile))
+                places = TracedPlaces(resolved.profile, resolved, shared, renderers)
+                document = boot_document(resolved, str(machine.ref), renderers.renderer(shared), places)
             except InputError as failure:
                 self.failed[pool] = failure.problems
                 continue

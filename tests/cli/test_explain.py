@@ -397,3 +397,14 @@ def test_explain_needs_a_pool_or_the_list(tmp_path: Path) -> None:
     assert "Name one, or add --downloads" in ran.err
     ran = osm_gitops("explain", "workers", "--from", "tree", "--downloads", "--file", "/x")
     assert (ran.code, ran.out) == (1, "")
+
+
+def test_a_line_of_a_default_profile_is_told_in_the_part_that_it_comes_from(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", pool(profile="osp-ubuntu", kubelet="1.35.4"))
+    told = _downloads("workers", "--from", "tree")
+    kubelet = next(each for each in told["needs"] if each["name"].endswith("amd64/kubelet"))
+    (place,) = kubelet["places"]
+    path, _, line = place["source"].rpartition(":")
+    part = Path(__file__).parents[2] / path
+    assert part.name == "binaries.sh"
+    assert "kubelet" in part.read_text("utf-8").splitlines()[int(line) - 1]

@@ -147,18 +147,3 @@ def test_what_a_profile_of_osm_asks_for_is_on_its_list(
     asked = _run(tmp_path, document, "x86_64")
     assert asked <= _names(needs, "x86_64")
     assert any(each.endswith("/kubelet") for each in asked)
-
-
-def test_a_mirror_in_the_values_leaves_nothing_of_the_public_addresses(tmp_path: Path) -> None:
-    """The air-gap promise: with every base URL set, no public host is left to ask."""
-    mirror = "https://mirror.example.com"
-    values = {
-        "downloads": {name: f"{mirror}/{name}" for name in ("kubernetes", "cni", "crictl")},
-        "repositories": {"docker": f"{mirror}/docker", "ubuntu": f"{mirror}/ubuntu"},
-    }
-    document = default_document(tmp_path / "tree", "osp-ubuntu", "hetzner", values=values)
-    needs = needs_of(document, Network(SERVER))
-    hosts = {each.host for each in needs.needs if each.host and each.kind is not Kind.REGISTRY}
-    assert hosts == {"mirror.example.com", "api.example.com:6443"}
-    assert "the repositories that the image is configured with" not in {each.name for each in needs.needs}
-    assert f"{mirror}/ubuntu $VERSION_CODENAME main restricted universe" in {each.name for each in needs.needs}

@@ -11,8 +11,7 @@ import typer
 from osm_gitops.cli.console import console
 from osm_gitops.fleet.fleet_schema import fleet_schema
 from osm_gitops.fleet.overlay_schema import overlay_schema
-from osm_gitops.report.downloads_schema import downloads_schema
-from osm_gitops.report.explained_schema import explanation_schema
+from osm_gitops.model.objects import Json
 from osm_gitops.report.json_schema import plan_schema
 
 
@@ -26,12 +25,24 @@ class Described(Enum):
     DOWNLOADS = "downloads"
 
 
+def _explanation() -> dict[str, Json]:
+    from osm_gitops.report.explained_schema import explanation_schema  # noqa: PLC0415 - no other command needs it
+
+    return explanation_schema()
+
+
+def _downloads() -> dict[str, Json]:
+    from osm_gitops.report.downloads_schema import downloads_schema  # noqa: PLC0415 - no other command needs it
+
+    return downloads_schema()
+
+
 _SCHEMAS = {
     Described.FLEET: fleet_schema,
     Described.OVERLAY: overlay_schema,
     Described.PLAN: plan_schema,
-    Described.EXPLANATION: explanation_schema,
-    Described.DOWNLOADS: downloads_schema,
+    Described.EXPLANATION: _explanation,
+    Described.DOWNLOADS: _downloads,
 }
 
 
