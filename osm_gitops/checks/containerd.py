@@ -53,7 +53,7 @@ def check_containerd(file: BootFile) -> Iterator[Remark]:
         return
     try:
         document = tomllib.loads(file.text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         yield toml_remark(str(error), file.text)
         return
     yield from _Config(file.text, document).remarks() if is_config else _Hosts(file.text, document).remarks()
@@ -89,7 +89,7 @@ class _Config:
         return Remark(rule, message, line_with(self.text, *names), fix)
 
     def remarks(self) -> Iterator[Remark]:
-        if self.version not in PLUGINS or isinstance(self.version, bool):
+        if type(self.version) is not int or self.version not in PLUGINS:
             fix = "Write version = 3 for containerd 2.x, version = 2 for containerd 1.7"
             yield self.remark(
                 VERSION, f"version {self.version!r} of the configuration is none of 2 and 3", fix, "version"
@@ -218,7 +218,7 @@ class _Hosts:
             yield self.remark(f"capabilities {where} is no list", "Correct it", host, "capabilities")
             return
         for each in capabilities:
-            if each not in CAPABILITIES:
+            if not (isinstance(each, str) and each in CAPABILITIES):
                 fix = instead(str(each), CAPABILITIES, f"Use {', '.join(sorted(CAPABILITIES))}")
                 yield self.remark(f"a registry has no capability {each!r}", fix, host, "capabilities")
         server = table.get("server")

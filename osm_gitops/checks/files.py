@@ -44,7 +44,7 @@ _CREDENTIALS: Final = (
     (re.compile(r"://[^/\s:@\"'$]+:[^/\s@\"'$]+@"), "a password in a URL"),
     (
         re.compile(
-            r"(?i)[\w.-]*(?:passw(?:or)?d|token|api[-_]?key|secret[-_]?(?:access[-_]?)?key|client[-_]?secret)"
+            r"(?i)(?:passw(?:or)?d|token|api[-_]?key|secret[-_]?(?:access[-_]?)?key|client[-_]?secret)"
             r"[\"']?[ \t]*[:=][ \t]*[\"']?[^\s\"'$<{(\[/`]{6,}"
         ),
         "a password or a token",
@@ -97,7 +97,7 @@ def check_left_overs(file: BootFile) -> Iterator[Remark]:
         if match := pattern.search(file.text):
             yield Remark(TEMPLATE, f"the file has {what}", line_of(file.text, match.start()), "Correct the template")
     for match in _BRACES.finditer(file.text):
-        before = file.text[file.text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        before = file.text[max(file.text.rfind("\n", 0, match.start()) + 1, match.start() - 200) : match.start()]
         if not (is_script(file) and _FORMAT_OPTION.search(before)):
             fix = "Correct the template; text in rendered files is not rendered again"
             yield Remark(TEMPLATE, "the file has an action of a template", line_of(file.text, match.start()), fix)

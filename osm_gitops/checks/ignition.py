@@ -130,16 +130,16 @@ def _storage_remarks(config: Any, *, with_parts: bool) -> Iterator[Remark]:
     filesystems = {
         name for each in _entries(config, "storage", "filesystems") if isinstance(name := each.get("name"), str)
     }
-    seen: dict[tuple[Any, str], str] = {}
+    seen: dict[tuple[str, str], str] = {}
     for kind, nodes in kinds.items():
         for node in nodes:
             path = node.get("path")
             if not isinstance(path, str):
                 continue
-            if node.get("filesystem") not in {*filesystems, *_ROOTS}:
+            if node.get("filesystem") not in (*filesystems, *_ROOTS):
                 yield Remark(VALUE, f"the filesystem of {path} is neither root nor a declared one", 1, "Write root")
             yield from _node_remarks(node, kind, path, with_parts=with_parts)
-            key = (node.get("filesystem"), normpath(path))
+            key = (str(node.get("filesystem")), normpath(path))
             if key in seen and with_parts:
                 yield Remark(
                     DUPLICATE, f"{key[1]} is written twice, as one of the {seen[key]} and the {kind}", 1, "Keep one"
@@ -149,7 +149,7 @@ def _storage_remarks(config: Any, *, with_parts: bool) -> Iterator[Remark]:
         yield from _below_remarks(seen)
 
 
-def _below_remarks(seen: Mapping[tuple[Any, str], str]) -> Iterator[Remark]:
+def _below_remarks(seen: Mapping[tuple[str, str], str]) -> Iterator[Remark]:
     for filesystem, path in seen:
         above = path.rpartition("/")[0]
         while above:
@@ -172,7 +172,7 @@ def _node_remarks(node: Mapping[str, Any], kind: str, path: str, *, with_parts: 
         yield Remark(
             MODE, f"the mode of {path} is not between 0 and 4095", 1, "Write the octal mode as a decimal number"
         )
-    elif mode in _OCTAL_LOOK:
+    elif isinstance(mode, int) and mode in _OCTAL_LOOK:
         message = f"the mode {mode} of {path} is a decimal number, and means 0{mode:o}"
         yield Remark(MODE, message, 1, f"Write {int(str(mode), 8)} for 0{mode}")
     contents = node.get("contents")

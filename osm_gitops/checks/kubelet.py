@@ -66,6 +66,9 @@ def _line(where: str) -> int:
 
 
 def _document_remarks(documents: Sequence[Document], minor: int, *, cgroup_v1: bool) -> Iterator[Remark]:
+    if not documents:
+        yield Remark(SYNTAX, "the configuration is empty")
+        return
     first = documents[0]
     if len(documents) > 1:
         yield Remark(SYNTAX, "the kubelet reads the first document only", documents[1].line, "Remove what follows ---")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from typing import Final
+
+_LONGEST_NAME: Final = 80
 
 
 def words(text: str) -> frozenset[str]:
@@ -16,6 +19,8 @@ def meant(name: str, known: Collection[str]) -> str:
     by_case = {each.lower(): each for each in known}
     if found := by_case.get(name.lower()):
         return found
+    if len(name) > _LONGEST_NAME:  # comparing is slow, and nobody meant it
+        return ""
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
     return near[0] if near else ""
 
