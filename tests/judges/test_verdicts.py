@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
+from osm_gitops.checkers.shell import Bash, Shellcheck
+from osm_gitops.checkers.systemd import SystemdAnalyze
 from osm_gitops.checks.boot_file import BootDocument
+from osm_gitops.checks.cloud_config import user_data_files
 from osm_gitops.checks.systemd import is_unit_file, unit_of
 from tests.checks import mutations
 from tests.checks.documents import MINORS, defaults, findings_of, recorded
 from tests.checks.test_mutations import KINDS
 from tests.judges import asking
-from tests.judges.debian import CLOUD_INITS
+from tests.judges.debian import CLOUD_INITS, systemd_path
 
 pytestmark = pytest.mark.oracle
 
@@ -124,3 +128,19 @@ def test_what_cloud_init_refuses_is_told(release: str) -> None:
     documents = [each for each in _documents(tuple(MINORS)) if each.os != "flatcar"]
     texts = _user_data(documents, "cloud-init")
     assert _refused_by_tool_alone(texts, lambda all_: asking.many_cloud_configs(all_, release), "cloud-config-") == []
+
+
+def test_every_default_profile_passes_every_check_and_checker_for_each_provider_and_kubernetes_minor(
+    tmp_path: Path,
+) -> None:
+    documents = defaults(tuple(MINORS))
+    environment = {"PATH": systemd_path(tmp_path)}
+    files = {(file.path, file.text): file for document in documents for file in document.texts}
+
+    assert [(each.pool, finding) for each in documents for finding in findings_of(each)] == []
+    for checker in (Shellcheck(environment), Bash(environment), SystemdAnalyze(environment)):
+        assert checker.missing() is None
+        assert [(file.path, remark) for file, remark in checker.check(list(files.values()))] == []
+    user_data = [file for document in documents for file in user_data_files(document)]
+    for release in CLOUD_INITS:
+        assert set(map(tuple, asking.many_cloud_configs(sorted({file.text for file in user_data}), release))) == {()}
