@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
+from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
 
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Spot
-from osm_gitops.resolve.placed import Places, places_of
+from osm_gitops.resolve.placed import Places, places_of, spot_of
+
+_NOTHING: Final = object()
 
 
 class WrongOperation(Exception):
     """An operation that cannot be done; a sentence without values."""
 
 
-def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> None:
+def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> Spot | None:
     """Do one operation of JSON Patch in place. Raises WrongOperation, and then nothing is changed.
 
-    ``spot`` is where the operation stands; what it adds has its places there.
+    ``spot`` is where the operation stands; what it adds has its places there. Returns where that stood which it
+    replaced by something else, or removed.
     """
     try:
+        replaced = _replaced(value, places, operation)
         JsonPatch([dict(operation)]).apply(value, in_place=True)
         if operation["op"] != "test":
             JsonPatch([_of_places(operation, spot)]).apply(places, in_place=True)
+        return replaced
     except JsonPatchTestFailed:
         raise WrongOperation(f"what stands at {operation['path']} is not what the patch tests for") from None
     except (JsonPatchException, JsonPointerException):
         raise WrongOperation(_sentence(operation)) from None
     except (TypeError, KeyError, ValueError):
         raise WrongOperation(f"{operation['op']} does not fit what stands at {operation['path']}") from None
+
+
+def _replaced(value: Json, places: Places, operation: Mapping[str, Json]) -> Spot | None:
+    """The place of what the operation takes away; in a list ``add`` and ``copy`` take nothing away."""
+    doing, pointer = operation["op"], JsonPointer(operation["path"])
+    if doing in {"test", "move"} or not pointer.parts:
+        return None
+    holder, key = JsonPointer.from_parts(pointer.parts[:-1]), pointer.parts[-1]
+    inside = holder.resolve(value, None)
+    if isinstance(inside, list) and doing in {"replace", "remove"}:
+        before, at = pointer.resolve(value, _NOTHING), pointer.resolve(places, None)
+    elif isinstance(inside, dict) and key in inside:
+        before, at = inside[key], holder.resolve(places)[key]
+    else:
+        return None
+    unchanged = doing in {"add", "replace"} and before == operation["value"]
+    return None if unchanged or at is None else spot_of(at)
 
 
 def _of_places(operation: Mapping[str, Json], spot: Spot) -> dict[str, Json]:

@@ -89,7 +89,9 @@ class _Work:
             spot = replace(patch.spot, field=f"{patch.spot.field}[{index}]")
             try:
                 _check_pointers(operation)
-                operate(self.body, self.places, operation, spot)
+                old = operate(self.body, self.places, operation, spot)
+                if old is not None:
+                    self._replaced(_field(operation["path"]), None, None, old, spot)
             except WrongOperation as wrong:
                 self.problems.append(self._told(Problem(str(wrong), where=spot.where)))
 
@@ -155,6 +157,12 @@ def _digest(value: Json) -> str:
 
 
 _FIXED: Final = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace", "/spec/version")
+
+
+def _field(pointer: str) -> str:
+    """A pointer as fields are written elsewhere: ``/spec/files/0`` is ``spec.files[0]``."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    return "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps).removeprefix(".")
 
 
 def _check_pointers(operation: Mapping[str, Json]) -> None:

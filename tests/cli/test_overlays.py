@@ -371,6 +371,13 @@ def test_a_plan_says_which_fields_two_overlays_fight_over_and_none_where_one_bui
         assert f"b/overlay.yaml:{line}: " in shown
         assert f"{at}: overlays a (a/overlay.yaml:{line}) and b set this differently" in shown
     assert "b wins, for it comes later" in shown
+    operation = "- {{target: {{name: osp-a}}, json6902: [{{op: replace, path: /spec/osVersion, value: {0}}}]}}\n"
+    overlay("b", ("patches:\n" + operation).format("b"))
+    arguments = ("plan", "--from", "tree", "--to", "state", "--overlay", "a", "--overlay", "b")
+    shown = " ".join(osm_gitops(*arguments).out.split())
+    assert "b/overlay.yaml:4: OperatingSystemProfile kube-system/osp-a: spec.osVersion: overlays a (a/over" in shown
+    overlay("b", ("patches:\n" + operation).format("a"))
+    assert "differently" not in osm_gitops(*arguments).out
     overlay("b", ("overlays: [../a]\n" + body + patch).format("b"))
     assert "differently" not in osm_gitops("plan", "--from", "tree", "--to", "state", "--overlay", "b").out
 
