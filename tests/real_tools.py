@@ -8,7 +8,7 @@ _FOLDER = Path(__file__).parent.parent / ".tools" / "real"
 
 
 def real_tool(name: str) -> Path:
-    """The binary of a tool (sops, age, age-keygen, kustomize, actionlint); fails where it was not built."""
+    """The binary of a tool (sops, kustomize, containerd, kubelet-judge, …); fails where it was not built."""
     path = _FOLDER / name
     assert path.is_file(), f"{path} is missing: run `make test-all`, which builds it"
     return path
