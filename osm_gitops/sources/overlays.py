@@ -62,12 +62,19 @@ class _Reader:
             with opened(ref) as files:
                 overlay, bases = read_overlay(files, key)
         except InputError as failure:
-            self.problems += (problem.at(where=where) for problem in failure.problems)
+            self.problems += (_named(problem, ref, where) for problem in failure.problems)
             return
         keys = {self.read(base, chain, place) for base, place in bases}
         self.bases[key] = frozenset(keys).union(*(self.bases.get(each, ()) for each in keys))
         self.found[key] = replace(overlay, bases=self.bases[key])
         self.order.append(key)
+
+
+def _named(problem: Problem, ref: OverlayRef, where: str) -> Problem:
+    """What is wrong with an overlay as a whole is told where another one names it."""
+    if not where or problem.where not in {ref.display, f"{ref.display}@{ref.revision}", ""}:
+        return problem
+    return replace(problem, where=where, what=f"overlay {ref.display}: {problem.what}")
 
 
 def _index(chain: Sequence[tuple[str, str]], key: str) -> int:

@@ -542,3 +542,18 @@ def test_a_patched_built_in_profile_is_still_told_as_built_in() -> None:
     assert found["osp-rhel"]["version"] == "v2.0.0"
     assert all(each["builtIn"] for each in found.values())
     assert "26.04" in osm_gitops("osp", "show", "osp-ubuntu", "--overlay", "a").out
+
+
+def test_validate_reads_the_overlays_among_the_files_that_it_is_given() -> None:
+    overlay("overlays/right", "settings: {pauseImage: a}")
+    overlay("overlays/wrong", "overlays: [../right, ../gone]\nvaluess: {}")
+    ran = osm_gitops("validate", "overlays", "-o", "json")
+    found = [each for each in json.loads(ran.out)["findings"] if each["id"] == "overlay"]
+    assert ran.code == 1
+    assert [(each["file"], each["line"]) for each in found] == [("overlays/wrong/overlay.yaml", 4)]
+    assert osm_gitops("validate", "overlays/right/overlay.yaml").code == 0
+    overlay("overlays/wrong", "overlays: [../right, ../gone]")
+    ran = osm_gitops("validate", "overlays", "-o", "json")
+    (found,) = (each for each in json.loads(ran.out)["findings"] if each["id"] == "overlay")
+    assert (found["file"], found["line"]) == ("overlays/wrong/overlay.yaml", 3)
+    assert found["message"].startswith("overlay overlays/gone: there is no overlay here")

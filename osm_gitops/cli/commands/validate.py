@@ -114,10 +114,13 @@ def _scopes(
     request: Request, paths: list[Path], found: list[Finding], environment: Mapping[str, str], revision: str = ""
 ) -> tuple[Scope, ...]:
     """What is judged, as it is or at a revision."""
+    from osm_gitops.fleet.validation.overlays import overlay_findings  # noqa: PLC0415 - see above
     from osm_gitops.fleet.validation.scope import fleet_scopes, path_scope  # noqa: PLC0415 - see above
 
     if paths:
-        scope = path_scope([TreeRef(path, str(path), revision) for path in paths], _like(request), environment, found)
+        trees = [TreeRef(path, str(path), revision) for path in paths]
+        found += overlay_findings(trees)
+        scope = path_scope(trees, _like(request), environment, found)
         return () if scope is None else (scope,)
     return tuple(fleet_scopes(_clusters(request, found, revision), environment, found))
 

@@ -1,0 +1,51 @@
+"""Overlays in the files and folders that somebody named: read, whether or not a cluster has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from osm_gitops.checks import rules
+from osm_gitops.checks.templates import problem_finding
+from osm_gitops.errors import InputError
+from osm_gitops.fleet.spec import TreeRef
+from osm_gitops.model.finding import Finding
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.sources.files import Folder
+from osm_gitops.sources.overlay_keys import OVERLAY_FILE
+from osm_gitops.sources.overlays import read_overlays
+from osm_gitops.sources.revision import open_revision
+from osm_gitops.sources.walk import walk
+
+
+def overlay_findings(trees: Sequence[TreeRef]) -> Iterator[Finding]:
+    """What is wrong with the overlays of these trees by themselves: whether they fit profiles, only a cluster tells."""
+    found: dict[Finding, None] = {}
+    for tree in trees:
+        for ref in _overlays(tree):
+            try:
+                read_overlays([ref])
+            except InputError as failure:
+                # One that others are built on is told once.
+                found |= dict.fromkeys(problem_finding(rules.OVERLAY, problem) for problem in failure.problems)
+    yield from found
+
+
+def _overlays(tree: TreeRef) -> Iterator[OverlayRef]:
+    shown = tree.display.rstrip("/")
+    for name in _names(tree):
+        inside = PurePosixPath(name).relative_to(shown) if name != shown else PurePosixPath()
+        if PurePosixPath(name).name == OVERLAY_FILE:
+            yield OverlayRef(tree.path / inside, name, tree.revision)
+
+
+def _names(tree: TreeRef) -> list[str]:
+    """The files of a tree as they are shown, without what a revision adds; none where it cannot be read, which is told
+    elsewhere."""
+    try:
+        if not tree.revision:
+            return [name for _, name in walk(Folder(tree.path, tree.display)).files]
+        with open_revision(tree.path, tree.revision, tree.display) as files:
+            return [name.removesuffix(files.suffix) for _, name in walk(files).files]
+    except InputError:
+        return []
