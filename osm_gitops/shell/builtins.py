@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.shell.state import Place, State
+from osm_gitops.shell.state import DEEPEST, Place, State
 from osm_gitops.shell.unknown import clean, fields, is_known, unknown
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _eval(follower: Follower, call: Call) -> list[State]:
 def _source(follower: Follower, call: Call) -> list[State]:
     path = call.words[1] if len(call.words) > 1 else ""
     deeper = call.place.depth + 1
-    if path in follower.host.files and deeper < 16:
+    if path in follower.host.files and deeper <= DEEPEST:
         follower.reached.add(path)
         return follower.text(follower.host.files[path], Place(path, deeper), call.state)
     state = call.state
@@ -223,7 +223,7 @@ def _shell(follower: Follower, call: Call) -> list[State]:
     before = call.state
     inner = before.for_command()
     place = replace(call.place, depth=call.place.depth + 1, shift=call.line + call.place.shift - 1)
-    if place.depth > 16:
+    if place.depth > DEEPEST:
         return [before.ended(ok=None)]
     while words and words[0].startswith("-"):
         option = words.pop(0)

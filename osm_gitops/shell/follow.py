@@ -14,14 +14,13 @@ from typing import Final
 
 from osm_gitops.shell.builtins import BUILTINS, Call, unwrapped
 from osm_gitops.shell.conditions import condition
-from osm_gitops.shell.state import Function, Host, Lost, Place, Ran, State, Written
+from osm_gitops.shell.state import DEEPEST, Function, Host, Lost, Place, Ran, State, Written
 from osm_gitops.shell.syntax import Node, broken_line, line_of, parse, text_of
 from osm_gitops.shell.unknown import clean, fields, is_known, unknown
 from osm_gitops.shell.words import Words, matches
 
 _MOST_STATES: Final = 24
-_MOST_STEPS: Final = 20_000
-_DEEPEST: Final = 16
+_MOST_STEPS: Final = 8_000  # the longest default profile takes nine hundred
 _MOST_ROUNDS: Final = 64
 _QUIET: Final = frozenset({"comment", "heredoc_redirect", "file_redirect", "herestring_redirect", "\n", ";", "&", ";;"})
 
@@ -69,7 +68,7 @@ class Follower:
         if state.flow or node.type in _QUIET or not node.is_named:
             return [state]
         self._steps += 1
-        if self._steps > _MOST_STEPS or place.depth > _DEEPEST:
+        if self._steps > _MOST_STEPS or place.depth > DEEPEST:
             self.lose("there is too much to follow", place, line_of(node))
             return [state.ended(ok=None)]
         statement = getattr(self, f"_{node.type}", None)
@@ -367,7 +366,7 @@ class Follower:
             return builtin(self, call)
         if name in self.host.files:
             deeper = replace(call.place, depth=call.place.depth + 1)
-            if deeper.depth > _DEEPEST:
+            if deeper.depth > DEEPEST:
                 self.lose("scripts call each other without end", call.place, call.line)
                 return [call.state.ended(ok=None)]
             self.reached.add(name)

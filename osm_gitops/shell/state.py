@@ -9,6 +9,9 @@ from typing import Final
 from osm_gitops.shell.syntax import Node
 from osm_gitops.shell.unknown import unknown
 
+DEEPEST: Final = 16
+"""How deep scripts and functions may call each other."""
+
 _LONGEST: Final = 1 << 16
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -180,6 +183,65 @@ def test_what_goes_to_standard_error_is_no_output() -> None:
 def test_hostile_scripts_come_to_an_end(script: str) -> None:
     follower = _followed(script)
     assert len(follower.ran) < 1_000
+
+
+_PARTS = Path(__file__).parents[2] / "osps" / "v2.0.0" / "parts"
+_SHARDS = (
+    *(
+        "$",
+        '"',
+        "'",
+        "(",
+        ")",
+        "{",
+        "}",
+        "`",
+        "\\",
+        "|",
+        "&",
+        ";",
+        "<<",
+        ">",
+        "[[",
+        "]]",
+        "!",
+        "*",
+        "\n",
+        "$(",
+        "${",
+        "fi",
+    ),
+    *(
+        "done",
+        "do",
+        "then",
+        "case",
+        "esac",
+        "function",
+        "local",
+        "${!",
+        "${a[",
+        "${x%",
+        "xargs",
+        "shift 9",
+        "eval ",
+        "\x00",
+    ),
+    *("set -- ", ". /etc/os-release", "printf ", "sed s/a/b/", "read ", "tee", "\udcff", "$((", "((", "for ", "in "),
+)
+
+
+@pytest.mark.parametrize("part", sorted(path.name for path in _PARTS.glob("*.sh")))
+def test_broken_scripts_break_nothing(part: str) -> None:
+    chance = Random(part)
+    whole = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", "x", (_PARTS / part).read_text("utf-8"), flags=re.DOTALL)
+    for _ in range(20):
+        script = whole
+        for _ in range(chance.randint(1, 10)):
+            at = chance.randrange(len(script) + 1)
+            script = script[:at] + chance.choice(_SHARDS) + script[at + chance.randint(0, 12) :]
+        follower = _followed(script)
+        assert all(each.words for each in follower.ran)
 
 
 def test_too_many_ways_are_told_and_nothing_is_invented() -> None:
