@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install osm-gitops as this revision of the actions has it, with the dependencies that its lock file pins.
-# Output: bin, the folder of its programs; nothing is put on the PATH of other steps.
+# EXTRA: an extra of the package, if any. Output: bin, the folder of its programs; nothing is put on the PATH of other steps.
 set -euo pipefail
 
 uv_version=0.13.8
@@ -13,5 +13,7 @@ if [[ -z $uv ]]; then
   uv=$RUNNER_TEMP/uv/bin/uv
 fi
 export UV_PROJECT_ENVIRONMENT=$RUNNER_TEMP/osm-gitops
-"$uv" sync --quiet --project "$root" --frozen --no-dev --no-editable
+extras=()
+[[ -z ${EXTRA:-} ]] || extras=(--extra "$EXTRA")
+"$uv" sync --quiet --project "$root" --frozen --no-dev --no-editable "${extras[@]}"
 echo "bin=$UV_PROJECT_ENVIRONMENT/bin" >> "$GITHUB_OUTPUT"

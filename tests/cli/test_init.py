@@ -306,8 +306,9 @@ def _pygrep(hook: dict[str, Any], path: str, text: str) -> str | None:
 def test_the_hooks_refuse_what_is_not_encrypted_and_print_no_secret(tmp_path: Path) -> None:
     osm_gitops("init", "nodes")
     root = tmp_path / "nodes"
-    plan, state, facts = _body(root / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    plan, checks, state, facts = _body(root / ".pre-commit-config.yaml")["repos"][0]["hooks"]
     assert re.search(plan["files"], "pools/example/example.yaml")
+    assert re.search(checks["files"], "osps/osp-mine.yaml")
     sealed = (root / _TOKEN).read_text("utf-8")
     for path, content in _files(root).items():
         assert _pygrep(facts, path, content.decode()) is None, path
