@@ -20,6 +20,7 @@ OVERLAY_FILE: Final = "overlay.yaml"
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 
 _TEXT: Final = {"type": "string", "minLength": 1}
+_POINTER: Final = {"type": "string", "pattern": "^/"}
 _FILE: Final = "or the name of a file beside this one that holds it"
 
 TOP: Final[Keys] = {
@@ -71,11 +72,11 @@ METADATA: Final[Keys] = {
 }
 PATCH_TARGET: Final[Keys] = {
     "name": {"description": "Name of the profile; a glob may name several.", **_TEXT},
-    "osName": {"description": "Only profiles for this operating system.", "enum": list(OPERATING_SYSTEMS)},
+    "osName": {"description": "Only profiles for this operating system.", "enum": [*OPERATING_SYSTEMS, None]},
 }
 OPERATION: Final[Keys] = {
     "op": {"description": "What to do.", "enum": list(OPERATIONS)},
-    "path": {"description": "Where: /spec/provisioningConfig/files/0/content/inline/data.", "type": "string"},
-    "from": {"description": "Where from, for move and copy.", "type": "string"},
+    "path": {"description": "Where: /spec/provisioningConfig/files/0/content/inline/data.", **_POINTER},
+    "from": {"description": "Where from, for move and copy.", **_POINTER},
     "value": {"description": "What to add, replace with, or test for."},
 }

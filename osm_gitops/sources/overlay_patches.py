@@ -9,6 +9,7 @@ from osm_gitops.errors import InputError, input_error
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.overlay import Patch, Spot
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
+from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.overlay_files import OverlayFiles
 from osm_gitops.sources.overlay_keys import METADATA, OPERATION, OPERATIONS, PATCH, PATCH_TARGET, PROFILE_PIECE
 from osm_gitops.sources.profiles import OPERATING_SYSTEMS
@@ -40,8 +41,10 @@ class _Patch:
         target = reading.mapping(self.body, place, "target", required=True)
         self.only(target, f"{place}.target", PATCH_TARGET)
         name = os_name = ""
-        if target:
+        if isinstance(self.body.get("target"), dict):
             name = reading.string(target, f"{place}.target", "name")
+            if target.get("name") == "":
+                reading.fault(f"{place}.target.name", "is empty", "Name a profile, or several by a glob")
             os_name = reading.optional_string(target, f"{place}.target", "osName", among=OPERATING_SYSTEMS) or ""
         kinds = [key for key in ("merge", "json6902") if self.body.get(key) is not None]
         if len(kinds) != 1:
@@ -58,10 +61,7 @@ class _Patch:
         if not isinstance(value, dict):
             self.fault(at, f"must be a piece of a profile, not {type_name(value)}")
             return None
-        self.only(value, at.field, PROFILE_PIECE, at)
-        metadata = value.get("metadata")
-        if isinstance(metadata, dict):
-            self.only(metadata, _join(at.field, "metadata"), METADATA, at)
+        self.shape(value, at)
         merge = {key: each for key, each in value.items() if key in {"metadata", "spec"}}
         if not merge:
             self.fault(at, "changes nothing: it has neither spec nor metadata", "Put what to change below spec")
@@ -75,6 +75,20 @@ class _Patch:
         merge = self.with_files(merge, at)
         manifest = replace(at.manifest, elsewhere={**at.manifest.elsewhere, **self.texts})
         return Patch(name, os_name, replace(at, manifest=manifest), merge=merge)
+
+    def shape(self, value: Mapping[str, Json], at: Spot) -> None:
+        """A piece has what a profile has, and maps where that has maps."""
+        self.only(value, at.field, PROFILE_PIECE, at)
+        if value.get("kind", PROFILE) != PROFILE:
+            self.fault(replace(at, field=_join(at.field, "kind")), f"must be {PROFILE}")
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict):
+            self.only(metadata, _join(at.field, "metadata"), METADATA, at)
+        inner = metadata if isinstance(metadata, dict) else {}
+        for path, holder in (("metadata", value), ("spec", value), *((f"metadata.{key}", inner) for key in METADATA)):
+            part = holder.get(path.rpartition(".")[2], {})
+            if not isinstance(part, dict):
+                self.fault(replace(at, field=_join(at.field, path)), f"must be a mapping, not {type_name(part)}")
 
     def operations(self, name: str, os_name: str) -> Patch | None:
         piece = self.content("json6902")
