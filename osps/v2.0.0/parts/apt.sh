@@ -1,5 +1,7 @@
 {#
   apt asks nothing, keeps configuration files that are there, and waits for the unattended upgrades of a first boot.
+  apt_anew COMMAND…   what is retried: a package of which the power left half is completed first, and lists are read
+                      again, as apt only warns where some did not come, and a package that is gone stays gone.
   With a mirror, the image's own sources are replaced; Ubuntu has other machines than amd64's in a place of their own.
 #}
 {% from "quoting" import quoted %}
@@ -8,6 +10,11 @@ export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 apt_get() {
   apt-get --yes -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 \
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+}
+
+apt_anew() {
+  dpkg --force-confdef --force-confold --configure -a || echo "apt sees to what dpkg leaves" >&2
+  apt_get update && apt_get --fix-broken install && apt_get "$@"
 }
 
 # shellcheck source=/dev/null

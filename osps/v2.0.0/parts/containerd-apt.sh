@@ -11,7 +11,6 @@ chmod 644 /etc/apt/keyrings/docker.asc
 echo "deb [arch=$(dpkg --print-architecture) signed-by=/etc/apt/keyrings/docker.asc] $docker $VERSION_CODENAME stable" \
   >/etc/apt/sources.list.d/docker.list
 
-retry apt_get update
-retry apt_get install --no-install-recommends --allow-downgrades --allow-change-held-packages \
+retry apt_anew install --no-install-recommends --allow-downgrades --allow-change-held-packages \
   {{ quoted("containerd.io=" + release + (".*" if len(splitList(".", release)) < 3 else "-*")) }}
 apt-mark hold containerd.io
