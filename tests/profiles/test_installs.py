@@ -122,6 +122,20 @@ def test_containerd_is_of_one_minor_release_and_held_there(tmp_path: Path, versi
     assert f"install 'containerd.io-{package}'" in script
 
 
+def test_each_try_of_apt_reads_lists_again_and_completes_what_the_power_left_half(tmp_path: Path) -> None:
+    """apt-get update ends well when lists did not come; a half-installed package keeps all others from coming."""
+    machine = _machine(tmp_path, "osp-ubuntu")
+    machine.command("apt-get", '[[ "$*" != *cifs-utils* || $(grep -c cifs-utils "$MACHINE/calls") -ge 3 ]]')
+    machine.command("dpkg", "echo amd64; [[ $* != *--configure* ]]")
+    _run(machine, render("osp-ubuntu", "openstack"))
+    tools = [call for call in machine.calls if call.startswith(("dpkg --force", "apt-get", "sleep"))]
+    steps = [call.split()[-1] if "cifs" not in call else "packages" for call in tools]
+    one = ["-a", "update", "install", "packages"]
+    assert steps == [*one, "1", *one, "2", *one, "-a", "update", "install", "containerd.io=2.2.*"]
+    assert all("--force-confold" in call for call in machine.called("dpkg --force"))
+    assert all(" --fix-broken install" in call for call in tools if call.endswith(" install"))
+
+
 @pytest.mark.parametrize(("architecture", "folder"), [("amd64", "ubuntu"), ("arm64", "ubuntu-ports")])
 def test_ubuntus_own_repositories_are_replaced_by_a_mirror(tmp_path: Path, architecture: str, folder: str) -> None:
     ubuntu = {"ubuntu": "http://mirror/ubuntu", "ubuntuPorts": "http://mirror/ubuntu-ports"}
@@ -185,6 +199,18 @@ def test_the_repositories_of_an_image_are_replaced_as_a_whole(tmp_path: Path, pr
     ]
     assert machine.called("rpm ") == ["rpm --import /etc/pki/rpm-gpg/RPM-GPG-KEY-image"]
     assert machine.called("amazon-linux-extras") == []
+
+
+@_EVERY_RED_HAT
+def test_an_image_without_repositories_and_selinux_gets_those_of_values(tmp_path: Path, profile: str) -> None:
+    """RHEL that was never registered has no file of repositories at all."""
+    own: Any = "http://mirror/" if profile == "osp-rockylinux" else {"BaseOS": "http://mirror/BaseOS"}
+    machine = _machine(tmp_path, profile)
+    machine.path("/etc/yum.repos.d/image.repo").unlink()
+    machine.path("/etc/selinux/config").unlink()
+    _run(machine, render(profile, _provider(profile), values={"repositories": {profile.removeprefix("osp-"): own}}))
+    assert "baseurl=http://mirror/" in machine.path("/etc/yum.repos.d/mirrors.repo").read_text()
+    assert any("containerd" in call for call in machine.called("yum "))
 
 
 @_EVERY_RED_HAT

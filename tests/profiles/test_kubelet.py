@@ -163,6 +163,15 @@ def test_what_people_write_stays_a_string() -> None:
     assert _annotated(KubeReserved="cpu=1,memory=1e3")["kubeReserved"] == {"cpu": "1", "memory": "1e3"}
 
 
+def test_blanks_between_amounts_are_no_part_of_their_names() -> None:
+    """A kubelet does not start when it shall reserve " memory"."""
+    config = _annotated(
+        KubeReserved="cpu=100m, memory = 1Gi", EvictionHard="memory.available<30Mi, nodefs.available< 5%"
+    )
+    assert config["kubeReserved"] == {"cpu": "100m", "memory": "1Gi"}
+    assert config["evictionHard"] == {"memory.available": "30Mi", "nodefs.available": "5%"}
+
+
 @pytest.mark.parametrize("rotates", [True, False])
 def test_a_serving_certificate_is_asked_for_only_where_the_gate_allows_it(rotates: bool) -> None:
     gates: Mapping[str, bool] = {"RotateKubeletServerCertificate": rotates, "NodeSwap": False}

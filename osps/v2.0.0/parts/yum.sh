@@ -12,7 +12,9 @@
 {% set path = "" %}
 {% endif %}
 {% if own %}
-sed -i 's/^enabled *= *1/enabled=0/' /etc/yum.repos.d/*.repo
+for repository in /etc/yum.repos.d/*.repo; do
+  if [ -e "$repository" ]; then sed -i 's/^enabled *= *1/enabled=0/' "$repository"; fi
+done
 cat >/etc/yum.repos.d/mirrors.repo <<'END'
 {% for name, url in own | dictsort %}
 [{{ name }}]
