@@ -96,7 +96,7 @@ def test_the_second_stage_of_flatcar_makes_a_node(tmp_path: Path, profile: str, 
     assert done == [
         "update-ca-certificates ",
         "hostnamectl set-hostname node-a",
-        "systemctl disable --now docker.socket docker.service",
+        "systemctl mask --now docker.socket docker.service",
         "systemctl daemon-reload",
         "systemctl restart systemd-journald.service",
         "systemctl enable containerd.service",
@@ -106,6 +106,14 @@ def test_the_second_stage_of_flatcar_makes_a_node(tmp_path: Path, profile: str, 
         "systemctl restart --no-block health-monitor@kubelet.service health-monitor@containerd.service",
         "systemctl disable setup.service",
     ]
+
+
+@every_node
+def test_a_node_is_on_its_disk_before_the_service_that_made_it_is_switched_off(profile: str, provider: str) -> None:
+    """A power failure left empty CNI plugins, and nobody to write them again."""
+    steps = render(profile, provider, KUBELET).file("/opt/bin/setup").splitlines()
+    assert steps.index("sync") > max(number for number, step in enumerate(steps) if "/opt/cni" in step)
+    assert steps.index("sync") < steps.index("systemctl disable setup.service")
 
 
 @_FLATCAR

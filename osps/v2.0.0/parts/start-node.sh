@@ -13,3 +13,5 @@ systemctl restart containerd.service
 systemctl enable kubelet.service health-monitor@kubelet.service health-monitor@containerd.service
 systemctl restart kubelet.service
 systemctl restart --no-block health-monitor@kubelet.service health-monitor@containerd.service
+{# Nobody writes again what the disk does not have when the power fails after the service is switched off. #}
+sync
