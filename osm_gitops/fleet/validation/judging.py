@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from osm_gitops.checks.boot_file import BootDocument, BootFile, Checker, Remark
+from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Checker, Remark
 from osm_gitops.checks.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
 from osm_gitops.checks.cloud_config import user_data_files
 from osm_gitops.checks.templates import profile_name
@@ -22,9 +23,8 @@ _Key = tuple[str, str, int]
 
 @dataclass(slots=True)
 class _Distinct:
-    """A document, and the pools whose documents are the same but for their names."""
+    """The pools whose documents are the same but for their names. The document is looked at once and not kept."""
 
-    document: BootDocument
     pools: list[str]
 
 
@@ -41,7 +41,8 @@ class Judge:
     """Takes documents one by one, and tells at the end what is wrong with them."""
 
     checkers: Sequence[Checker]
-    _documents: dict[tuple[str, ...], _Distinct] = field(default_factory=dict)
+    _documents: dict[bytes, _Distinct] = field(default_factory=dict)
+    _found: dict[Finding, list[_Distinct]] = field(default_factory=dict)
     _texts: dict[_Key, _Text] = field(default_factory=dict)
     _user_data: dict[_Key, _Text] = field(default_factory=dict)
 
@@ -52,12 +53,16 @@ class Judge:
         if known is not None:
             known.pools.append(document.pool)
             return
-        distinct = self._documents[key] = _Distinct(document, [document.pool])
+        distinct = self._documents[key] = _Distinct([document.pool])
+        about, where = profile_name(document.profile), str(document.profile.manifest.origin)
+        for check in DOCUMENT_CHECKS:
+            for finding in check(document):
+                self._found.setdefault(finding.at(about=about, where=where), []).append(distinct)
         # Whole user-data is for checkers alone: what is in it is there for checks as files and units.
         for texts, files in ((self._texts, document.texts), (self._user_data, user_data_files(document))):
             for file in files:
                 text = texts.setdefault((file.path, _without(file.text, own), file.permissions), _Text(file))
-                text.where.setdefault(profile_name(document.profile), (file, []))[1].append(distinct)
+                text.where.setdefault(about, (file, []))[1].append(distinct)
 
     @property
     def distinct(self) -> tuple[int, int]:
@@ -66,7 +71,8 @@ class Judge:
 
     def findings(self) -> Iterator[Finding]:
         """Everything that checks and checkers say."""
-        yield from self._of_documents()
+        for finding, documents in self._found.items():
+            yield replace(finding, seen_in=finding.seen_in or _pools(documents))
         for text in self._texts.values():
             for check in FILE_CHECKS:
                 yield from _told(text, check(text.file))
@@ -88,18 +94,6 @@ class Judge:
                 for text in texts[file.path, file.text]:
                     yield from _told(text, [remark])
 
-    def _of_documents(self) -> Iterator[Finding]:
-        found: dict[Finding, list[_Distinct]] = {}
-        for distinct in self._documents.values():
-            document = distinct.document
-            for check in DOCUMENT_CHECKS:
-                for finding in check(document):
-                    about = profile_name(document.profile)
-                    placed = finding.at(about=about, where=str(document.profile.manifest.origin))
-                    found.setdefault(placed, []).append(distinct)
-        for finding, documents in found.items():
-            yield replace(finding, seen_in=finding.seen_in or _pools(documents))
-
 
 def _telling(texts: Iterable[_Text]) -> list[_Text]:
     """Those texts of each profile in which every pair of neighbouring lines of all of them occurs.
@@ -119,11 +113,13 @@ def _telling(texts: Iterable[_Text]) -> list[_Text]:
     return chosen
 
 
-def _key(document: BootDocument, own: Sequence[str]) -> tuple[str, ...]:
-    halves = (document.user_data[half].decode() for half in ("bootstrap", "provisioning"))
-    texts = (_without(text, own) for text in halves)
-    # Permissions and paths are in user-data; what else a check may look at is here.
-    return (profile_name(document.profile), document.provider, document.kube_version, *texts)
+def _key(document: BootDocument, own: Sequence[str]) -> bytes:
+    """A digest of all that checks may look at: paths and permissions are in user-data."""
+    digest = hashlib.sha256()
+    halves = (_without(document.user_data[half].decode(), own) for half in HALVES)
+    for part in (profile_name(document.profile), document.provider, document.kube_version, *halves):
+        digest.update(hashlib.sha256(part.encode()).digest())
+    return digest.digest()
 
 
 def _without(text: str, own: Sequence[str]) -> str:
