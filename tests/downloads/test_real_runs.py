@@ -25,7 +25,11 @@ _DEFAULTS: Final = (
     ("osp-flatcar-cloud-init", "anexia", "1.36.1"),
 )
 _RELEASED: Final = (
-    *(("v1.11.2", f"osp-{name}", "aws") for name in ("ubuntu", "rhel", "rockylinux", "amzn2", "flatcar")),
+    *(("v1.11.2", f"osp-{name}", "aws") for name in ("ubuntu", "rhel", "flatcar")),
+    ("v1.6.9", "osp-amzn2", "aws"),
+)
+_OTHER_RELEASED: Final = (
+    *(("v1.11.2", f"osp-{name}", "aws") for name in ("rockylinux", "amzn2")),
     ("v1.11.2", "osp-flatcar-cloud-init", "anexia"),
     *((version, "osp-ubuntu", "openstack") for version in ("v1.6.9", "v1.7.6", "v1.8.0", "v1.9.1", "v1.10.7")),
     *((version, "osp-rockylinux", "vsphere") for version in ("v1.6.9", "v1.8.0")),
@@ -122,8 +126,14 @@ def _names(needs: Needs, architecture: str) -> set[str]:
     return {each.name for each in needs.needs if arch in each.architectures and each.kind is not Kind.MENTIONED}
 
 
-@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
-@pytest.mark.parametrize(("profile", "provider", "kubelet"), _DEFAULTS)
+@pytest.mark.parametrize(
+    ("profile", "provider", "kubelet", "architecture"),
+    [
+        *((*each, "x86_64") for each in _DEFAULTS),
+        (*_DEFAULTS[0], "aarch64"),
+        *(pytest.param(*each, "aarch64", marks=pytest.mark.exhaustive) for each in _DEFAULTS[1:]),
+    ],
+)
 def test_what_a_default_profile_asks_for_is_on_its_list(
     tmp_path: Path, profile: str, provider: str, kubelet: str, architecture: str
 ) -> None:
@@ -137,7 +147,10 @@ def test_what_a_default_profile_asks_for_is_on_its_list(
     assert {url for url in urls & _names(needs, architecture) if "wrong" not in url} <= asked
 
 
-@pytest.mark.parametrize(("version", "profile", "provider"), _RELEASED)
+@pytest.mark.parametrize(
+    ("version", "profile", "provider"),
+    [*_RELEASED, *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in _OTHER_RELEASED)],
+)
 def test_what_a_profile_of_osm_asks_for_is_on_its_list(
     tmp_path: Path, version: str, profile: str, provider: str
 ) -> None:
