@@ -346,6 +346,17 @@ def test_bugs_471_478_and_503_each_interface_has_its_address_and_the_primary_one
     assert "systemctl restart systemd-networkd.service" in machine.calls
 
 
+@pytest.mark.parametrize(("routes", "code"), [("default via 10.0.0.1 dev eth0", 0), ("", 1)])
+def test_without_an_ovf_environment_dhcp_will_do_but_not_nothing(tmp_path: Path, routes: str, code: int) -> None:
+    """vmtoolsd fails where there are no properties: the machine asked it for ever, with a network that worked."""
+    node = render("osp-flatcar", "vmware-cloud-director")
+    machine = _booted(tmp_path, node)
+    machine.command("vmtoolsd", "echo No value found >&2; exit 1")
+    machine.command("ip", f"echo {routes}")
+    assert machine.run(node.file("/opt/bin/bootstrap")).returncode == code
+    assert machine.path("/oem/config.ign").exists() == (code == 0)
+
+
 def test_the_tenth_interface_is_not_taken_for_the_first(tmp_path: Path) -> None:
     machine = _vcloud(tmp_path, ["static"] * 11, primary=1)
     assert "Address=10.0.1.7/20\nGateway=10.0.1.1\n" in _interface(machine, 1)

@@ -1,9 +1,11 @@
 {#
   VMware Cloud Director hands static addresses over in the OVF environment, one set of properties for each interface.
   Interfaces are matched by their hardware address, as nobody can foretell their names. Only the primary one has a
-  gateway and name servers; the others reach what their own network holds.
+  gateway and name servers; the others reach what their own network holds. Where there is no such environment the
+  machine has its addresses by DHCP: without them, the environment may only be late.
 #}
-ovf=$(PATH=$PATH:/oem/bin:/usr/share/oem/bin vmtoolsd --cmd 'info-get guestinfo.ovfEnv')
+ovf=$(PATH=$PATH:/oem/bin:/usr/share/oem/bin vmtoolsd --cmd 'info-get guestinfo.ovfEnv') ||
+  [ -n "$(ip -o route show default)" ]
 property() { sed -n "s/.*oe:key=\"vCloud_$1\" oe:value=\"\([^\"]*\)\".*/\1/p" <<<"$ovf"; }
 prefix() { # NETMASK
   local octet bits=0
