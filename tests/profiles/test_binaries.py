@@ -115,11 +115,13 @@ def test_a_checksum_of_another_version_is_not_taken(tmp_path: Path) -> None:
     assert f"{addresses()[2]}.sha256" in _asked(machine)
 
 
-def test_every_download_comes_from_where_values_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["", "/"])
+def test_every_download_comes_from_where_values_say(tmp_path: Path, end: str) -> None:
+    """Not every mirror finds what is asked for behind two slashes."""
     mirrors = {name: f"https://mirror.example.com/{name}" for name in ("kubernetes", "cni", "crictl")}
     urls = addresses(**mirrors)
     machine = _machine(tmp_path, urls=urls)
-    script = _setup(values={"downloads": mirrors})
+    script = _setup(values={"downloads": {name: mirror + end for name, mirror in mirrors.items()}})
     assert machine.run(script).returncode == 0
     assert {url.removesuffix(".sha256") for url in _asked(machine)} == set(urls)
     assert "github.com" not in script

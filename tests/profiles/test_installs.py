@@ -445,6 +445,8 @@ def test_kkp_12467_with_mirrors_nothing_else_leaves_the_machine(profile: str, pr
     hosts = set(re.findall(r"https?://([^/\s\"']+)", node.texts))
     # registry-1.docker.io is what the mirror stands for, kubernetes.io the documentation that a unit names
     assert hosts == {"mirror", "api.example.com:6443", "registry-1.docker.io", "kubernetes.io", "127.0.0.1:10248"}
+    repositories["docker"] += "/"
+    assert render(profile, provider, values=values, settings=settings).texts == node.texts
 
 
 @_EVERY_PROFILE

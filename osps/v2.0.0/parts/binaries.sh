@@ -53,19 +53,19 @@ fetch() { # URL FILE SUM
 cache=/var/cache/kubernetes
 mkdir -p "$cache" /opt/bin /opt/cni/bin /etc/cni/net.d /etc/kubernetes/manifests
 
-cni={{ quoted(value("downloads.cni", "https://github.com/containernetworking/plugins/releases/download")) }}
+cni={{ quoted(trimSuffix("/", value("downloads.cni", "https://github.com/containernetworking/plugins/releases/download"))) }}
 archive=cni-plugins-linux-$arch-{{ cni }}.tgz
 retry fetch "$cni/{{ cni }}/$archive" "$cache/$archive" "$cni_sum"
 tar --extract --gzip --no-same-owner --file "$cache/$archive" --directory /opt/cni/bin
 {# Cilium's agent cannot replace its binary in a folder that belongs to somebody else. #}
 chown -R root:root /opt/cni
 
-crictl={{ quoted(value("downloads.crictl", "https://github.com/kubernetes-sigs/cri-tools/releases/download")) }}
+crictl={{ quoted(trimSuffix("/", value("downloads.crictl", "https://github.com/kubernetes-sigs/cri-tools/releases/download"))) }}
 archive=crictl-{{ crictl }}-linux-$arch.tar.gz
 retry fetch "$crictl/{{ crictl }}/$archive" "$cache/$archive" "$crictl_sum"
 tar --extract --gzip --no-same-owner --file "$cache/$archive" --directory /opt/bin crictl
 
-kubernetes={{ quoted(value("downloads.kubernetes", "https://dl.k8s.io")) }}/{{ KubeVersion }}/bin/linux/$arch
+kubernetes={{ quoted(trimSuffix("/", value("downloads.kubernetes", "https://dl.k8s.io"))) }}/{{ KubeVersion }}/bin/linux/$arch
 install_binary() { # NAME SUM
   retry fetch "$kubernetes/$1" "/opt/bin/$1-{{ KubeVersion }}" "$2"
   chmod 0755 "/opt/bin/$1-{{ KubeVersion }}"

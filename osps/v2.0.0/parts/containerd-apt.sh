@@ -4,7 +4,7 @@
 #}
 {% from "quoting" import quoted %}
 {% set release = value("versions.containerd", "2.2") %}
-docker={{ quoted(value("repositories.docker", "https://download.docker.com/linux")) }}/$ID
+docker={{ quoted(trimSuffix("/", value("repositories.docker", "https://download.docker.com/linux"))) }}/$ID
 install -m 0755 -d /etc/apt/keyrings
 retry download "$docker/gpg" /etc/apt/keyrings/docker.asc
 chmod 644 /etc/apt/keyrings/docker.asc

@@ -7,7 +7,7 @@
 {% set release = value("versions.containerd", "2.2") %}
 # shellcheck source=/dev/null
 . /etc/os-release
-docker={{ quoted(value("repositories.docker", "https://download.docker.com/linux")) }}/rhel
+docker={{ quoted(trimSuffix("/", value("repositories.docker", "https://download.docker.com/linux"))) }}/rhel
 cat >/etc/yum.repos.d/docker-ce.repo <<END
 [docker-ce-stable]
 name=Docker
