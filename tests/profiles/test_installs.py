@@ -201,6 +201,24 @@ def test_the_repositories_of_an_image_are_replaced_as_a_whole(tmp_path: Path, pr
     assert machine.called("amazon-linux-extras") == []
 
 
+@pytest.mark.parametrize(
+    ("offered", "reboots"), [("kernel-modules-extra-x86_64", 0), ("kernel kernel-modules-extra", 1)]
+)
+def test_images_from_release_10_on_get_the_modules_that_they_leave_out(
+    tmp_path: Path, offered: str, reboots: int
+) -> None:
+    """On RHEL 10 and Rocky Linux 10 modprobe found no br_netfilter, and no kubelet ever started."""
+    machine = _machine(tmp_path, "osp-rockylinux")
+    machine.command("modprobe", '[ -e "$MACHINE/modules" ]')
+    machine.command("yum", f'[[ "$*" != *" kernel"* || "$*" = *" {offered}" ]]')
+    found_by = ("systemctl", "reboot") if reboots else ("yum", f"-y install {offered}")
+    machine.command(found_by[0], f'[ "$*" != "{found_by[1]}" ] || touch "$MACHINE/modules"')
+    for _ in range(2):
+        _run(machine, render("osp-rockylinux", "openstack"))
+    assert machine.called("systemctl reboot") == ["systemctl reboot"] * reboots
+    assert machine.calls[-1].startswith("yum -y --enablerepo=docker-ce-stable")
+
+
 @_EVERY_RED_HAT
 def test_an_image_without_repositories_and_selinux_gets_those_of_values(tmp_path: Path, profile: str) -> None:
     """RHEL that was never registered has no file of repositories at all."""
@@ -377,7 +395,7 @@ def test_an_upgraded_machine_boots_once_more_and_goes_on(tmp_path: Path, profile
     assert any("containerd" in call for call in machine.calls[first:])
     untouched = render(profile, _provider(profile)).file("/opt/bin/setup")
     assert "upgrade()" not in untouched
-    assert "systemctl reboot" not in untouched
+    assert "/etc/upgrade-complete" not in untouched
 
 
 @_EVERY_POOL

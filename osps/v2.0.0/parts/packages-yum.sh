@@ -8,6 +8,21 @@ upgrade() {
 needs_reboot() { ! needs-restarting -r; }
 {% include "reboot-after-upgrade.sh" %}
 {% endif %}
+{#
+  Images from release 10 on leave out modules that the network of pods needs. They must be of the kernel that runs;
+  where only a later one can be had, the machine boots into it, once.
+#}
+if ! modprobe --dry-run --quiet br_netfilter; then
+  install_modules() {
+    yum -y install "kernel-modules-extra-$(uname -r)" || yum -y install kernel kernel-modules-extra
+  }
+  retry install_modules
+  if ! modprobe --dry-run --quiet br_netfilter && [ ! -e /etc/kernel-complete ]; then
+    touch /etc/kernel-complete
+    systemctl reboot
+    exit 0
+  fi
+fi
 retry yum -y install \
   ca-certificates \
   cifs-utils \
