@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +118,16 @@ def _run(*command: str | Path, text: str = "", cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def _plain() -> dict[tuple[str, str, str], dict[str, Any]]:
-    return _objects(osm_gitops("render", "--to", "-").out)
+def _by_cluster(folders: list[Path], objects: Callable[[Path], dict[Any, dict[str, Any]]]) -> dict[str, dict[Any, Any]]:
+    """What the two folders of each cluster hold; a profile of one name may differ between clusters."""
+    found: dict[str, dict[Any, Any]] = {}
+    for folder in folders:
+        found.setdefault(folder.parent.name, {}).update(objects(folder))
+    return found
+
+
+def _plain(clusters: Iterable[str]) -> dict[str, dict[Any, Any]]:
+    return {name: _objects(osm_gitops("render", "--cluster", name, "--to", "-").out) for name in clusters}
 
 
 @pytest.mark.oracle
@@ -134,13 +142,17 @@ def test_kustomize_builds_both_folders_of_every_cluster_and_changes_no_value(fle
 def test_what_kustomize_built_is_opened_object_by_object_as_flux_does_it(fleet: Path) -> None:
     """Flux decrypts each object after the build, as JSON in an order of its own, so it leaves the MAC alone."""
     options = ("decrypt", "--ignore-mac", "--input-type", "json", "--output-type", "json", "/dev/stdin")
-    opened = {}
-    for folder in _folders(fleet):
-        for key, body in _objects(_run(real_tool("kustomize"), "build", folder)).items():
-            encrypted = "sops" in body
-            assert encrypted == (body["kind"] != "OperatingSystemProfile")
-            opened[key] = json.loads(_run(real_tool("sops"), *options, text=json.dumps(body))) if encrypted else body
-    assert opened == _plain()
+
+    def opened(body: dict[str, Any]) -> dict[str, Any]:
+        assert ("sops" in body) == (body["kind"] != "OperatingSystemProfile")
+        return json.loads(_run(real_tool("sops"), *options, text=json.dumps(body))) if "sops" in body else body
+
+    def built(folder: Path) -> dict[Any, dict[str, Any]]:
+        objects = _objects(_run(real_tool("kustomize"), "build", folder))
+        return {key: opened(body) for key, body in objects.items()}
+
+    found = _by_cluster(_folders(fleet), built)
+    assert found == _plain(found)
 
 
 @pytest.mark.oracle
@@ -151,10 +163,8 @@ def test_the_plug_in_for_argo_cd_prints_every_object_in_plain_text(
     generate = yaml.safe_load(config["data"]["plugin.yaml"])["spec"]["generate"]
     monkeypatch.setenv("PATH", f"{real_tool('sops').parent}{os.pathsep}{os.environ['PATH']}")
     command = [*generate["command"], *generate["args"]]
-    printed: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for folder in _folders(fleet):
-        printed |= _objects(_run(*command, cwd=folder))
-    assert printed == _plain()
+    printed = _by_cluster(_folders(fleet), lambda folder: _objects(_run(*command, cwd=folder)))
+    assert printed == _plain(printed)
     monkeypatch.delenv("SOPS_AGE_KEY_FILE")
     failed = subprocess.run(command, cwd=_folders(fleet)[0], capture_output=True, check=False)
     assert failed.returncode != 0  # nothing is synchronised by halves

@@ -139,7 +139,7 @@ def test_what_is_installed_needs_no_place_to_write_but_the_target(installed: Pat
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert "Plan: 28 to create" in ran.stdout
+    assert "Plan: 29 to create" in ran.stdout
     assert sorted(path for path in (tmp_path / "fleet").rglob("*")) == before
     assert list((tmp_path / "tmp").iterdir()) == []
 

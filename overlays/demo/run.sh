@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The demo: a fresh config repo in .demo/fleet with the fleet beside this script, its plan and its
-# first commits; then four things that happen to a fleet, each with its plan. Touches nothing
-# outside .demo/ (or the folder in OSM_GITOPS_DEMO).
+# The demo: a fresh config repo in .demo/fleet with the fleet beside this script, its plan, what
+# explains it, and its first commits; then four things that happen to a fleet, each with its plan.
+# Touches nothing outside .demo/ (or the folder in OSM_GITOPS_DEMO).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,6 +20,13 @@ say() { printf '\n%s» %s%s\n' "$bold" "$*" "$plain"; }
 run() {
   printf '%s$ %s%s\n' "$bold" "$*" "$plain"
   "$@"
+}
+# A part of what a command prints, chosen by a script of sed.
+part() {
+  local script=$1
+  shift
+  printf "%s$ %s | sed -n '%s'%s\n" "$bold" "$*" "$script" "$plain"
+  "$@" | sed -n "$script"
 }
 # apply prints the plan that it carries out; it was on the screen a moment ago.
 apply() {
@@ -51,30 +58,35 @@ run find "$demo/rendered" -type f
 
 say "The fleet: seven pools in three clusters, nothing of it in git yet."
 run osm-gitops plan
+say "Pool kiosk has a built-in profile. Why it is that one, and where its values come from: an overlay, for a lab without the internet."
+part '/^Profile/,/^$/p; /^Values/,/^$/{/default$/d; /./p;}' osm-gitops explain kiosk
+say "Whom its nodes ask while they boot, and for which files if they are amd64."
+part '/^Hosts/,/^$/p; /^URLs/,/^$/{/arm64/d; s/ *amd64 .*//; /./p;}' osm-gitops explain kiosk --downloads
 say "Apply it: one commit per cluster. (apply prints the plan again; here it goes to apply.log.)"
 apply
 run git log --oneline --stat --max-count 1
 say "Git keeps no secret in clear: sops and Flux open these files, people read whose they are."
-run cut -c 1-100 clusters/dev/worker/secrets/playground-kube-system-bootstrap-config.yaml
+part '1,/^sops/p' cut -c 1-100 clusters/dev/worker/secrets/playground-kube-system-bootstrap-config.yaml
 
-say "1. The registry password is rotated, the proxy moves. Operating System Manager would tell no pool of it."
+say "1. The registry password is rotated, a setting changes. Operating System Manager would tell no pool of it."
 cp "$here/rotated/secrets.yaml" prod-eu/
-edit overlays/prod-eu/overlay.yaml 's/example.com:3128/example.com:8080/'
-commit "Rotate the registry password, move the proxy"
+edit overlays/prod-eu/overlay.yaml 's/pause:3.10/pause:3.10.1/'
+commit "Rotate the registry password, take a newer pause image"
 run osm-gitops plan
 apply
 
-say "2. Pool general gets a newer kubelet and the Ubuntu profile more inotify watches; pool build goes."
+say "2. Pool general gets a newer kubelet, and more memory maps by the patch of its built-in profile; pool build goes."
 edit prod-eu/general.yaml 's/kubelet: 1.34.2/kubelet: 1.35.0/'
-edit osps/demo-ubuntu.yaml -e 's/max_user_watches = 1048576/max_user_watches = 2097152/' -e 's/version: v1.0.0/version: v1.1.0/'
+edit overlays/prod-eu/overlay.yaml 's/max_map_count = 262144/max_map_count = 1048576/'
 git rm --quiet prod-eu/build.yaml
-commit "Kubelet 1.35 for general, more inotify watches, no more pool build"
+commit "Kubelet 1.35 and more memory maps for general, no more pool build"
 run osm-gitops plan
 apply
 
-say "3. A mistake: a profile names a field that does not exist. Its pool fails, the others go on."
+say "3. A mistake: a profile names a field that does not exist. The validator tells it in CI; in a plan its pool fails, the others go on."
 edit osps/demo-flatcar.yaml 's/\.KubeVersion/.KubeVersoin/'
 edit dev/playground.yaml 's/kubelet: 1.35.0/kubelet: 1.36.1/'
+run osm-gitops validate osps --severity error || echo "(exit code $?)"
 run osm-gitops plan || echo "(exit code $?)"
 git checkout --quiet .
 

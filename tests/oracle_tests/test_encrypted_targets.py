@@ -18,7 +18,7 @@ from tests.gitdoor.repos import git, new_repository, pin_git
 from tests.real_tools import real_tool
 
 pytestmark = pytest.mark.oracle
-_CONFIG = "clusters/prod-eu/management/operatingsystemconfigs/general-kube-system-config.yaml"
+_CONFIG = "clusters/prod-eu/management/operatingsystemconfigs/build-kube-system-config.yaml"
 
 
 @pytest.fixture
