@@ -8,7 +8,7 @@ from pathlib import Path
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.against import fleet_at, spec_at
+from osm_gitops.fleet.against import fleet_at, given_at, spec_at
 from osm_gitops.fleet.connections import check_live_targets
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.fleet.spec import (
@@ -73,11 +73,19 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
         home = next((part.path for part in spec.source.parts if isinstance(part, TreeRef)), None)
         if home is None:
             raise input_error("a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git")
-        return (spec_at(spec, revision, home),)
+        return (_with_overlays(spec_at(replace(spec, overlays=()), revision, home), request, revision, home),)
     path = _fleet_file(request)
     found = fleet_at(path, _shown(path, request), revision)
     chosen = [spec for spec in found if request.cluster in (None, spec.name)]
-    return tuple(spec_at(_with_flags(spec, request), revision, path) for spec in chosen)
+    given = replace(request, overlays=())
+    return tuple(
+        _with_overlays(spec_at(_with_flags(spec, given), revision, path), request, revision, path) for spec in chosen
+    )
+
+
+def _with_overlays(spec: ClusterSpec, request: Request, revision: str, home: Path) -> ClusterSpec:
+    """A cluster at a revision, with what the overlays that flags name were then."""
+    return replace(spec, overlays=(*spec.overlays, *given_at(overlays_of(request), revision, home)))
 
 
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:

@@ -21,6 +21,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
 from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.sources.overlay_files import is_there
 from osm_gitops.sources.revision import open_revision
 
 _NAMED = 10
@@ -56,6 +57,14 @@ def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
         source=SourceSpec(*(_part_at(part, revision, repository) for part in parts)),
         overlays=tuple(_overlay_at(overlay, revision, repository) for overlay in spec.overlays),
     )
+
+
+def given_at(overlays: Sequence[OverlayRef], revision: str, home: Path) -> tuple[OverlayRef, ...]:
+    """Overlays that flags name, as they were at a revision; without those that were not there yet, which a flag is
+    there to try."""
+    repository = _repository(home)
+    found = ((overlay, _overlay_at(overlay, revision, repository)) for overlay in overlays)
+    return tuple(then for now, then in found if then == now or is_there(then))
 
 
 def plan_against(

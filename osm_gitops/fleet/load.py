@@ -108,7 +108,7 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
     def unread() -> Iterable[OperatingSystemProfile]:
         return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
 
-    return overlaid(inputs, load_stack(spec.overlays), unread)
+    return overlaid(inputs, load_stack(spec.overlays), unread, partial=spec.lacks_profiles)
 
 
 def _named(overlays: Iterable[OverlayRef]) -> tuple[str, ...]:

@@ -30,18 +30,19 @@ def load_stack(overlays: Sequence[OverlayRef]) -> Stack:
     return stack_overlays(read_overlays(overlays)) if overlays else Stack()
 
 
-def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple) -> Inputs:
+def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:
     """``inputs`` with the profiles that the cluster gets, patched, and with its values.
 
     A profile that a patch does not fit is broken. Raises InputError where an overlay says something that is for
-    nothing at all: a patch, a name of a profile, a value.
+    nothing at all: a patch, a name of a profile, a value. Of ``partial`` inputs, which lack profiles that the cluster
+    has, nobody can tell.
     """
     if not stack.overlays:
         return inputs
     work = _Work(inputs, stack, others)
     for key, profile in inputs.profiles.items():
         work.take(key, profile)
-    problems = [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
+    problems = [] if partial else [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
     if problems:
         raise InputError(problems)
     return replace(

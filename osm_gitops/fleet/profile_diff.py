@@ -9,7 +9,7 @@ from pathlib import Path
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.connections import Connections
-from osm_gitops.fleet.profile_list import ProfilesAtHand, choose_profile, profiles_of
+from osm_gitops.fleet.profile_list import ProfilesAtHand, choose_profile, profiles_of, released_profile
 from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.content import TextChange, changed_texts
@@ -18,7 +18,6 @@ from osm_gitops.sources.manifests import PROFILE
 
 _NAMED = 10
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
-_NOTHING = ProfilesAtHand((), (), frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def _side(text: str, sides: Sides) -> _Side:
     if os.path.lexists(tree.path) or tree.path.suffix in _SUFFIXES:
         found = _of_tree(tree, sides.environment)
         return choose_profile(_only(found, text), found), found
-    at_hand = _NOTHING if "@" in text else sides.at_hand()
+    at_hand = released_profile(text, ()) if "@" in text else sides.at_hand()
     return choose_profile(text, at_hand), at_hand
 
 

@@ -14,12 +14,13 @@ from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
-from osm_gitops.model.profile import ProfileUse
+from osm_gitops.model.profile import OperatingSystemProfile, ProfileUse
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.resolve.pools import wanted_profile
 from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.builtin import names
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.templates.hints import similar
 
@@ -66,8 +67,24 @@ def built_in_profiles(raw: Sequence[RawSetting], overlays: Sequence[OverlayRef])
     stack = load_stack(overlays)
     settings = checked_settings(raw, stack)
     inputs = overlaid(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
+    return _of_no_cluster(inputs, settings.namespace)
+
+
+def released_profile(text: str, overlays: Sequence[OverlayRef]) -> ProfilesAtHand:
+    """The built-in profile that ``NAME@VERSION`` means, alone, with ``overlays``. Raises InputError."""
+    name, _, version = text.rpartition("@")
+    found = built_in_profile(name, version)
+    alone = Inputs(profiles={(found.namespace, found.name): found})
+
+    def others() -> Iterator[OperatingSystemProfile]:
+        return (built_in_profile(each, version) for each in names(version))
+
+    return _of_no_cluster(overlaid(alone, load_stack(overlays), others), found.namespace)
+
+
+def _of_no_cluster(inputs: Inputs, namespace: str) -> ProfilesAtHand:
     broken = tuple(each for problems in inputs.broken.values() for each in problems)
-    return ProfilesAtHand(tuple(_uses("", inputs, settings.namespace)), broken, frozenset(), frozenset())
+    return ProfilesAtHand(tuple(_uses("", inputs, namespace)), broken, frozenset(), frozenset())
 
 
 def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
@@ -81,14 +98,12 @@ def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
 
 
 def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
-    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults; ``NAME@VERSION`` is a
-    built-in one.
+    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults; of ``NAME@VERSION`` the
+    version says nothing that ``at_hand`` does not.
 
     Raises InputError where no cluster has it, with what may hide it, or where not all have the same.
     """
-    plain, at, version = name.rpartition("@")
-    if at:
-        return whole_profile(built_in_profile(plain, version))
+    name = name.partition("@")[0]
     meant = [use for use in at_hand.found if name in {use.profile.name, use.name}]
     if not meant:
         known = [each for use in at_hand.found for each in (use.profile.name, use.name)]

@@ -91,7 +91,8 @@ class ClusterSpec:
     """One cluster of a run. ``settings`` have one entry a name, precedence already decided.
 
     ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
-    ``overlays`` are in the order in which they are applied.
+    ``overlays`` are in the order in which they are applied; where the source ``lacks_profiles`` of the cluster, what
+    they say may be for nothing that is there.
     """
 
     name: str
@@ -101,6 +102,7 @@ class ClusterSpec:
     management: Access = UNNAMED
     worker_access: Access = UNNAMED
     overlays: tuple[OverlayRef, ...] = field(default=(), kw_only=True)
+    lacks_profiles: bool = field(default=False, kw_only=True)
 
     @property
     def worker(self) -> Access:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from posixpath import normpath
 from typing import Final
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import InputError, input_error
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.builtin import data_folder
 from osm_gitops.sources.files import Folder, Kind, SourceFiles
@@ -62,6 +62,15 @@ def opened(ref: OverlayRef) -> Iterator[OverlayFiles]:
     """The files of an overlay. Raises InputError where there is none."""
     with _source(ref) as files:
         yield _overlay_files(files, ref)
+
+
+def is_there(ref: OverlayRef) -> bool:
+    """Whether there is such an overlay, whatever it holds."""
+    try:
+        with opened(ref):
+            return True
+    except InputError:
+        return False
 
 
 def _source(ref: OverlayRef) -> AbstractContextManager[SourceFiles]:

@@ -557,3 +557,44 @@ def test_validate_reads_the_overlays_among_the_files_that_it_is_given() -> None:
     (found,) = (each for each in json.loads(ran.out)["findings"] if each["id"] == "overlay")
     assert (found["file"], found["line"]) == ("overlays/wrong/overlay.yaml", 3)
     assert found["message"].startswith("overlay overlays/gone: there is no overlay here")
+
+
+def test_an_overlay_that_was_not_there_yet_is_tried_against_a_revision(here: Path) -> None:
+    repository = new_repository(here / "repo")
+    write_tree(repository / "tree", profile(**_BOOTSTRAP), pool())
+    write_fleet(repository, "clusters:\n- {name: a, from: tree, to: {git: {path: state}}}\n")
+    commit_all(repository, "before")
+    overlay("repo/new", "values: {mirror: tried}")
+    for source in (("--from", "repo/tree", "--to", "repo/state"), ("--fleet", "repo/osm-gitops.yaml")):
+        shown = osm_gitops("plan", *source, "--against", "HEAD", "--overlay", "repo/new")
+        assert shown.code == 0, shown.err
+        assert "-echo none\n        +echo tried" in shown.out
+        assert "0 to create, 2 to update" in shown.out
+
+
+def test_a_built_in_profile_of_a_version_is_shown_and_compared_with_overlays() -> None:
+    overlay("a", 'patches:\n- {target: {name: osp-ubuntu}, merge: {spec: {osVersion: "26.04"}}}')
+    for command in ("show", "diff"):
+        ran = osm_gitops("osp", command, "osp-ubuntu@v2.0.0", "--overlay", "a")
+        assert (ran.code, ran.err) == (0, "")
+        assert "26.04" in ran.out
+        assert "v2.0.0+a." in ran.out
+    idle = osm_gitops("osp", "show", "osp-rhel@v2.0.0", "--overlay", "a")
+    assert (idle.code, idle.err) == (0, "")
+    assert "version: v2.0.0\n" in idle.out
+
+
+def test_validate_leaves_open_what_profiles_that_are_in_a_cluster_need_of_an_overlay() -> None:
+    write_tree(Path("tree"), pool("live", profile="osp-live"), pool("out", profile="osp-out"))
+    write_fleet(
+        Path(),
+        "clusters:\n- {name: a, from: {machineDeployments: tree, profiles: cluster}, overlays: [ov]}\n",
+    )
+    overlay(
+        "ov", f"values: {{mine: a}}\nprofiles: [osp-live, osp-ubuntu]\n{_removing('/x').replace('osp-a', 'osp-l*')}"
+    )
+    ran = osm_gitops("validate", "-o", "json")
+    assert ran.code == 0, ran.out
+    told = [each["message"] for each in json.loads(ran.out)["findings"] if each["id"] == "passed-over"]
+    assert "its profiles are in the cluster itself, which is not asked" in told
+    assert "its profile kube-system/osp-live is not among the files given, so it was not rendered" in told

@@ -18,7 +18,13 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Request, with_sources
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.profile_list import ProfilesAtHand, built_in_profiles, choose_profile, profiles_of
+from osm_gitops.fleet.profile_list import (
+    ProfilesAtHand,
+    built_in_profiles,
+    choose_profile,
+    profiles_of,
+    released_profile,
+)
 from osm_gitops.model.settings import Settings
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.profiles import format_profiles, profiles_json
@@ -112,8 +118,9 @@ def show(
       osm-gitops osp show osp-ubuntu --cluster prod-eu -o json
       osm-gitops osp show kube-system/osp-ubuntu --from osps@v1.2
       osm-gitops osp show osp-ubuntu@v2.0.0                       # the built-in one of that version
+      osm-gitops osp show osp-ubuntu --overlay overlays/mine      # what an overlay makes of it
     """
-    at_hand = _at_hand(request)
+    at_hand = _at_hand(request, name)
     body = choose_profile(name, at_hand)
     whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
     console.out(whole)
@@ -179,10 +186,13 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
     if not request.overlays:
         raise input_error("there is nothing to compare it with", fix="Name a second one, or overlays with --overlay")
     plain = replace(request, overlays=())
-    return diff_overlaid(before, _at_hand(plain), _at_hand(request), request.overlays)
+    return diff_overlaid(before, _at_hand(plain, before), _at_hand(request, before), request.overlays)
 
 
-def _at_hand(request: Request) -> ProfilesAtHand:
+def _at_hand(request: Request, name: str = "") -> ProfilesAtHand:
+    """The profiles among which one is looked for by ``name``; for a built-in ``NAME@VERSION`` no source is read."""
+    if "@" in name:
+        return released_profile(name, overlays_of(request))
     if not names_clusters(request):
         return built_in_profiles(tuple(request.settings.values()), overlays_of(request))
     return profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)

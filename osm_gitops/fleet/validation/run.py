@@ -183,7 +183,10 @@ class _Validation:
     def lacks_profile(self, machine: MachineDeployment, scope: Scope) -> bool:
         """Whether the files that were named lack a pool's profile, which is said."""
         wanted = wanted_profile(machine, scope.settings.namespace)
-        if wanted is None or wanted in scope.inputs.profiles or ObjectRef(PROFILE, *wanted) in scope.inputs.broken:
+        if wanted is None or wanted in scope.inputs.profiles:
+            return False
+        ref = ObjectRef(PROFILE, *wanted)
+        if ref in scope.inputs.broken or ref in scope.inputs.left_out:
             return False
         message = f"its profile {'/'.join(wanted)} is not among the files given, so it was not rendered"
         self.tell(Finding(rules.PASSED_OVER, message, where=str(machine.manifest.origin), about=str(machine.ref)))

@@ -60,7 +60,7 @@ def _live_parts(source: SourceSpec, about: str) -> Iterator[Finding]:
 
 def _without_live(spec: ClusterSpec, tree: TreeRef) -> ClusterSpec:
     parts = (tree if isinstance(part, LiveRef) else part for part in spec.source.parts)
-    return replace(spec, source=SourceSpec(*parts))
+    return replace(spec, source=SourceSpec(*parts), lacks_profiles=isinstance(spec.source.profiles, LiveRef))
 
 
 def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Finding], *, whole: bool) -> Scope | None:
@@ -88,7 +88,7 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
             rule = rules.OVERLAY if each.where.rpartition(":")[0] in files else rules.UNREADABLE
             findings.append(problem_finding(rule, each, about=about))
         return None
-    return Scope(spec.name, inputs, settings)
+    return Scope(spec.name, inputs, settings, partial=spec.lacks_profiles)
 
 
 def path_scope(
