@@ -26,6 +26,9 @@ _RELEASES: Final = {
     "osp-rockylinux": 'ID="rocky"\nVERSION_ID="9.6"\n',
     "osp-amzn2": 'ID="amzn"\nVERSION_ID="2"\n',
 }
+_RHSM: Final = (
+    "[server]\nhostname = subscription.rhsm.redhat.com\nproxy_user =\nproxy_password =\n[rhsm]\nmanage_repos = 1\n"
+)
 _REPOSITORY: Final = "[repository]\nenabled=1\n\n[source]\nenabled = 0\n"
 
 
@@ -51,6 +54,7 @@ def _machine(folder: Path, profile: str, docker: str = f"{_DOCKER}/ubuntu") -> M
         ("/etc/yum.repos.d/image.repo", _REPOSITORY),
         ("/etc/pki/rpm-gpg/RPM-GPG-KEY-image", "a key"),
         ("/etc/selinux/config", "SELINUX=enforcing\nSELINUXTYPE=targeted\n"),
+        ("/etc/rhsm/rhsm.conf", _RHSM),
         ("/usr/local/share/ca-certificates/here", ""),
         ("/etc/pki/ca-trust/source/anchors/here", ""),
     ):
@@ -279,8 +283,8 @@ def test_rhel_registers_until_it_is_registered(tmp_path: Path) -> None:
     _run(machine, node)
     config, *register = [call for call in machine.calls if call.startswith(("subscription-", "cloud-init"))]
     assert config.split()[2:] == [
-        *("--server.no_proxy=.svc", "--server.proxy_user=me", "--server.proxy_password=pw"),
-        *("--server.proxy_scheme=http", "--server.proxy_hostname=proxy.example.com", "--server.proxy_port=3128"),
+        *("--server.no_proxy=.svc", "--server.proxy_scheme=http"),
+        *("--server.proxy_hostname=proxy.example.com", "--server.proxy_port=3128"),
     ]
     attempt = [
         "subscription-manager identity",
@@ -291,6 +295,19 @@ def test_rhel_registers_until_it_is_registered(tmp_path: Path) -> None:
     assert machine.called("sleep ") == ["sleep 1"]
     assert "hush-hush" not in node.texts
     assert "password: hush-hush" in node.user_data["bootstrap"].decode()
+
+
+def test_the_password_of_the_proxy_is_in_no_list_of_processes(tmp_path: Path) -> None:
+    spec = {"rhelUseSatelliteServer": True}
+    node = render("osp-rhel", "vsphere", settings=Settings(http_proxy="http://me:hu$h@proxy:3128"), os_spec=spec)
+    machine = _machine(tmp_path, "osp-rhel")
+    for _ in range(2):
+        _run(machine, node)
+    assert machine.path("/etc/rhsm/rhsm.conf").read_text().splitlines() == [
+        *("[server]", "proxy_user = me", "proxy_password = hu$h", "hostname = subscription.rhsm.redhat.com"),
+        *("[rhsm]", "manage_repos = 1"),
+    ]
+    assert not any("hu$h" in call for call in machine.calls)
 
 
 def test_rhel_of_a_cloud_that_pays_is_not_registered() -> None:

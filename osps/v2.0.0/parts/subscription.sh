@@ -11,13 +11,16 @@ subscription-manager config \
 {% if NoProxy %}
   --server.no_proxy={{ quoted(NoProxy) }} \
 {% endif %}
-{% if index(user, "_0") %}
-  --server.proxy_user={{ quoted(index(user, "_0")) }} \
-  --server.proxy_password={{ quoted(index(user, "_1")) }} \
-{% endif %}
   --server.proxy_scheme={{ quoted(proxy.scheme) }} \
   --server.proxy_hostname={{ quoted(proxy.hostname) }} \
   --server.proxy_port={{ quoted(port or ternary("443", "80", eq(proxy.scheme, "https"))) }}
+{% if index(user, "_0") %}
+{# Not by the tool, whose arguments are in the list of processes. #}
+sed -i -E -e '/^proxy_(user|password)[[:space:]]*=/d' -e '/^\[server\]/r /dev/stdin' /etc/rhsm/rhsm.conf <<'END'
+proxy_user = {{ index(user, "_0") }}
+proxy_password = {{ index(user, "_1") }}
+END
+{% endif %}
 {% endif %}
 {% if RhelConfig.RHELSubscriptionManagerUser or RhelConfig.RHELUseSatelliteServer %}
 register() {
