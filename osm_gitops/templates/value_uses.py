@@ -17,7 +17,7 @@ from osm_gitops.templates.references import parsed
 ValuePath = tuple[str, ...]
 """The keys that lead to a value; the empty path stands for all of them."""
 
-_HINTS: Final = (VALUES, f"{VALUE}(")
+_HINTS: Final = (VALUES, VALUE)
 
 
 @lru_cache(maxsize=4096)
@@ -50,12 +50,14 @@ def _native(text: str) -> Iterator[ValuePath]:
             if id(root) not in inside:  # the outermost comes first
                 inside.add(id(root))
                 yield path
-    for name in tree.find_all(jinja.Name):
-        if name.name == VALUES and id(name) not in inside:
-            yield ()
     for call in tree.find_all(jinja.Call):
-        if isinstance(call.node, jinja.Name) and call.node.name == VALUE and call.args:
-            yield _dotted(call.args[0])
+        if isinstance(call.node, jinja.Name) and call.node.name == VALUE:
+            inside.add(id(call.node))
+            yield from map(_dotted, (*call.args[:1], *(each.value for each in call.kwargs if each.key == "path")))
+    names = [name for name in tree.find_all(jinja.Name) if id(name) not in inside]
+    own = {name.name for name in names if name.ctx != "load"}  # a variable of that name, not the function
+    if any(name.name in {VALUES, VALUE} - own for name in names):
+        yield ()
 
 
 def _chain(node: jinja.Node) -> tuple[ValuePath, jinja.Node] | None:
