@@ -9,7 +9,7 @@ from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPo
 
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Spot
-from osm_gitops.resolve.placed import Places, places_of, spot_of
+from osm_gitops.resolve.placed import Places, places_of
 
 _NOTHING: Final = object()
 
@@ -18,11 +18,11 @@ class WrongOperation(Exception):
     """An operation that cannot be done; a sentence without values."""
 
 
-def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> Spot | None:
+def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> Places | None:
     """Do one operation of JSON Patch in place. Raises WrongOperation, and then nothing is changed.
 
-    ``spot`` is where the operation stands; what it adds has its places there. Returns where that stood which it
-    replaced by something else, or removed.
+    ``spot`` is where the operation stands; what it adds has its places there. Returns the places of what it replaced
+    by something else, or removed.
     """
     try:
         replaced = _replaced(value, places, operation)
@@ -38,8 +38,8 @@ def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Sp
         raise WrongOperation(f"{operation['op']} does not fit what stands at {operation['path']}") from None
 
 
-def _replaced(value: Json, places: Places, operation: Mapping[str, Json]) -> Spot | None:
-    """The place of what the operation takes away; in a list ``add`` and ``copy`` take nothing away."""
+def _replaced(value: Json, places: Places, operation: Mapping[str, Json]) -> Places | None:
+    """The places of what the operation takes away; in a list ``add`` and ``copy`` take nothing away."""
     doing, pointer = operation["op"], JsonPointer(operation["path"])
     if doing in {"test", "move"} or not pointer.parts:
         return None
@@ -52,7 +52,7 @@ def _replaced(value: Json, places: Places, operation: Mapping[str, Json]) -> Spo
     else:
         return None
     unchanged = doing in {"add", "replace"} and before == operation["value"]
-    return None if unchanged or at is None else spot_of(at)
+    return None if unchanged else at
 
 
 def _of_places(operation: Mapping[str, Json], spot: Spot) -> dict[str, Json]:

@@ -23,8 +23,8 @@ KEYS: Final[Mapping[str, str]] = {
 }
 """Lists whose entries are known by one of their fields; every other list is replaced as a whole."""
 
-Replaced = Callable[[str, Json, Json, Spot, Spot], None]
-"""Told of every field that changes: its path, the value before and after, and where each stands."""
+Replaced = Callable[[str, Places, Spot], None]
+"""Told of every field that changes or goes: its path, the places of what stood there, and where its change stands."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Merge:
         self.check_whole(wanted, new, path)
         present = key in value if isinstance(value, dict) else True
         if present and value[key] != wanted:
-            self.replaced(path, value[key], wanted, spot_of(places[key]), spot_of(new))
+            self.replaced(path, places[key], spot_of(new))
         value[key], places[key] = copy.deepcopy(wanted), copy.deepcopy(new)
 
     def remove(self, value: dict[str, Json], places: PlacedMap, key: str, wanted: Json, new: Places, path: str) -> None:
@@ -67,7 +67,7 @@ class Merge:
         if key not in value:
             self.fault(new, path, "there is nothing here to delete")
             return
-        self.replaced(path, value[key], None, spot_of(places[key]), spot_of(new))
+        self.replaced(path, places[key], spot_of(new))
         del value[key], places[key]
 
     def entries(
@@ -122,7 +122,7 @@ class Merge:
         if not there:
             self.fault(new, path, f'there is no entry with {key} "{entry[key]}" to delete')
             return
-        self.replaced(path, value[there[0]], None, spot_of(places[there[0]]), spot_of(new))
+        self.replaced(path, places[there[0]], spot_of(new))
         del value[there[0]], places[there[0]]
 
     def may_delete(self, entry: Mapping[str, Json], new: Places, path: str, beside: tuple[str, ...]) -> bool:

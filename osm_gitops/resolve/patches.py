@@ -17,7 +17,7 @@ from osm_gitops.model.overlay import Overlay, Patch, Spot
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION, TEMPLATE_ANNOTATION, OperatingSystemProfile
 from osm_gitops.resolve.json_patch import WrongOperation, operate
 from osm_gitops.resolve.merging import merge_piece
-from osm_gitops.resolve.placed import PlacedFields, places_of
+from osm_gitops.resolve.placed import PlacedFields, Places, places_of, spots_within
 
 _DIGEST: Final = 12
 _DERIVED: Final = re.compile(rf"\+[0-9a-zA-Z.-]+\.[0-9a-f]{{{_DIGEST}}}$")
@@ -91,19 +91,22 @@ class _Work:
                 _check_pointers(operation)
                 old = operate(self.body, self.places, operation, spot)
                 if old is not None:
-                    self._replaced(_field(operation["path"]), None, None, old, spot)
+                    self._replaced(_field(operation["path"]), old, spot)
             except WrongOperation as wrong:
                 self.problems.append(self._told(Problem(str(wrong), where=spot.where)))
 
     def _told(self, problem: Problem) -> Problem:
         return problem.at(about=str(self.profile.manifest.ref))
 
-    def _replaced(self, path: str, _before: Json, _after: Json, old: Spot, new: Spot) -> None:
-        """A field that another overlay had set already, which neither of the two is built on."""
-        first, second = self.owners.get(id(old.manifest)), self.owners.get(id(new.manifest))
-        if first is None or second is None or not are_rivals(first, second):
-            return
-        self.warnings.append(self._told(replace(fight(first, second, old, new), field=path)))
+    def _replaced(self, path: str, old: Places, new: Spot) -> None:
+        """A field that another overlay had set already, itself or something in it; neither is built on the other."""
+        second = self.owners[id(new.manifest)]
+        rivals: dict[str, Problem] = {}
+        for spot in spots_within(old):
+            first = self.owners.get(id(spot.manifest))
+            if first is not None and are_rivals(first, second):
+                rivals.setdefault(first.key, self._told(replace(fight(first, second, spot, new), field=path)))
+        self.warnings += rivals.values()
 
     def result(self) -> PatchedProfile:
         manifest = self.profile.manifest

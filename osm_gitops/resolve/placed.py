@@ -51,6 +51,14 @@ def spot_of(places: Places) -> Spot:
     return found
 
 
+def spots_within(places: Places) -> Iterator[Spot]:
+    """Where a piece stands, and everything in it."""
+    yield spot_of(places)
+    inner = places.values() if isinstance(places, PlacedMap) else places if isinstance(places, PlacedList) else ()
+    for each in inner:
+        yield from spots_within(each)
+
+
 class PlacedFields(Mapping[str, Origin]):
     """Field path → place, for the manifest that ``places`` belong to; made when it is first asked.
 

@@ -382,6 +382,25 @@ def test_a_plan_says_which_fields_two_overlays_fight_over_and_none_where_one_bui
     assert "differently" not in osm_gitops("plan", "--from", "tree", "--to", "state", "--overlay", "b").out
 
 
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "merge: {spec: {provisioningConfig: {files: [{path: /opt/bin/setup, $delete: true}]}}}",
+        "json6902: [{op: remove, path: /spec/provisioningConfig/files/0}]",
+        "json6902: [{op: replace, path: /spec/provisioningConfig, value: {files: []}}]",
+    ],
+)
+def test_an_overlay_that_takes_away_what_another_one_changed_inside_is_told(patch: str) -> None:
+    tree()
+    piece = "files: [{path: /opt/bin/setup, permissions: 493, content: {inline: {data: changed}}}]"
+    overlay("a", f"patches:\n- {{target: {{name: osp-a}}, merge: {{spec: {{provisioningConfig: {{{piece}}}}}}}}}")
+    overlay("b", f"patches:\n- target: {{name: osp-a}}\n  {patch}")
+    shown = " ".join(
+        osm_gitops("plan", "--from", "tree", "--to", "state", "--overlay", "a", "--overlay", "b").out.split()
+    )
+    assert shown.count("overlays a (a/overlay.yaml:4) and b set this differently") == 1
+
+
 def test_overlays_are_read_at_a_git_revision_with_all_that_they_name(here: Path) -> None:
     repository = new_repository(here / "repo")
     overlay("repo/base", "values: {mirror: then}\nsettings: {hostCABundle: ca.pem}")
