@@ -18,6 +18,7 @@ from osm_gitops.templates.faults import StoppedItself, TemplateFault, TemplateFa
 _RUNTIME = "containerd"
 _CHANGE_POOL = "Change the MachineDeployment, or give it another profile"
 _CHANGE_TEMPLATE = "Correct the template in the profile, and raise spec.version with it"
+_CHANGE_VALUES = "The profile comes with osm-gitops: correct the setting or value that it reads there"
 _CHANGE_THERE = "Correct the template there; the version of a patched profile follows"
 
 
@@ -185,7 +186,7 @@ def template_problems(
     for fault in faults:
         field = places.get(fault.template, "")
         stopped = isinstance(fault, StoppedItself)
-        mend = _CHANGE_THERE if profile.overlaid else _CHANGE_TEMPLATE
+        mend = _CHANGE_THERE if profile.overlaid else _CHANGE_VALUES if profile.built_in else _CHANGE_TEMPLATE
         kind, fix = (StoppedPool, _CHANGE_POOL) if stopped else (Problem, mend)
         yield kind(
             fault.message,

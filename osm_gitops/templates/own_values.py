@@ -80,7 +80,8 @@ def lookup(values: OwnMap, told: Told = to_nobody) -> Callable[..., Any]:
         for at, key in enumerate(keys):
             if not isinstance(found, dict):
                 above = ".".join(keys[:at])
-                raise TemplateFault(f"the value {above} is a {go_type(found)}, so nothing can be at {path}")
+                what = f"the value {above} is a {go_type(found)}, so nothing can be at {path}"
+                raise TemplateFault(what, fix=f"Make {above} a mapping under `values` of the overlay that sets it")
             if key not in found:
                 if default is _NO_DEFAULT:
                     raise absence(f"the value {path} is not set")

@@ -617,3 +617,15 @@ def test_validate_leaves_open_what_profiles_that_are_in_a_cluster_need_of_an_ove
     told = [each["message"] for each in json.loads(ran.out)["findings"] if each["id"] == "passed-over"]
     assert "its profiles are in the cluster itself, which is not asked" in told
     assert "its profile kube-system/osp-live is not among the files given, so it was not rendered" in told
+
+
+def test_a_value_that_a_built_in_profile_cannot_use_is_told_as_a_value() -> None:
+    write_tree(Path("tree"), pool("ubuntu", profile="osp-ubuntu"))
+    for value, end in (
+        ("{downloads: {kubernetes: [a]}}", "correct the setting or value that it reads there"),
+        ("{downloads: a}", "Make downloads a mapping under `values` of the overlay that sets it"),
+    ):
+        overlay("a", f"values: {value}")
+        (told,) = errors("a")
+        assert told.startswith("osps/v2.0.0/parts/binaries.sh:")
+        assert told.endswith(end)

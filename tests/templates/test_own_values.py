@@ -106,14 +106,19 @@ def test_a_value_that_is_not_set_stops_a_jinja2_template_and_is_named(text: str)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "fix"),
     [
-        ('{{ value("debug.level", 1) }}', "the value debug is a bool, so nothing can be at debug.level"),
-        ("{{ value(1) }}", 'value takes a path with dots between its keys, as in value("downloads.cni")'),
+        (
+            '{{ value("debug.level", 1) }}',
+            "the value debug is a bool, so nothing can be at debug.level",
+            "Make debug a mapping under `values` of the overlay that sets it",
+        ),
+        ("{{ value(1) }}", 'value takes a path with dots between its keys, as in value("downloads.cni")', ""),
     ],
 )
-def test_a_path_that_leads_nowhere_is_a_fault_even_with_a_default(text: str, message: str) -> None:
-    assert jinja_fault(text, engine=OWN).message == message
+def test_a_path_that_leads_nowhere_is_a_fault_even_with_a_default(text: str, message: str, fix: str) -> None:
+    fault = jinja_fault(text, engine=OWN)
+    assert (fault.message, fault.fix) == (message, fix)
 
 
 @pytest.mark.parametrize(
