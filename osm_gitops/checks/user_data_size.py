@@ -14,7 +14,10 @@ HEADROOM: Final = Rule("user-data-headroom", Severity.NOTE, "user-data is near t
 RULES: Final = (TOO_LARGE, HEADROOM)
 
 _NEAR: Final = 0.85
-_FIX: Final = "Move what the first boot does not need to the provisioning half"
+_FIXES: Final = {
+    "bootstrap": "Move what the first boot does not need to the provisioning half",
+    "provisioning": "Make it smaller",
+}
 
 
 def check_user_data_size(document: BootDocument) -> Iterator[Finding]:
@@ -35,11 +38,20 @@ def _machine_deployment(pool: str) -> str:
 def _findings(document: BootDocument, half: Half, size: UserDataSize) -> Iterator[Finding]:
     if size.limit is None or size.headroom is None:
         return
-    where = document.profile.manifest.line_of(f"spec.{half}Config")
     form = f" ({size.limit.counted.value})" if size.limit.counted.value != "raw" else ""
     so_much = f"the {half} user-data for {document.provider} has {size.counted:,} bytes{form} of {size.limit.size:,}"
     if size.headroom < 0:
         message = f"{so_much}, which is {-size.headroom:,} too many. {size.limit.source}"
-        yield Finding(TOO_LARGE, message, where=where, fix=_FIX)
+        yield _told(TOO_LARGE, message, document, half)
     elif size.counted > _NEAR * size.limit.size:
-        yield Finding(HEADROOM, f"{so_much}: {size.headroom:,} are left. {size.limit.source}", where=where, fix=_FIX)
+        yield _told(HEADROOM, f"{so_much}: {size.headroom:,} are left. {size.limit.source}", document, half)
+
+
+def _told(rule: Rule, message: str, document: BootDocument, half: Half) -> Finding:
+    """At the largest text of the half, as making that one smaller helps most; maybe an overlay brought it."""
+    texts = (each for each in document.texts if each.half == half)
+    largest = max(texts, key=lambda each: len(each.text), default=None)
+    fix = _FIXES[half]
+    if largest is None:
+        return Finding(rule, message, where=document.profile.manifest.line_of(f"spec.{half}Config"), fix=fix)
+    return Finding(rule, message, where=largest.place(0), fix=f"{fix}; the largest file there is {largest.path}")

@@ -33,9 +33,10 @@ def with_default_profiles(inputs: Inputs, settings: Settings, *, from_cluster: b
     that it is built in is nobody else's: the version that is asked for takes its place, and with
     ``--replace-default-osps`` that of any. Raises InputError where there is no such version.
     """
-    at_hand = default_profiles(settings)
+    every = at_hand = default_profiles(settings)
     if not unused:
         at_hand &= named_profiles(inputs.machines, settings.namespace)
+    inputs = replace(inputs, unread=every - at_hand)
     return _with(inputs, sorted(key for key in at_hand if _gives_way(inputs, key, settings, from_cluster)), settings)
 
 

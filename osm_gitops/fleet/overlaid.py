@@ -48,6 +48,7 @@ def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, par
     return replace(
         inputs,
         profiles=work.profiles,
+        unread=frozenset(key for key in inputs.unread if stack.gets(key[1])),
         left_out=work.left_out,
         patched=work.patched,
         broken={**inputs.broken, **work.broken},

@@ -27,6 +27,7 @@ class Inputs:
     (a path and, in git, its revision), for commit trailers; ``hosts`` are the API servers
     among them, as plans name them. ``sensitive`` are texts that stand encrypted in the
     source outside of Secrets, which are secret by themselves.
+    ``unread`` are the names of built-in profiles that a pool could name as well.
     What overlays did: ``patched`` are profiles with the patches that made them, ``left_out``
     those that the cluster does not get, with the place that says so, ``values`` the user's own,
     and ``value_places`` where each of them (``downloads.cni``) is set.
@@ -43,6 +44,7 @@ class Inputs:
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
+    unread: frozenset[tuple[str, str]] = frozenset()
     patched: Mapping[ObjectRef, tuple[Patch, ...]] = field(default_factory=dict)
     left_out: Mapping[ObjectRef, str] = field(default_factory=dict)
     values: Mapping[str, Json] = field(default_factory=dict)

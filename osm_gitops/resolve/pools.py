@@ -196,7 +196,8 @@ def _profile(
     field = f"metadata.annotations.{PROFILE_ANNOTATION}"
     if ref in inputs.broken:
         raise InputError([Problem(f"{ref} cannot be used: it has problems of its own, listed with it", field=field)])
-    there = ", ".join(f"{space}/{known}" for space, known in sorted(inputs.profiles)) or "none"
+    names = sorted(inputs.unread.union(inputs.profiles))
+    there = ", ".join(f"{space}/{known}" for space, known in names) or "none"
     if ref in inputs.left_out:
         what = f"{ref} is not among the profiles that this cluster gets ({inputs.left_out[ref]})"
         raise InputError([Problem(what, field=field, fix=f"Add it to profiles there, or name one of: {there}")])

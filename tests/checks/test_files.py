@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from osm_gitops.checks.boot_file import BootDocument, BootFile, BootUnit
+from osm_gitops.checks.boot_file import BootDocument, BootFile, BootUnit, Half
 from osm_gitops.checks.catalogue import RULES
 from osm_gitops.checks.node_files import check_node_file
 from osm_gitops.checks.user_data_size import check_user_data_size
@@ -166,6 +166,18 @@ def test_user_data_beyond_what_a_provider_takes_is_told_with_its_numbers() -> No
         replace(plain, provider="azure", user_data={"bootstrap": noise[:70_000], "provisioning": b""})
     )
     assert "70,000 bytes of 65,535, which is 4,465 too many" in finding.message
+
+
+def test_user_data_that_is_too_large_is_told_at_the_largest_file_of_its_half() -> None:
+    def file(path: str, size: int, half: Half) -> BootFile:
+        return BootFile(path, "x" * size, 644, half, lambda line: f"overlay.yaml:{len(path) + line}")
+
+    files = (file("/a", 10, "bootstrap"), file("/largest", 99, "bootstrap"), file("/b", 999, "provisioning"))
+    noise = b64encode(bytes((7 * at * at + at // 3) % 251 for at in range(90_000)))
+    whole = replace(_with(), provider="azure", user_data={"bootstrap": noise[:70_000], "provisioning": b""})
+    (finding,) = check_user_data_size(replace(whole, files=files))
+    assert finding.where == "overlay.yaml:8"
+    assert finding.fix.endswith("the largest file there is /largest")
 
 
 def test_every_rule_has_an_id_of_its_own() -> None:

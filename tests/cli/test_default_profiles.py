@@ -72,6 +72,17 @@ def test_a_broken_profile_of_the_source_is_not_papered_over(tmp_path: Path) -> N
     assert "spec.version: is no version of the form v1.2.3" in ran.err
 
 
+def test_a_pool_with_a_misspelt_profile_is_told_of_the_built_in_ones(tmp_path: Path) -> None:
+    body = pool()
+    body["metadata"]["annotations"]["k8c.io/operating-system-profile"] = "osp-aa"
+    write_tree(tmp_path / "tree", body)
+    for command in (("plan", "--to", "out"), ("validate",)):
+        ran = osm_gitops(*command, "--from", "tree")
+        assert "or name one that is there: kube-system/osp-a" in ran.out + ran.err
+    ran = osm_gitops("plan", "--from", "tree", "--to", "out", "--disable-default-osps")
+    assert "or name one that is there: none" in ran.out + ran.err
+
+
 def test_a_pool_that_looks_in_another_namespace_finds_no_built_in_profile(tmp_path: Path) -> None:
     there = {"k8c.io/operating-system-profile-namespace": "elsewhere"}
     write_tree(tmp_path / "tree", pool(annotations=there))

@@ -259,6 +259,7 @@ def test_a_changed_spec_needs_a_new_version(
     told = [each for each in found(*arguments, "--against", "HEAD^") if each["id"] != "passed-over"]
     assert [each["id"] for each in told] == expected
     assert all(f"osp-a.yaml:{each['line']}" == _line(Path("tree/osp-a.yaml"), "version:") for each in told)
+    assert all(each["message"].count("what changed") == (each["id"] == "version-not-raised") for each in told)
 
 
 def test_a_profile_that_vanishes_while_a_pool_names_it_is_found(

@@ -53,14 +53,7 @@ class Comparison:
             if changed:
                 told = f"its spec changed since {self.revision}, and its version is {profile.version} as it was then"
                 message = f"{told}; what changed: {changed}"
-                yield Finding(
-                    rules.VERSION_NOT_RAISED,
-                    f"{message}; what changed: {changed}",
-                    where,
-                    about,
-                    "spec.version",
-                    _RAISE,
-                )
+                yield Finding(rules.VERSION_NOT_RAISED, message, where, about, "spec.version", _RAISE)
         elif _is_lower(profile.version, before.version):
             message = f"its version was {before.version} at {self.revision} and is {profile.version} now"
             fix = "Raise it beyond every version that a cluster has seen"
