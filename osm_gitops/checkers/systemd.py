@@ -15,6 +15,7 @@ from osm_gitops.checkers.shell import STOPPED
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.ini import parse
 from osm_gitops.checks.systemd import check_unit, is_unit_file, unit_of
+from osm_gitops.checks.wording import meant
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
@@ -25,7 +26,7 @@ RULES: Final = (VERIFY, NOT_INSTALLED)
 
 _UNITS_AT_ONCE: Final = 40
 _SYSTEM_UNITS: Final = ("/usr/lib/systemd/system", "/lib/systemd/system")
-# Units that nodes have and the machine that validates may lack; what else a unit requires has to be found.
+# Units that nodes have and the machine that validates may lack.
 _NODE_UNITS: Final = (
     *("containerd.service", "docker.service", "docker.socket", "kubelet.service", "NetworkManager.service"),
     *("NetworkManager-wait-online.service", "cloud-init.service", "cloud-final.service", "coreos-metadata.service"),
@@ -33,6 +34,7 @@ _NODE_UNITS: Final = (
     *("systemd-networkd-wait-online.service", "sshd.service", "ssh.service", "iscsid.service", "multipathd.service"),
     *("rpc-statd.service", "rpcbind.service", "chronyd.service", "waagent.service", "vmtoolsd.service", "rngd.service"),
 )
+_NOT_FOUND: Final = re.compile(r"Unit (\S+)\.([a-z]+) not found")
 _STAND_IN: Final = "[Service]\nExecStart=/bin/true\n"
 _COMMAND: Final = re.compile(r"Exec[A-Z]\w+")
 _AT_LINE: Final = re.compile(r"^\S*/(u(\d+)-[^/:\s]+)(?:\.d/[^:/]+)?:(\d+): (.*)$")
@@ -124,8 +126,10 @@ def _lay_out_unit(number: int, file: BootFile, folder: Path, root: Path) -> str:
         (folder / f"{name.rpartition('.')[0]}.service").write_text(_STAND_IN, "utf-8")
     for entry in parse(file.text).entries:
         program = entry.value.lstrip("@-:+!|").split(None, 1)[:1]
-        if _COMMAND.fullmatch(entry.key) and program and program[0].startswith("/"):
-            _program(root, program[0].strip("\"'"))
+        if _COMMAND.fullmatch(entry.key) and program:
+            path = program[0].strip("\"'")
+            # What a name alone stands for is looked for on the node's own PATH.
+            _program(root, path if "/" in path else f"/usr/bin/{path}")
     return name
 
 
@@ -150,9 +154,22 @@ def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Re
             number, at, message = int(match[2]), 1, match[3]
         else:
             continue
-        if number < len(files) and not message.startswith("Cannot add dependency job, ignoring"):
-            said = re.sub(r"\bu\d+-", "", message).rstrip(".")
+        said = re.sub(r"\bu\d+-", "", message).rstrip(".")
+        if number < len(files) and not (
+            said.startswith("Cannot add dependency job, ignoring") or _on_nodes(said, files)
+        ):
             yield files[number], Remark(VERIFY, f"systemd says: {_without_values(said)}", at, "Correct the unit")
+
+
+def _on_nodes(said: str, files: Sequence[BootFile]) -> bool:
+    """Whether a unit that is not found here may be there on a node: packages and images bring units, and what the
+    profile writes is there, too. A name that is nearly one of those that are known is a slip of the pen."""
+    match = _NOT_FOUND.search(said)
+    if match is None:
+        return False
+    known = {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}
+    stems = {each.rpartition(".")[0] for each in known if each.endswith(f".{match[2]}")}
+    return match[1] in stems or not meant(match[1], stems)
 
 
 def _without_values(message: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from osm_gitops.checkers.shell import Bash, Shellcheck
 from osm_gitops.checkers.systemd import SystemdAnalyze
-from osm_gitops.checks.boot_file import BootDocument
+from osm_gitops.checks.boot_file import BootDocument, BootFile
 from osm_gitops.checks.cloud_config import user_data_files
 from osm_gitops.checks.systemd import is_unit_file, unit_of
 from tests.checks import mutations
@@ -107,6 +107,32 @@ def test_what_systemd_refuses_is_told() -> None:
                 by_name.setdefault(unit_of(file.path)[0], {}).setdefault(file.text, []).append(document)
     for name, texts in by_name.items():
         assert _refused_by_tool_alone(texts, lambda all_, name=name: asking.units(all_, name), "systemd-") == []  # type: ignore[misc]
+
+
+def _unit(name: str, text: str) -> BootFile:
+    return BootFile(f"/etc/systemd/system/{name}", text, 644, "bootstrap")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[Service]\nExecStart=crictl rmi --prune\n", []),
+        ("[Unit]\nRequires=mnt-data.mount backup.timer\n[Service]\nExecStart=/bin/a\n", []),
+        ("[Unit]\nRequires=amazon-ssm-agent.service\n[Service]\nExecStart=/bin/a\n", []),
+        ("[Unit]\nRequires=contianerd.service\n[Service]\nExecStart=/bin/a\n", ["systemd-analyze"]),
+    ],
+    ids=["a program by its name", "units of the profile", "a unit that a package brings", "a unit by a wrong name"],
+)
+def test_what_nodes_have_is_not_missed_on_the_machine_that_validates(
+    text: str, told: list[str], tmp_path: Path
+) -> None:
+    beside = (
+        _unit("mnt-data.mount", "[Mount]\nWhat=/dev/vdb\nWhere=/mnt/data\n"),
+        _unit("backup.timer", "[Timer]\nOnCalendar=daily\n"),
+        _unit("backup.service", "[Service]\nExecStart=/bin/a\n"),
+    )
+    found = SystemdAnalyze({"PATH": systemd_path(tmp_path)}).check([_unit("a.service", text), *beside])
+    assert [remark.rule.id for _, remark in found] == told
 
 
 def _user_data(documents: Sequence[BootDocument], utility: str) -> dict[str, list[BootDocument]]:
