@@ -38,7 +38,7 @@ HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use a
 RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
 
 _CONFIG: Final = "/etc/containerd/config.toml"
-_INSTALLS_OLD: Final = re.compile(r"^.*\binstall\b.*\bcontainerd(?:\.io)?[-=](1\.[0-9]+)", re.MULTILINE)
+_INSTALLS_OLD: Final = re.compile(r"^(?![ \t]*#).*\binstall\b.*\bcontainerd(?:\.io)?[-=](1\.[0-9]+)", re.MULTILINE)
 _VERSION_3: Final = re.compile(r"^version[ \t]*=[ \t]*3\b", re.MULTILINE)
 _AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
 _RUNC: Final = "io.containerd.runc.v2"

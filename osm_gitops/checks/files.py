@@ -11,6 +11,7 @@ from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.systemd import is_unit_file
 from osm_gitops.checks.wording import line_of
 from osm_gitops.model.finding import Rule, Severity
+from osm_gitops.render.data import ROOT_TYPES
 
 PATH: Final = Rule("unclean-path", Severity.ERROR, "a file has no absolute, clean path")
 PERMISSIONS: Final = Rule("permissions", Severity.ERROR, "permissions are no octal digits, or let nobody use the file")
@@ -30,8 +31,11 @@ _LEFT_OVERS: Final = (
     (re.compile(r"&[A-Z]\w+\{\w+:"), "a Go struct instead of a value"),
     (re.compile(r"\bmap\[\w+:"), "a Go map instead of a value"),
 )
-_BRACES: Final = re.compile(r"\{\{-? *[.$\w\"(]|\{%-? *\w")
-# Templates of other programs are arguments in scripts: docker inspect --format '{{.Id}}'.
+_BRACES: Final = re.compile(r"\{\{-? *(?=[.$\w\"(])(?P<action>[^{}\n]*)|\{%-? *\w")
+# Braces in a rendered file were written there on purpose, for docker, Prometheus and the like, unless what stands
+# between them is ours. Units are never rendered, so that theirs are what somebody took for an action.
+_OURS: Final = re.compile(rf"\b(?:{'|'.join(ROOT_TYPES)})\b|\.?\bValues\.|\bvalue\(")
+# Templates of other programs are arguments of commands: docker inspect --format '{{.Id}}'.
 _FORMAT_OPTION: Final = re.compile(
     r"(?:-f|-o|--format|--template|--output|-t|jsonpath|go-template)\S*[ =]*['\"]?[^'\"]*$"
 )
@@ -39,13 +43,14 @@ _FORMAT_OPTION: Final = re.compile(
 _CREDENTIALS: Final = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "a private key"),
     (re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+"), "a token"),
-    (re.compile(r"(?i)\bbearer +[\w.~+/-]{8,}=*"), "a token"),
+    (re.compile(r"(?i)\bbearer +(?=[\w.~+/-]*[0-9])[\w.~+/-]{8,}=*"), "a token"),
     (re.compile(r"\bclient-key-data: *\S{8,}"), "the key of a kubeconfig"),
     (re.compile(r"://[^/\s:@\"'$]+:[^/\s@\"'$]+@"), "a password in a URL"),
     (
         re.compile(
             r"(?i)(?:passw(?:or)?d|token|api[-_]?key|secret[-_]?(?:access[-_]?)?key|client[-_]?secret)"
-            r"[\"']?[ \t]*[:=][ \t]*[\"']?[^\s\"'$<{(\[/`]{6,}"
+            # Neither the word of a call, nor nsswitch.conf, which says where accounts come from.
+            r"[\"']?[ \t]*[:=][ \t]*[\"']?(?![\w.]+\(|compat\b|systemd\b)[^\s\"'$<{(\[/`]{6,}"
         ),
         "a password or a token",
     ),
@@ -97,11 +102,18 @@ def check_left_overs(file: BootFile) -> Iterator[Remark]:
         if match := pattern.search(file.text):
             yield Remark(TEMPLATE, f"the file has {what}", line_of(file.text, match.start()), "Correct the template")
     for match in _BRACES.finditer(file.text):
-        before = file.text[max(file.text.rfind("\n", 0, match.start()) + 1, match.start() - 200) : match.start()]
-        if not (is_script(file) and _FORMAT_OPTION.search(before)):
+        if not _is_of_another_program(file, match):
             fix = "Correct the template; text in rendered files is not rendered again"
             yield Remark(TEMPLATE, "the file has an action of a template", line_of(file.text, match.start()), fix)
             return
+
+
+def _is_of_another_program(file: BootFile, match: re.Match[str]) -> bool:
+    action = match["action"]
+    before = file.text[max(file.text.rfind("\n", 0, match.start()) + 1, match.start() - 200) : match.start()]
+    if _FORMAT_OPTION.search(before) and (is_script(file) or is_unit_file(file.path)):
+        return True
+    return action is not None and not is_unit_file(file.path) and not _OURS.search(action)
 
 
 def check_line_ends(file: BootFile) -> Iterator[Remark]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from osm_gitops.checks.boot_file import BootDocument, Remark
 from osm_gitops.checks.feature_gates import gate_fault, gates
+from osm_gitops.checks.files import is_script
 from osm_gitops.checks.kubelet_fields import NEEDED_GATES, RANGES, SINCE, TYPES, WORDS
 from osm_gitops.checks.kubelet_values import VALUE, value_remarks
 from osm_gitops.checks.quantities import duration, is_quantity
@@ -43,7 +44,8 @@ def check_kubelet(document: BootDocument) -> Iterator[Finding]:
     match = _MINOR.match(document.kube_version)
     minor = int(match[1]) if match else 0
     for file in document.files:
-        if not _KIND.search(file.text):
+        # A script may write one, of which nobody knows what becomes of it.
+        if is_script(file) or not _KIND.search(file.text):
             continue
         remarks = kubelet_remarks(file.text, minor, cgroup_v1=document.os in _CGROUP_V1_SYSTEMS)
         yield from (told(document, file, remark) for remark in remarks)
