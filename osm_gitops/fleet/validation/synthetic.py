@@ -135,9 +135,10 @@ VARIANTS: Final = (
         {"device_ownership_from_security_context": True},
     ),
     Variant(
-        "two feature gates",
+        "three feature gates",
         frozenset({"KubeletFeatureGates"}),
-        {"feature_gates": {"NodeSwap": True, "RotateKubeletServerCertificate": False}},
+        # None that contradicts what kubelets are told in every profile of OSM's, as nobody sets such a one.
+        {"feature_gates": {"EventedPLEG": False, "NodeSwap": True, "RotateKubeletServerCertificate": True}},
         group="gates",
     ),
     Variant("no feature gates", frozenset({"KubeletFeatureGates"}), {"feature_gates": {}}, group="gates"),
