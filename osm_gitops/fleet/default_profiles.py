@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from osm_gitops.errors import InputError, Problem
@@ -26,18 +26,27 @@ def default_profiles(settings: Settings) -> frozenset[tuple[str, str]]:
     return frozenset((settings.namespace, name) for name in builtin.names(_version(settings)))
 
 
-def with_default_profiles(inputs: Inputs, settings: Settings, *, from_cluster: bool, unused: bool = False) -> Inputs:
+def with_default_profiles(
+    inputs: Inputs,
+    settings: Settings,
+    *,
+    from_cluster: bool,
+    unused: bool = False,
+    unreadable: Sequence[Problem] = (),
+) -> Inputs:
     """``inputs`` with the built-in profiles that pools refer to, or with all of them (``unused``).
 
     A profile of the source wins. Only where profiles were read ``from_cluster``, one that carries our label and says
     that it is built in is nobody else's: the version that is asked for takes its place, and with
-    ``--replace-default-osps`` that of any. Raises InputError where there is no such version.
+    ``--replace-default-osps`` that of any. Where documents of the source are ``unreadable``, any of them may be a
+    profile that wins: those that it lacks are broken then. Raises InputError where there is no such version.
     """
     every = at_hand = default_profiles(settings)
     if not unused:
         at_hand &= named_profiles(inputs.machines, settings.namespace)
     inputs = replace(inputs, unread=every - at_hand)
-    return _with(inputs, sorted(key for key in at_hand if _gives_way(inputs, key, settings, from_cluster)), settings)
+    taken = sorted(key for key in at_hand if _gives_way(inputs, key, settings, from_cluster))
+    return _with(inputs, taken, settings) if not unreadable else _without(inputs, taken, unreadable)
 
 
 def built_in_profile(name: str, version: str) -> OperatingSystemProfile:
@@ -57,6 +66,18 @@ def _gives_way(inputs: Inputs, key: tuple[str, str], settings: Settings, from_cl
         return ref not in inputs.broken
     annotations = found.manifest.body["metadata"].get("annotations") or {}
     return from_cluster and is_ours(found.manifest.body) and BUILT_IN_ANNOTATION in annotations
+
+
+def _without(inputs: Inputs, keys: Iterable[tuple[str, str]], unreadable: Sequence[Problem]) -> Inputs:
+    """``inputs`` in which profiles are broken that may stand in what nobody could read."""
+    broken = dict(inputs.broken)
+    for key in keys:
+        ref = ObjectRef(PROFILE, *key)
+        what = "the built-in profile is not taken: what cannot be read here may be one of that name, which would win"
+        broken[ref] = (
+            Problem(what, where=unreadable[0].where, about=str(ref), fix="Correct what cannot be read first"),
+        )
+    return replace(inputs, broken=broken)
 
 
 def _with(inputs: Inputs, keys: Collection[tuple[str, str]], settings: Settings) -> Inputs:

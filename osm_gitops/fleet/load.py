@@ -97,13 +97,18 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
     spec, settings = reader.spec, reader.settings
     source = spec.source
     inputs = reader.machines()
+    from_cluster = isinstance(source.profiles, LiveRef)
+    unreadable = inputs.unreadable
     if source.facts != source.machines or isinstance(source.facts, LiveRef):
         inputs = _with_facts_of(inputs, reader.facts(inputs, tokens=tokens))
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
-        inputs = with_profiles_of(inputs, reader.profiles(inputs))
-    from_cluster = isinstance(source.profiles, LiveRef)
+        profiles = reader.profiles(inputs)
+        # What a server holds can be told apart by name, whatever is wrong with it.
+        unreadable = () if from_cluster else profiles.unreadable
+        inputs = with_profiles_of(inputs, profiles)
     read = replace(inputs, hosts=reader.hosts(), sources=_joined(inputs.sources, _named(spec.overlays)))
-    inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused)
+    hidden = () if unused else unreadable  # a list of profiles tells of both
+    inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
 
     def unread() -> Iterable[OperatingSystemProfile]:
         return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()

@@ -15,6 +15,7 @@ from tests.apiserver.osm_deployment import osm
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import objects_of, pool, profile, user_data, write_fleet, write_tree
+from tests.gitdoor.repos import new_repository
 from tests.profiles.sets import SOURCE, write_set
 
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
@@ -49,6 +50,21 @@ def test_a_pool_gets_the_built_in_profile_where_the_source_has_none_of_the_name(
     assert written["spec"]["bootstrapConfig"]["templates"] == {"greet.sh": "#!/bin/sh\necho hello\n"}
     assert written["metadata"]["annotations"]["osm-gitops.io/built-in"] == "v2.1.0"
     assert "echo v1.34.2" in user_data(found, "workers-kube-system-provisioning-config")
+
+
+def test_no_built_in_profile_takes_the_place_of_one_that_cannot_be_read(tmp_path: Path) -> None:
+    repository = new_repository(tmp_path / "repo")
+    write_tree(repository / "tree", pool(), profile())
+    arguments = ("apply", "--from", "repo/tree", "--to", "repo/state", "--yes", "--dangerously-plaintext-secrets")
+    assert osm_gitops(*arguments).code == 0
+    before = {path: path.read_bytes() for path in (repository / "state").rglob("*.yaml")}
+    broken = repository / "tree/OperatingSystemProfile-osp-a.yaml"
+    broken.write_text(broken.read_text("utf-8") + "  bad: [\n", "utf-8")
+    ran = osm_gitops(*arguments)
+    assert ran.code == 1
+    assert "the built-in profile is not taken: what cannot be read here may be one of that name" in ran.err
+    assert {path: path.read_bytes() for path in (repository / "state").rglob("*.yaml")} == before
+    assert "osp-a" in osm_gitops("osp", "list", "--from", "repo/tree").out
 
 
 def test_what_was_rendered_renders_again_as_a_source_of_its_own(tmp_path: Path) -> None:
