@@ -165,6 +165,15 @@ def test_sound_profiles_and_pools_pass(tmp_path: Path) -> None:
     assert ran.out == "0 errors, 0 warnings, 0 notes. Judged: 1 profile, 1 pool, 18 combinations.\n"
 
 
+def test_the_profile_of_one_folder_is_judged_with_the_pools_of_another_and_not_the_built_in_one_of_its_name(
+    tmp_path: Path,
+) -> None:
+    write_tree(tmp_path / "pools", pool("ubuntu", profile="osp-ubuntu"))
+    write_tree(tmp_path / "osps", profile("osp-ubuntu", script="{{ .Nonsense }}"))
+    for order in (("pools", "osps"), ("osps", "pools")):
+        assert "unknown-field" in ids(*order)
+
+
 def test_a_profile_may_refuse_what_it_is_not_for(tmp_path: Path) -> None:
     script = '#!/bin/sh\n{{ if semverCompare "<1.33" .KubeVersion }}{{ fail "too old" }}{{ end }}\n'
     write(tmp_path, osp(script))

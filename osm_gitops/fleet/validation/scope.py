@@ -18,6 +18,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.tree import with_profiles_of
 
 _GIVE_FILES: Final = "Name files or folders of manifests to have them judged"
@@ -113,8 +114,11 @@ def _both(first: Inputs, second: Inputs) -> Inputs:
         service_accounts={**second.facts.service_accounts, **first.facts.service_accounts},
         endpoint_slices=first.facts.endpoint_slices or second.facts.endpoint_slices,
     )
-    joined = with_profiles_of(first, replace(second, profiles={**second.profiles, **first.profiles}))
     broken = {**second.broken, **first.broken}
+    # A profile that one of the trees has wins over the built-in one that the other was given.
+    ranked = sorted((*second.profiles.items(), *first.profiles.items()), key=lambda found: not found[1].built_in)
+    profiles = {key: each for key, each in ranked if not each.built_in or ObjectRef(PROFILE, *key) not in broken}
+    joined = with_profiles_of(first, replace(second, profiles=profiles))
     return replace(
         joined, machines=tuple(machines[ref] for ref in sorted(machines)), facts=facts, broken=_sorted(broken)
     )
