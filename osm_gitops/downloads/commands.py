@@ -21,6 +21,8 @@ _CURL: Final = frozenset(
      "--form", "--data-binary", "--data-raw", "--data-urlencode", "--interface", "--limit-rate", "-r", "--range",
      "--output-dir", "-z", "--time-cond", "--unix-socket", "--max-redirs", "--tls-max", "--ciphers", "-y", "-Y", "-C",
      "--continue-at", "--max-filesize", "--connect-to", "--preproxy", "--socks5", "--socks5-hostname", "--json",
+     "--proto", "--proto-default", "--proto-redir", "--cert-type", "--key-type", "--pass", "--crlfile", "--curves",
+     "--netrc-file", "--doh-url", "--keepalive-time", "--parallel-max", "--url-query", "--aws-sigv4", "--pinnedpubkey",
      "--speed-limit", "--speed-time", "--stderr", "--trace", "--oauth2-bearer", "--dns-servers", "-K", "--config"}
 )  # fmt: skip
 _WGET: Final = frozenset(
@@ -42,6 +44,7 @@ _WHOLE: Final = frozenset(
 _GETTING: Final = frozenset({"install", "reinstall", "localinstall", "download", "groupinstall", "swap", *_WHOLE})
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _FETCHED: Final = re.compile(r"(?:https?|ftp)://", re.IGNORECASE)
+_MENTIONED: Final = re.compile(r"(?:https?|ftp|s3|gs|oci)://", re.IGNORECASE)
 _CONFIG_URL: Final = re.compile(r"^\s*(?:--)?url\s*[=:\s]\s*\"?([^\"\s]+)", re.MULTILINE)
 IMAGE_REPOSITORIES: Final = "the repositories that the image is configured with"
 
@@ -55,8 +58,9 @@ def asked_by(ran: Ran) -> Iterator[Need]:
     told = {each.name for each in found}
     for word in ran.words[1:] if known is None else ():
         for match in _URL.finditer(word):
-            if _FETCHED.match(match[0]) and shown(match[0]) not in told:
-                yield need(Kind.MENTIONED, match[0], name)
+            url = match[0].rstrip("'\");,") if is_known(match[0]) else match[0]
+            if _MENTIONED.match(url) and shown(url) not in told:
+                yield need(Kind.MENTIONED, url, name)
 
 
 def plain_words(words: Sequence[str], with_value: frozenset[str]) -> Iterator[str]:
@@ -150,12 +154,15 @@ def _git(ran: Ran) -> Iterator[Need]:
         yield need(Kind.URL, words[1], "git")
 
 
-def _pulling(with_value: frozenset[str]) -> Asks:
+def _pulling(*running: str) -> Asks:
+    """Images behind ``pull``, and the first one behind a command that runs it, which pulls what is not there."""
+
     def asks(ran: Ran) -> Iterator[Need]:
-        words = list(plain_words(ran.words[1:], with_value))
-        if "pull" in words:
-            for word in words[words.index("pull") + 1 :]:
-                yield need(Kind.IMAGE, word, ran.words[0].rpartition("/")[2])
+        words = list(plain_words(ran.words[1:], _CONTAINERS))
+        at = next((index for index, word in enumerate(words) if word in {"pull", *running}), len(words))
+        images = words[at + 1 :] if words[at : at + 1] == ["pull"] else words[at + 1 : at + 2]
+        for image in images:
+            yield need(Kind.IMAGE, image, ran.words[0].rpartition("/")[2])
 
     return asks
 
@@ -171,13 +178,32 @@ def _kubelet(ran: Ran) -> Iterator[Need]:
         yield need(Kind.IMAGE, image, "kubelet")
 
 
-def _packages(command: str, manager: str) -> Asks:
+def _packages(command: str, manager: str, index: str = "") -> Asks:
+    """Packages behind ``command``, and the ``index`` that they come from unless an option names another."""
+
     def asks(ran: Ran) -> Iterator[Need]:
-        words = list(plain_words(ran.words[1:], frozenset({"--channel", "--index-url", "-i", "-r", "--target"})))
-        for word in words[1:] if words[:1] == [command] else ():
+        given = ran.words[1:]
+        words = list(plain_words(given, frozenset({"--channel", "-r", "--target", "--extra-index-url", *_INDEX})))
+        found = words[1:] if words[:1] == [command] else []
+        for word in found:
             yield need(Kind.URL if _FETCHED.match(word) else Kind.PACKAGE, word, manager)
+        named = [*_option_values(given, _INDEX)] or [index]
+        for url in [*named, *_option_values(given, frozenset({"--extra-index-url"}))] if found else ():
+            if url:
+                yield need(Kind.REPOSITORY, url, manager)
 
     return asks
+
+
+def _added_apt(ran: Ran) -> Iterator[Need]:
+    """``add-apt-repository ppa:a/b``, or a line of sources.list as one word."""
+    for word in plain_words(ran.words[1:], frozenset({"-k", "--keyserver"})):
+        line = _DEB.match(word)
+        if word.startswith("ppa:"):
+            url = f"https://ppa.launchpadcontent.net/{word.removeprefix('ppa:')}/ubuntu"
+            yield need(Kind.REPOSITORY, url, "apt")
+        elif line or _FETCHED.match(word):
+            yield need(Kind.REPOSITORY, line[1] if line else word, "apt")
 
 
 def _subscription(ran: Ran) -> Iterator[Need]:
@@ -200,7 +226,17 @@ def _nothing(_ran: Ran) -> Iterator[Need]:
     return iter(())
 
 
-_CTR: Final = frozenset({"-n", "--namespace", "-a", "--address", "--platform", "--user", "-u", "--hosts-dir"})
+_INDEX: Final = frozenset({"-i", "--index-url"})
+_DEB: Final = re.compile(r"deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?(\S.*)")
+_CONTAINERS: Final = frozenset(
+    {"-n", "--namespace", "-a", "--address", "--platform", "--user", "-u", "--hosts-dir", "--creds", "-v", "--volume",
+     "-p", "--publish", "-e", "--env", "--env-file", "--name", "--network", "--net", "-w", "--workdir", "--entrypoint",
+     "-h", "--hostname", "--restart", "--pid", "--ipc", "--cap-add", "--cap-drop", "--device", "-l", "--label",
+     "--log-driver", "--log-opt", "-m", "--memory", "--cpus", "--mount", "--ulimit", "--add-host", "--dns", "--tmpfs",
+     "--security-opt", "--runtime", "--gpus", "--shm-size", "--userns", "--uts", "--cgroupns", "--cgroup-parent",
+     "--sysctl", "--volumes-from", "--pull", "--authfile", "--cidfile", "--cwd", "--config", "-c", "--context",
+     "-H", "--host"}
+)  # fmt: skip
 _COMMANDS: Final[Mapping[str, Asks]] = {
     "curl": _curl,
     "wget": _wget,
@@ -210,11 +246,13 @@ _COMMANDS: Final[Mapping[str, Asks]] = {
     "zypper": _zypper,
     "rpm": _rpm,
     "git": _git,
-    **dict.fromkeys(("ctr", "crictl", "nerdctl", "docker", "podman"), _pulling(_CTR)),
+    **dict.fromkeys(("ctr", "nerdctl", "docker", "podman"), _pulling("run", "create")),
+    "crictl": _pulling(),
     "skopeo": _skopeo,
     "kubelet": _kubelet,
-    "snap": _packages("install", "snap"),
-    **dict.fromkeys(("pip", "pip3"), _packages("install", "pip")),
+    "add-apt-repository": _added_apt,
+    "snap": _packages("install", "snap", "https://api.snapcraft.io"),
+    **dict.fromkeys(("pip", "pip3"), _packages("install", "pip", "https://pypi.org/simple")),
     "amazon-linux-extras": _packages("install", "amazon-linux-extras"),
     "subscription-manager": _subscription,
     **dict.fromkeys(("apt-key", "gpg"), _key),

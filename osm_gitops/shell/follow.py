@@ -179,6 +179,9 @@ class Follower:
 
     def _c_style_for_statement(self, node: Node, state: State, place: Place) -> list[State]:
         body = node.child_by_field_name("body")
+        head = text_of(node).partition("))")[0]
+        for name in re.findall(r"([A-Za-z_]\w*)\s*=(?!=)", head):
+            state = state.set(name, unknown(f"${name}"))
         return self._some_rounds([], body, state, place) if body is not None else [state]
 
     def _while_statement(self, node: Node, state: State, place: Place) -> list[State]:
