@@ -468,7 +468,7 @@ def test_the_ready_made_overlays_need_one_address_each_and_no_other_host_is_left
         "site",
         """\
         overlays: ["builtin:air-gapped", "builtin:proxy"]
-        values: {airGap: {mirror: "https://mirror.example.com"}, proxy: {url: "http://proxy:3128", direct: ".corp"}}
+        values: {airGap: {mirror: "https://mirror.example.com/"}, proxy: {url: "http://proxy:3128", direct: ".corp"}}
         """,
     )
     found = objects("site")
@@ -479,6 +479,7 @@ def test_the_ready_made_overlays_need_one_address_each_and_no_other_host_is_left
     documentation, last_resort = "kubernetes.io", "registry-1.docker.io"  # containerd's, where a mirror has nothing
     assert hosts <= {"mirror.example.com", "api.example.com", documentation, last_resort}
     assert "https://mirror.example.com/dl.k8s.io" in text
+    assert "https://mirror.example.com//" not in text
     assert "http://proxy:3128" in text
     assert ",169.254.0.0/16,.corp" in text
 
