@@ -70,11 +70,9 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     """The clusters that a command works on as the repository had them at a revision; a fleet may have had others."""
     if request.source is not None:
         spec = _from_flags(request, request.source, needs_target=False)
-        home = next((part.path for part in spec.source.parts if isinstance(part, TreeRef)), None)
-        if home is None:
-            raise input_error("a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git")
+        home = home_of(request, revision)
         return (_with_overlays(spec_at(replace(spec, overlays=()), revision, home), request, revision, home),)
-    path = _fleet_file(request)
+    path = home_of(request, revision)
     found = fleet_at(path, _shown(path, request), revision)
     chosen = [spec for spec in found if request.cluster in (None, spec.name)]
     given = replace(request, overlays=())
@@ -86,6 +84,17 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
 def _with_overlays(spec: ClusterSpec, request: Request, revision: str, home: Path) -> ClusterSpec:
     """A cluster at a revision, with what the overlays that flags name were then."""
     return replace(spec, overlays=(*spec.overlays, *given_at(overlays_of(request), revision, home)))
+
+
+def home_of(request: Request, revision: str) -> Path:
+    """The fleet file or the tree that a command works on, whose repository has the revision."""
+    if request.source is None:
+        return _fleet_file(request)
+    spec = _from_flags(request, request.source, needs_target=False)
+    home = next((part.path for part in spec.source.parts if isinstance(part, TreeRef)), None)
+    if home is None:
+        raise input_error("a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git")
+    return home
 
 
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:

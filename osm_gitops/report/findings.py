@@ -65,9 +65,10 @@ def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
 
 
 def place(finding: Finding) -> tuple[str, int]:
-    """The file of a finding and its line, 0 where none is known."""
-    path, _, line = finding.where.rpartition(":")
-    return (path, int(line)) if path and line.isdecimal() else (finding.where, 0)
+    """The file of a finding, as code hosts name it, and its line, 0 where none is known."""
+    where = finding.where.removeprefix("./")
+    path, _, line = where.rpartition(":")
+    return (path, int(line)) if path and line.isdecimal() else (where, 0)
 
 
 def findings_text(judgement: Judgement) -> str:

@@ -25,6 +25,11 @@ _LONGEST_NAME: Final = 253
 _LONGEST_LABEL: Final = 63
 
 
+@dataclass(frozen=True, slots=True)
+class Twice(Problem):
+    """An object that a source has several times, so that none of them is read."""
+
+
 @dataclass(slots=True)
 class Gathering:
     """Collects the manifests of one cluster; :meth:`inputs` then says what they are together.
@@ -95,7 +100,7 @@ class Gathering:
 
     def _refuse_copies(self, ref: ObjectRef, manifests: Iterable[Manifest]) -> None:
         places = [str(manifest.origin) for manifest in manifests]
-        problem = Problem(
+        problem = Twice(
             f"stands {_times(len(places))} in this source: {', '.join(places)}",
             where=places[0],
             about=str(ref),

@@ -105,6 +105,15 @@ def open_revision(path: Path, revision: str, display: str) -> Iterator[RevisionF
         raise InputError(failure.problems) from failure
 
 
+def check_revision(path: Path, revision: str, display: str) -> None:
+    """Raises InputError where ``path`` (which need not be there) is in no repository, or that has no such revision."""
+    shown = f"{display}@{revision}"
+    try:
+        _commit(_repository(path, display, shown)[0], revision, shown)
+    except TargetError as failure:
+        raise InputError(failure.problems) from failure
+
+
 def _repository(path: Path, display: str, shown: str) -> tuple[Repository, str]:
     found = find_repository(path)
     if found is None:

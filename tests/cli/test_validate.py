@@ -267,6 +267,7 @@ def test_a_changed_spec_needs_a_new_version(
     _history(monkeypatch, tmp_path / "repo", lambda body: _script(body, version))
     told = [each for each in found(*arguments, "--against", "HEAD^") if each["id"] != "passed-over"]
     assert [each["id"] for each in told] == expected
+    assert all(each["message"].count("what changed") == (version == "v1.0.0") for each in told)
     assert all(f"osp-a.yaml:{each['line']}" == _line(Path("tree/osp-a.yaml"), "version:") for each in told)
     assert all(each["message"].count("what changed") == (each["id"] == "version-not-raised") for each in told)
 
@@ -284,6 +285,59 @@ def test_a_revision_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: p
         ran = osm_gitops("validate", *arguments, "--against", "nowhere")
         assert (ran.code, ran.out) == (1, "")
         assert "nowhere" in ran.err
+
+
+def test_trees_that_say_different_things_of_a_profile_are_both_judged(tmp_path: Path) -> None:
+    write(tmp_path / "one", osp())
+    write(tmp_path / "two", osp("#!/bin/sh\n{{ nonsense 1 }}\n"))
+    told = [each for each in found("one", "two") if each["severity"] == "error"]
+    assert {(each["id"], each["file"]) for each in told} == {("template-syntax", "two/osp-a.yaml")}
+
+
+def test_a_folder_of_several_clusters_is_judged_with_the_facts_of_none(tmp_path: Path) -> None:
+    for cluster in ("one", "two"):
+        write_tree(tmp_path / cluster)
+    write(tmp_path, osp(), pool())
+    told = [each for each in found(".") if "several clusters" in each.get("fix", "")]
+    assert {(each["id"], each["file"].split("/")[0]) for each in told} == {("passed-over", "one")}
+    assert osm_gitops("validate", ".").code == 0
+
+
+def _mends_folder(folder: Path) -> None:
+    write(folder / "tree", osp(), pool())
+
+
+def _mends_fleet_file(folder: Path) -> None:
+    write_fleet(folder, _TREE)
+
+
+@pytest.mark.parametrize(
+    ("before", "mend", "arguments"),
+    [
+        (_TREE, _mends_folder, ()),
+        (_TREE, _mends_folder, ("tree",)),
+        (f"{_TREE}nonsense: 1\n", _mends_fleet_file, ()),
+    ],
+    ids=["a folder of a cluster", "a folder by its name", "the fleet file"],
+)
+def test_a_change_that_brings_what_was_missing_or_mends_it_passes(
+    before: str,
+    mend: Callable[[Path], None],
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "repo"
+    monkeypatch.chdir(new_repository(folder))
+    write_fleet(folder, before)
+    if mend is _mends_fleet_file:
+        _mends_folder(folder)
+    _commit(folder)
+    mend(folder)
+    _commit(folder)
+    ran = osm_gitops("validate", *arguments, "--against", "HEAD^")
+    assert (ran.code, ran.err) == (0, "")
+    assert "note passed-over: not all is compared with HEAD^: " in ran.out
 
 
 def test_a_path_that_is_not_there_is_an_error() -> None:

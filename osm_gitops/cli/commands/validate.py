@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops import __version__
-from osm_gitops.checks.rules import FLEET_FILE, UNREADABLE
+from osm_gitops.checks.rules import FLEET_FILE, PASSED_OVER
 from osm_gitops.checks.templates import problem_finding
-from osm_gitops.cli.clusters import clusters_at, clusters_of, overlays_of
+from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_judged
 from osm_gitops.errors import InputError, Problem
@@ -115,13 +115,12 @@ def _scopes(
 ) -> tuple[Scope, ...]:
     """What is judged, as it is or at a revision."""
     from osm_gitops.fleet.validation.overlays import overlay_findings  # noqa: PLC0415 - see above
-    from osm_gitops.fleet.validation.scope import fleet_scopes, path_scope  # noqa: PLC0415 - see above
+    from osm_gitops.fleet.validation.scope import fleet_scopes, path_scopes  # noqa: PLC0415 - see above
 
     if paths:
         trees = [TreeRef(path, str(path), revision) for path in paths]
         found += overlay_findings(trees)
-        scope = path_scope(trees, _like(request), environment, found)
-        return () if scope is None else (scope,)
+        return path_scopes(trees, _like(request), environment, found)
     return tuple(fleet_scopes(_clusters(request, found, revision), environment, found))
 
 
@@ -148,13 +147,23 @@ def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[Cl
 def _compared(
     request: Request, paths: list[Path], scopes: tuple[Scope, ...], environment: Mapping[str, str], revision: str
 ) -> Iterator[Finding]:
-    """What changed since a revision. What was wrong there is passed over: a change that mends it must pass."""
+    """What changed since a revision. What was wrong there, or not there yet, is passed over: a change that mends
+    it must pass."""
     from osm_gitops.fleet.validation.against import Comparison  # noqa: PLC0415 - see above
+    from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - see above
 
+    for path in paths or [home_of(request, revision)]:
+        check_revision(path, revision, str(path))
     troubles: list[Finding] = []
-    earlier = _scopes(request, paths, troubles, environment, revision)
-    if not earlier and any(trouble.rule is UNREADABLE for trouble in troubles):
-        raise InputError([Problem(each.message, where=each.where, about=each.about, fix=each.fix) for each in troubles])
+    try:
+        earlier = _scopes(request, paths, troubles, environment, revision)
+    except InputError as failure:
+        earlier = ()
+        troubles += (problem_finding(FLEET_FILE, problem) for problem in failure.problems)
+    for trouble in troubles:
+        if trouble.rule is not PASSED_OVER:
+            what = f"{trouble.where}: {trouble.message}" if trouble.where else trouble.message
+            yield Finding(PASSED_OVER, f"not all is compared with {revision}: {what}", about=trouble.about)
     yield from Comparison(scopes, earlier, revision).findings()
 
 

@@ -15,12 +15,14 @@ from osm_gitops.fleet.overlaid import load_stack
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.gathering import Twice
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.tree import with_profiles_of
 
+_SEVERAL: Final = "If they belong to several clusters, validate the fleet file, or the folders of one cluster at a time"
 _GIVE_FILES: Final = "Name files or folders of manifests to have them judged"
 
 
@@ -92,17 +94,46 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
     return Scope(spec.name, inputs, settings, partial=spec.lacks_profiles)
 
 
-def path_scope(
+def path_scopes(
     trees: Sequence[TreeRef], like: ClusterSpec, environment: Mapping[str, str], findings: list[Finding]
-) -> Scope | None:
-    """All that the trees hold as one cluster with the settings of ``like``; an object of two trees counts once."""
-    whole: Scope | None = None
+) -> tuple[Scope, ...]:
+    """All that the trees hold as one cluster with the settings of ``like``, an object of two trees once; trees that
+    say different things of one object as clusters of their own, so that both are judged."""
+    scopes: list[Scope] = []
     for tree in trees:
         spec = replace(like, source=SourceSpec(tree, tree, tree))
         scope = _read(spec, environment, findings, whole=bool(like.overlays))
-        if scope is not None:
-            whole = scope if whole is None else replace(whole, inputs=_both(whole.inputs, scope.inputs))
-    return None if whole is None else replace(whole, partial=True)
+        if scope is None:
+            continue
+        scope = replace(scope, inputs=_facts_once(scope.inputs, findings), partial=True)
+        joined = next((at for at, other in enumerate(scopes) if _agree(other.inputs, scope.inputs)), None)
+        if joined is not None:
+            scopes[joined] = replace(scope, name=scopes[joined].name, inputs=_both(scopes[joined].inputs, scope.inputs))
+        else:
+            scopes.append(replace(scope, name=tree.display) if scopes else scope)
+    return tuple(scopes)
+
+
+def _facts_once(inputs: Inputs, findings: list[Finding]) -> Inputs:
+    """Facts that stand there several times belong to several clusters; stand-ins serve as well for what is judged."""
+    findings += (
+        problem_finding(rules.PASSED_OVER, replace(each, fix=_SEVERAL))
+        for each in inputs.unreadable
+        if isinstance(each, Twice)
+    )
+    return replace(inputs, unreadable=tuple(each for each in inputs.unreadable if not isinstance(each, Twice)))
+
+
+def _agree(first: Inputs, second: Inputs) -> bool:
+    """Whether what both have of their own is the same."""
+    known = _bodies(first)
+    return all(known.get(name, body) == body for name, body in _bodies(second).items())
+
+
+def _bodies(inputs: Inputs) -> dict[ObjectRef, Mapping[str, Json]]:
+    profiles = (profile.manifest for profile in inputs.profiles.values() if not profile.built_in)
+    manifests = (*profiles, *(machine.manifest for machine in inputs.machines))
+    return {manifest.ref: manifest.body for manifest in manifests}
 
 
 def _both(first: Inputs, second: Inputs) -> Inputs:
