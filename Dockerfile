@@ -5,13 +5,13 @@ ENV UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 UV_PROJECT
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /src
 COPY pyproject.toml uv.lock ./
-RUN uv sync --frozen --no-dev --no-install-project
+RUN uv sync --frozen --no-dev --extra validate --no-install-project
 COPY README.md LICENSE ./
 COPY osm_gitops osm_gitops
 COPY osps osps
 COPY overlays/air-gapped overlays/air-gapped
 COPY overlays/proxy overlays/proxy
-RUN uv sync --frozen --no-dev --no-editable
+RUN uv sync --frozen --no-dev --extra validate --no-editable
 
 FROM python:3.13-slim
 # A mounted repo belongs to a user of the host. git refuses to work in it unless told that it may:
