@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from posixpath import normpath
 from typing import Final
 
@@ -88,7 +89,7 @@ def _unit_remarks(units: Iterable[BootUnit], written: Mapping[str, BootFile]) ->
             yield place, Remark(DUPLICATE_UNIT, f"the unit {unit.name} stands twice in this half", 0, _FIX)
         names.add(unit.name)
         if remark := unit_name_remark(unit.name):
-            yield place, remark
+            yield place, replace(remark, line=0)
         yield from _text_remarks(unit, written)
         if unit.enable and unit.content and not re.search(r"^\[Install\]", unit.content.text, re.MULTILINE):
             message = f"{unit.name} is enabled, but has no [Install] section that says what wants it"
