@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.sources import builtin
+import pytest
+import yaml
 
+from osm_gitops.sources import builtin
+from tests.cli.running import osm_gitops
+
+_SUM: Final = "0123456789abcdef" * 4
+_SUMS: Final = {"amd64": _SUM, "v1.36.4": {"arm64": _SUM}}
+_BY_NAME: Final = {"baseos": "http://mirror.example.com/$releasever/BaseOS"}
+_ALL: Final = {
+    "downloads": dict.fromkeys(("kubernetes", "cni", "crictl"), "https://mirror.example.com"),
+    "checksums": dict.fromkeys(("kubelet", "kubectl", "cni", "crictl"), _SUMS),
+    "versions": {"cni": "v1.8.0", "crictl": "v1.35.0", "containerd": "2.2.1"},
+    "repositories": {
+        **dict.fromkeys(("docker", "ubuntu", "ubuntuPorts", "rockylinux"), "http://mirror.example.com/packages"),
+        **dict.fromkeys(("rhel", "amzn2"), _BY_NAME),
+        "flatcar": "https://nebraska.example.com/v1/update/",
+    },
+    "time": {"servers": ["ntp.example.com", "192.0.2.123"]},
+    "packages": {"extra": ["chrony"]},
+    "dns": {"fallback": "192.0.2.53"},
+    "journald": {"systemMaxUse": "1G"},
+    "apiServer": {"insecureSkipTLSVerify": True},
+}
+_READY_MADE: Final = {
+    "airGap": {"mirror": "https://mirror.example.com"},
+    "proxy": {"url": "http://proxy.example.com:3128"},
+}
 _PAGE: Final = Path(__file__).parents[2] / "docs/default-profiles.md"
 
 
@@ -39,3 +66,27 @@ def test_the_documented_defaults_are_those_of_the_profiles() -> None:
     for name, defaults in _read().items():
         texts = {default.strip('"') for default in defaults} - {"", "{}"}
         assert all(f"`{text}`" in documented[name] for text in texts), name
+
+
+def test_the_values_that_are_tried_together_are_all_that_there_are() -> None:
+    tried = {f"{group}.{name}" for group, names in _ALL.items() for name in names}
+    assert tried == set(_documented())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("overlays", "values"),
+    [([], _ALL), (["builtin:air-gapped", "builtin:proxy"], _READY_MADE)],
+    ids=["all", "ready-made"],
+)
+def test_validate_finds_nothing_in_default_profiles_whose_values_are_set(
+    overlays: list[str], values: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree").mkdir()
+    body = {"apiVersion": "osm-gitops.io/v1alpha1", "kind": "Overlay", "overlays": overlays, "values": values}
+    (tmp_path / "overlay.yaml").write_text(yaml.safe_dump(body), "utf-8")
+    ran = osm_gitops("validate", "tree", "--overlay", ".", "-o", "json")
+    report = json.loads(ran.out)
+    assert report["summary"]["profiles"] == len(builtin.names(builtin.newest()))
+    assert [each for each in report["findings"] if not each["id"].endswith("-not-installed")] == []
