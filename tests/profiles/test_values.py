@@ -16,7 +16,7 @@ from tests.cli.running import osm_gitops
 _SUM: Final = "0123456789abcdef" * 4
 _SUMS: Final = {"amd64": _SUM, "v1.36.4": {"arm64": _SUM}}
 _BY_NAME: Final = {"baseos": "http://mirror.example.com/$releasever/BaseOS"}
-_ALL: Final = {
+_ALL: Final[dict[str, dict[str, object]]] = {
     "downloads": dict.fromkeys(("kubernetes", "cni", "crictl"), "https://mirror.example.com"),
     "checksums": dict.fromkeys(("kubelet", "kubectl", "cni", "crictl"), _SUMS),
     "versions": {"cni": "v1.8.0", "crictl": "v1.35.0", "containerd": "2.2.1"},
