@@ -10,7 +10,7 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, Desi
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
-from osm_gitops.model.profile import BUILT_IN_ANNOTATION
+from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OVERLAY_BASE_ANNOTATION
 from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.guards import Limits, refusals
 from osm_gitops.plan.reasons import why_changed
@@ -238,8 +238,10 @@ def _clear(body: Mapping[str, Json]) -> dict[str, Json]:
 
 def _why_created(wanted: DesiredObject, pool_present: bool) -> str:
     if wanted.pool is None:
-        version = (wanted.body["metadata"].get("annotations") or {}).get(BUILT_IN_ANNOTATION)
-        return f"new profile, built-in {version}" if version else "new profile"
+        annotations = wanted.body["metadata"].get("annotations") or {}
+        version = annotations.get(BUILT_IN_ANNOTATION)
+        built_in = f", built-in {version}" if version else ""
+        return f"new profile{built_in}{', patched' if OVERLAY_BASE_ANNOTATION in annotations else ''}"
     return "missing" if pool_present else "new pool"
 
 

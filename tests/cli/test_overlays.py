@@ -561,6 +561,8 @@ def test_a_patched_built_in_profile_is_still_told_as_built_in() -> None:
     assert found["osp-ubuntu"]["version"].startswith("v2.0.0+a.")
     assert found["osp-rhel"]["version"] == "v2.0.0"
     assert all(each["builtIn"] for each in found.values())
+    planned = osm_gitops("plan", "--from", "tree", "--to", "state", "--overlay", "a").out
+    assert "osp-ubuntu: new profile, built-in v2.0.0, patched\n" in planned
     assert "26.04" in osm_gitops("osp", "show", "osp-ubuntu", "--overlay", "a").out
 
 
