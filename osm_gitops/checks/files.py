@@ -43,7 +43,7 @@ _FORMAT_OPTION: Final = re.compile(
 _CREDENTIALS: Final = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "a private key"),
     (re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+"), "a token"),
-    (re.compile(r"(?i)\bbearer +(?=[\w.~+/-]*[0-9])[\w.~+/-]{8,}=*"), "a token"),
+    (re.compile(r"(?i)\bbearer +(?![a-z]+[.,;:]?(?:\s|$))[\w.~+/-]{8,}=*"), "a token"),
     (re.compile(r"\bclient-key-data: *\S{8,}"), "the key of a kubeconfig"),
     (re.compile(r"://[^/\s:@\"'$]+:[^/\s@\"'$]+@"), "a password in a URL"),
     (

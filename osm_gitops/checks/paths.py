@@ -34,6 +34,10 @@ RULES: Final = (
 _FIX: Final = "Keep one of them, and raise the profile's version"
 _EXEC_KEYS: Final = ("ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "ExecReload")
 
+_SHELL_CALLS: Final = re.compile(
+    r"""(?:[ ]-[a-z]*c[ ]+['"]?|[;&|(!]|\b(?:do|then|else)[ ])[ ]*(/[\w./-]+)(?=[\s'";)&|]|$)"""
+)
+
 
 def check_paths(document: BootDocument) -> Iterator[Finding]:
     """Each half for itself: the provisioning half may write a file again that the bootstrap half wrote."""
@@ -54,11 +58,20 @@ def check_programs(document: BootDocument) -> Iterator[Finding]:
 
 def _program_remarks(unit: BootFile, programs: Mapping[str, BootFile]) -> Iterator[Remark]:
     for entry in parse(unit.text).entries:
-        words = entry.value.lstrip("@-:+!|").split(None, 1)
-        program = programs.get(words[0]) if entry.key in _EXEC_KEYS and words else None
-        if program and not re.search("[1357]", str(program.permissions)[-3:]):
-            message = f"{entry.key} runs {program.path}, whose permissions {program.permissions} do not let it be run"
-            yield Remark(NOT_EXECUTABLE, message, entry.line, "Set its permissions to 755 or 700")
+        called = _called(entry.value) if entry.key in _EXEC_KEYS else ()
+        for program in (programs[path] for path in called if path in programs):
+            if not re.search("[1357]", str(program.permissions)[-3:]):
+                message = (
+                    f"{entry.key} runs {program.path}, whose permissions {program.permissions} do not let it be run"
+                )
+                yield Remark(NOT_EXECUTABLE, message, entry.line, "Set its permissions to 755 or 700")
+
+
+def _called(command: str) -> Iterator[str]:
+    """The program of a command, and those that stand as commands in what it gives to a shell."""
+    yield from command.lstrip("@-:+!|").split(None, 1)[:1]
+    if "chmod" not in command:
+        yield from _SHELL_CALLS.findall(command)
 
 
 def _remarks(files: Iterable[BootFile], units: Iterable[BootUnit]) -> Iterator[tuple[BootFile, Remark]]:

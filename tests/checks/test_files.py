@@ -125,7 +125,8 @@ def test_a_secret_is_told_where_everybody_may_read_it_and_its_value_is_not(
         (File("/etc/docker/daemon.json", '{"log-opts": {"tag": "{{.Name}}"}}'), []),
         (File("/etc/prometheus/rules.yaml", "summary: '{{ $labels.node }} is down'\n"), []),
         (File("/etc/nsswitch.conf", "passwd: compat systemd\n"), []),
-        (File("/etc/a", "# The kubelet asks for bearer authentication\n"), []),
+        (File("/etc/a", "# The kubelet asks for bearer authentication.\n"), []),
+        (File("/etc/a", "curl -H 'Authorization: Bearer a-token-of-words'\n"), ["world-readable-secret"]),
         (File("/opt/bin/a", "#!/bin/bash\ncat > /etc/b <<E\nkind: KubeletConfiguration\nc: d\nE\n", 755), []),
         (File("/etc/a.py", 'd = {"password": read_password("b")}\n'), []),
         (File("/opt/bin/a", '#!/bin/bash\necho "${b%%c}" "${#d}"\n', 755), []),
@@ -161,6 +162,23 @@ def test_units_in_the_way_of_files_or_of_each_other_are_told() -> None:
         *("file-and-unit", "duplicate-unit", "systemd-unit-name", "drop-in-name"),
         *("not-executable", "unit-without-install"),
     }
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "ids"),
+    [
+        ("/bin/bash -c 'for i in 1 2; do /opt/bin/a && exit 0; done'", 644, ["not-executable"]),
+        ("/bin/sh -ec '/opt/bin/a'", 600, ["not-executable"]),
+        ("/bin/sh -ec '/opt/bin/a'", 700, []),
+        ("/bin/bash -c '[ -e \"/opt/bin/a\" ] && bash /opt/bin/a'", 644, []),
+        ("/bin/bash -c 'chmod +x /opt/bin/a && /opt/bin/a'", 644, []),
+        ("/bin/bash /opt/bin/a", 644, []),
+    ],
+)
+def test_a_script_that_a_unit_runs_by_a_shell_needs_permission_too(command: str, mode: int, ids: list[str]) -> None:
+    unit = File("/etc/systemd/system/a.service", f"[Service]\nExecStart={command}\n")
+
+    assert _ids(unit, File("/opt/bin/a", "#!/bin/bash\ntrue\n", mode)) == ids
 
 
 def test_user_data_beyond_what_a_provider_takes_is_told_with_its_numbers() -> None:
