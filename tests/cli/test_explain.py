@@ -207,6 +207,13 @@ def test_one_file_is_printed_with_its_secrets_masked(tmp_path: Path) -> None:
     assert "there is no file /opt/bin/setpu. Did you mean /opt/bin/setup?" in ran.err
 
 
+def test_a_file_that_is_looked_for_in_the_wrong_half_is_told_where_it_is(tmp_path: Path) -> None:
+    write_tree(tmp_path / "tree", profile(), pool())
+    ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setup", "--half", "bootstrap")
+    assert (ran.code, ran.out) == (1, "")
+    assert "the bootstrap half has no file /opt/bin/setup. The provisioning half has it" in ran.err
+
+
 def test_a_file_of_both_halves_must_be_told_apart(tmp_path: Path) -> None:
     twice = [file("/opt/bin/bootstrap", "#!/bin/sh\necho second\n"), file("/opt/bin/setup", "")]
     write_tree(tmp_path / "tree", profile(provisioningConfig={"files": twice}), pool())

@@ -150,6 +150,10 @@ def _chosen_text(
     found = [each for each in rendering.files if each.path == file and half in {None, HalfName(each.half)}]
     if len({each.half for each in found}) > 1:
         raise input_error(f"both halves have a file {file}", where="--file", fix="Choose one with --half")
+    elsewhere = next((each.half for each in rendering.files if each.path == file), "")
+    if not found and half is not None and elsewhere:
+        fix = f"The {elsewhere} half has it"
+        raise input_error(f"the {half.value} half has no file {file}", where="--half", about=str(told.pool), fix=fix)
     if not found:
         known = [each.path for each in rendering.files]
         fix = similar(file, known).removeprefix("; ").capitalize() or f"{told.pool} has {', '.join(known)}"
