@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What plan.sh and apply.sh share.
+# What plan.sh, apply.sh and validate.sh share.
 
 # A step summary takes 1 MiB; some of it is for what else stands there.
 most_summary_bytes=1000000
