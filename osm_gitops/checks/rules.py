@@ -17,6 +17,7 @@ POOL_SCHEMA: Final = Rule("pool-schema", _ERROR, "a MachineDeployment cannot be 
 SOURCE: Final = Rule("source", _WARNING, "something in the sources deserves a look")
 NAME: Final = Rule("name", _WARNING, "an object has a name that no API server takes")
 PASSED_OVER: Final = Rule("passed-over", _NOTE, "something was not judged, because it is nowhere in the files given")
+NOTHING_TO_JUDGE: Final = Rule("nothing-to-judge", _WARNING, "a path was named in which there is nothing to judge")
 
 TEMPLATE_SYNTAX: Final = Rule("template-syntax", _ERROR, "a template does not parse, or calls an unknown function")
 TEMPLATE_FAILS: Final = Rule("template-fails", _ERROR, "a branch of a template fails whenever it is reached")

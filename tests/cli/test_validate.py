@@ -121,6 +121,7 @@ _SCENES: Mapping[str, Scene] = {
     "source": lambda folder: write(folder, osp(supportedCloudProviders=[{"name": "packet"}, {"name": "hetzner"}])),
     "name": lambda folder: write_tree(folder, osp(), pool("Workers")),
     "passed-over": lambda folder: write(folder, pool()),
+    "nothing-to-judge": lambda folder: (folder / "a.yaml").write_text("a: [\n"),
     "cluster": lambda folder: write_tree(
         folder,
         osp(),

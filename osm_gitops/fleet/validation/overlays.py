@@ -22,7 +22,7 @@ def overlay_findings(trees: Sequence[TreeRef]) -> Iterator[Finding]:
     """What is wrong with the overlays of these trees by themselves: whether they fit profiles, only a cluster tells."""
     found: dict[Finding, None] = {}
     for tree in trees:
-        for ref in _overlays(tree):
+        for ref in overlays_in(tree):
             try:
                 read_overlays([ref])
             except InputError as failure:
@@ -31,7 +31,8 @@ def overlay_findings(trees: Sequence[TreeRef]) -> Iterator[Finding]:
     yield from found
 
 
-def _overlays(tree: TreeRef) -> Iterator[OverlayRef]:
+def overlays_in(tree: TreeRef) -> Iterator[OverlayRef]:
+    """The overlays among a tree's files."""
     shown = tree.display.rstrip("/")
     for name in _names(tree):
         inside = PurePosixPath(name).relative_to(shown) if name != shown else PurePosixPath()

@@ -13,6 +13,7 @@ from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.load import load_all_profiles, load_inputs, load_settings
 from osm_gitops.fleet.overlaid import load_stack
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
+from osm_gitops.fleet.validation.overlays import overlays_in
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
@@ -23,6 +24,8 @@ from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.tree import with_profiles_of
 
 _SEVERAL: Final = "If they belong to several clusters, validate the fleet file, or the folders of one cluster at a time"
+_NOTHING: Final = "there is no profile, no MachineDeployment and no overlay in it"
+_WHERE_THEY_LIE: Final = "Name where they lie; a file that is no YAML, or says no kind, counts as none of them"
 _GIVE_FILES: Final = "Name files or folders of manifests to have them judged"
 
 
@@ -106,6 +109,8 @@ def path_scopes(
         if scope is None:
             continue
         scope = replace(scope, inputs=_facts_once(scope.inputs, findings), partial=True)
+        if _is_bare(scope.inputs) and not any(overlays_in(tree)):
+            findings.append(Finding(rules.NOTHING_TO_JUDGE, _NOTHING, where=tree.display, fix=_WHERE_THEY_LIE))
         joined = next((at for at, other in enumerate(scopes) if _agree(other.inputs, scope.inputs)), None)
         if joined is not None:
             scopes[joined] = replace(scope, name=scopes[joined].name, inputs=_both(scopes[joined].inputs, scope.inputs))
@@ -128,6 +133,11 @@ def _agree(first: Inputs, second: Inputs) -> bool:
     """Whether what both have of their own is the same."""
     known = _bodies(first)
     return all(known.get(name, body) == body for name, body in _bodies(second).items())
+
+
+def _is_bare(inputs: Inputs) -> bool:
+    """Whether a tree has nothing that could be judged, nor could be if it were right."""
+    return not (_bodies(inputs) or inputs.broken or inputs.unfit or inputs.unreadable)
 
 
 def _bodies(inputs: Inputs) -> dict[ObjectRef, Mapping[str, Json]]:
