@@ -9,8 +9,8 @@ from typing import Final
 
 from osm_gitops.downloads.listing import Downloads, Listed, ListedUnresolved, PoolName
 from osm_gitops.downloads.need import Kind, Need, Spot
-from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json
+from osm_gitops.report.json_words import problem_json
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.outline import many
 from osm_gitops.report.tables import section, table
@@ -121,10 +121,10 @@ def _document(downloads: Downloads) -> dict[str, Json]:
             for each in downloads.unresolved
         ],
         "failed": [
-            {"pool": _pool(pool), "problems": [_problem(problem) for problem in problems]}
+            {"pool": _pool(pool), "problems": [problem_json(problem) for problem in problems]}
             for pool, problems in downloads.failed.items()
         ],
-        "problems": [_problem(problem) for problem in downloads.problems],
+        "problems": [problem_json(problem) for problem in downloads.problems],
     }
 
 
@@ -149,13 +149,3 @@ def _spot(spot: Spot) -> dict[str, Json]:
 
 def _pool(pool: PoolName) -> dict[str, Json]:
     return {"cluster": pool.cluster, "namespace": pool.pool.namespace, "name": pool.pool.name}
-
-
-def _problem(problem: Problem) -> dict[str, Json]:
-    return {
-        "what": problem.what,
-        "where": problem.where,
-        "about": problem.about,
-        "field": problem.field,
-        "fix": problem.fix,
-    }

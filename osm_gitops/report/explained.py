@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from osm_gitops.errors import Problem
 from osm_gitops.model.explained import AnnotationUse, ChosenProfile, Explanation, Given, Made, Rendering, SizeUse
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.report.json_words import object_json, problem_json
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.tables import section, table
 from osm_gitops.report.visible import visible
@@ -133,7 +133,7 @@ def _document(told: Explanation) -> dict[str, Json]:
     return {
         "formatVersion": FORMAT_VERSION,
         "cluster": told.cluster,
-        "pool": _ref(told.pool),
+        "pool": object_json(told.pool),
         "where": told.where,
         "sources": list(told.sources),
         "hosts": list(told.hosts),
@@ -148,14 +148,14 @@ def _document(told: Explanation) -> dict[str, Json]:
             for each in told.annotations
         ],
         "rendering": _rendering(told.rendering) if told.rendering else None,
-        "warnings": [_problem(problem) for problem in told.warnings],
-        "problems": [_problem(problem) for problem in told.problems],
+        "warnings": [problem_json(problem) for problem in told.warnings],
+        "problems": [problem_json(problem) for problem in told.problems],
     }
 
 
 def _profile(profile: ChosenProfile) -> dict[str, Json]:
     return {
-        **_ref(profile.ref),
+        **object_json(profile.ref),
         "why": profile.why,
         "whyNamespace": profile.why_namespace,
         "where": profile.where,
@@ -198,18 +198,4 @@ def _rendering(rendering: Rendering) -> dict[str, Json]:
 
 
 def _made(made: Made) -> dict[str, Json]:
-    return {**_ref(made.ref), "side": made.side.value}
-
-
-def _ref(ref: ObjectRef) -> dict[str, Json]:
-    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
-
-
-def _problem(problem: Problem) -> dict[str, Json]:
-    return {
-        "what": problem.what,
-        "where": problem.where,
-        "about": problem.about,
-        "field": problem.field,
-        "fix": problem.fix,
-    }
+    return {**object_json(made.ref), "side": made.side.value}

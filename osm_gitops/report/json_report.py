@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from osm_gitops.errors import Problem
-from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import Action, ClusterPlan, Plan
+from osm_gitops.report.json_words import object_json, problem_json
 from osm_gitops.report.masked import ShownChange, ShownCluster, shown
 
 FORMAT_VERSION = "1.0"
@@ -42,27 +42,27 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
         },
         "changes": [_change(change) for pools in cluster.pools for change in pools.changes],
         "layout": list(plan.layout),
-        "left": [{"pool": _ref(pool), "reason": why} for pool, why in sorted(plan.left.items())],
-        "kept": [_ref(ref) for ref in plan.kept],
-        "notDeleted": [_ref(change.ref) for change in plan.not_deleted],
-        "noDeletion": [_problem(problem) for problem in plan.no_deletion],
+        "left": [{"pool": object_json(pool), "reason": why} for pool, why in sorted(plan.left.items())],
+        "kept": [object_json(ref) for ref in plan.kept],
+        "notDeleted": [object_json(change.ref) for change in plan.not_deleted],
+        "noDeletion": [problem_json(problem) for problem in plan.no_deletion],
         "failed": [
-            {"pool": _ref(pool), "problems": [_problem(problem) for problem in problems]}
+            {"pool": object_json(pool), "problems": [problem_json(problem) for problem in problems]}
             for pool, problems in sorted(plan.failed.items())
         ],
-        "warnings": [_problem(problem) for problem in plan.warnings],
-        "refusals": [_problem(problem) for problem in plan.refusals],
+        "warnings": [problem_json(problem) for problem in plan.warnings],
+        "refusals": [problem_json(problem) for problem in plan.refusals],
     }
 
 
 def _change(shown_change: ShownChange) -> dict[str, Json]:
     change = shown_change.change
     return {
-        **_ref(change.ref),
+        **object_json(change.ref),
         "side": change.side.value,
         "action": change.action.value,
         "reason": shown_change.reason,
-        "pool": _ref(change.pool) if change.pool else None,
+        "pool": object_json(change.pool) if change.pool else None,
         "upkeep": change.upkeep,
         "diffs": [
             {
@@ -80,17 +80,3 @@ def _change(shown_change: ShownChange) -> dict[str, Json]:
 def _summary(plans: tuple[ClusterPlan, ...]) -> dict[str, int]:
     counts = [plan.count() for plan in plans]
     return {action.value: sum(count[action] for count in counts) for action in Action}
-
-
-def _ref(ref: ObjectRef) -> dict[str, Json]:
-    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
-
-
-def _problem(problem: Problem) -> dict[str, Json]:
-    return {
-        "what": problem.what,
-        "where": problem.where,
-        "about": problem.about,
-        "field": problem.field,
-        "fix": problem.fix,
-    }
