@@ -56,6 +56,14 @@ def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding
     # Where settings are wrong, their key stands behind the place.
     placed = _WITH_KEY.fullmatch(problem.where)
     where, field = (placed[1], placed[2]) if placed else (problem.where, "")
+    field = problem.field or field
     return Finding(
-        rule, problem.what, where=where, about=problem.about or about, field=problem.field or field, fix=problem.fix
+        rule, _whole(problem.what, field), where=where, about=problem.about or about, field=field, fix=problem.fix
     )
+
+
+def _whole(what: str, field: str) -> str:
+    """A sentence by itself: problems go on behind the name of their field, findings stand before it."""
+    is_rest = what.partition(" ")[0] in {"is", "has", "must", "does", "names"}
+    _, keyed, key = field.rpartition(".annotations.")  # keys of annotations have dots
+    return f"{key if keyed else field.rpartition('.')[2]} {what}" if field and is_rest else what

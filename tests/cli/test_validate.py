@@ -175,6 +175,16 @@ def test_the_profile_of_one_folder_is_judged_with_the_pools_of_another_and_not_t
         assert "unknown-field" in ids(*order)
 
 
+def test_a_finding_is_a_whole_sentence_also_where_the_problem_goes_on_behind_its_field(tmp_path: Path) -> None:
+    body = osp(annotations={"osm-gitops.io/template": "mustache"})
+    del body["spec"]["osVersion"]
+    write(tmp_path, body)
+    assert [each["message"] for each in found("osp-a.yaml", "--severity", "error")] == [
+        "osm-gitops.io/template names a template language that this version does not know",
+        "osVersion is missing",
+    ]
+
+
 def test_a_profile_may_refuse_what_it_is_not_for(tmp_path: Path) -> None:
     script = '#!/bin/sh\n{{ if semverCompare "<1.33" .KubeVersion }}{{ fail "too old" }}{{ end }}\n'
     write(tmp_path, osp(script))
