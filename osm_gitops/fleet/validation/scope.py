@@ -137,7 +137,7 @@ def _agree(first: Inputs, second: Inputs) -> bool:
 
 def _is_bare(inputs: Inputs) -> bool:
     """Whether a tree has nothing that could be judged, nor could be if it were right."""
-    return not (_bodies(inputs) or inputs.broken or inputs.unfit or inputs.unreadable)
+    return not (inputs.profiles or inputs.machines or inputs.broken or inputs.unfit or inputs.unreadable)
 
 
 def _bodies(inputs: Inputs) -> dict[ObjectRef, Mapping[str, Json]]:
