@@ -11,6 +11,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,13 @@ _SETTINGS_PANEL = "Settings, named as Operating System Manager names them"
 
 
 Completion = Callable[[typer.Context, str], list[str]]
+
+
+class Form(Enum):
+    """How a report is written that has two forms: for people, or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)

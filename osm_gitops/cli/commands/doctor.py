@@ -8,7 +8,6 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
-from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -17,19 +16,13 @@ import typer
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Form
 from osm_gitops.fleet.doctor.finding import Finding, State, note, ok
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
 FORMAT_VERSION = "1.0"
 _COLOURS = {State.OK: "32", State.NOTE: "33", State.FIX: "31"}
-
-
-class Form(Enum):
-    """How the findings are written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def doctor(

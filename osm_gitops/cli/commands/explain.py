@@ -10,20 +10,13 @@ import typer
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_explained
+from osm_gitops.cli.options import Form, Request, with_explained
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.model.explained import Explanation
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 from osm_gitops.templates.hints import similar
-
-
-class ExplanationForm(Enum):
-    """How an explanation is written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class HalfName(Enum):
@@ -76,9 +69,9 @@ def explain(
         ),
     ] = False,
     output: Annotated[
-        ExplanationForm,
+        Form,
         typer.Option("--output", "-o", help="How the explanation is written.", envvar="OSM_GITOPS_OUTPUT"),
-    ] = ExplanationForm.TEXT,
+    ] = Form.TEXT,
 ) -> int:
     """Say what made the boot configuration of a pool.
 
@@ -119,12 +112,12 @@ def explain(
     if file or user_data is not None:
         console.out(masked_text(_chosen_text(told, file, half, user_data, masker), masker))
         return 0
-    write = explanation_json if output is ExplanationForm.JSON else explanation_text
+    write = explanation_json if output is Form.JSON else explanation_text
     console.out(write(told, masker))
     return 1 if told.problems else 0
 
 
-def _show_downloads(request: Request, name: str, output: ExplanationForm) -> int:
+def _show_downloads(request: Request, name: str, output: Form) -> int:
     from osm_gitops.fleet.downloading import downloads_of_all, downloads_of_pool  # noqa: PLC0415 - reads scripts
     from osm_gitops.report.downloads import downloads_json, downloads_text  # noqa: PLC0415
 
@@ -132,7 +125,7 @@ def _show_downloads(request: Request, name: str, output: ExplanationForm) -> int
     options = run_options(request, Limits(), None)
     found = downloads_of_pool(name, clusters, options) if name else downloads_of_all(clusters, options)
     masker = Masker(found.sensitive)
-    write = downloads_json if output is ExplanationForm.JSON else downloads_text
+    write = downloads_json if output is Form.JSON else downloads_text
     console.out(write(found, masker))
     console.problems(found.problems, masker=masker)
     return 1 if found.failed or found.problems else 0

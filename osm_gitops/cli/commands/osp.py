@@ -16,7 +16,7 @@ from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
-from osm_gitops.cli.options import Request, with_sources
+from osm_gitops.cli.options import Form, Request, with_sources
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.profile_list import (
     ProfilesAtHand,
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     from osm_gitops.fleet.profile_diff import ProfileDiff
 
 _STDIN = "-"
-
-
-class ListForm(Enum):
-    """How a list is written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class ShownForm(Enum):
@@ -70,8 +63,8 @@ def options() -> None:
 def list_profiles(
     request: Request,
     output: Annotated[
-        ListForm, typer.Option("--output", "-o", help="How the list is written.", envvar="OSM_GITOPS_OUTPUT")
-    ] = ListForm.TEXT,
+        Form, typer.Option("--output", "-o", help="How the list is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
 ) -> int:
     """List the profiles at hand, and how many pools use each.
 
@@ -84,8 +77,8 @@ def list_profiles(
     """
     at_hand = _at_hand(request)
     masker = Masker(at_hand.sensitive)
-    write = profiles_json if output is ListForm.JSON else format_profiles
-    if at_hand.found or output is ListForm.JSON:
+    write = profiles_json if output is Form.JSON else format_profiles
+    if at_hand.found or output is Form.JSON:
         console.out(write(at_hand.found, masker))
     elif not at_hand.problems:
         console.say("There are no profiles in these sources.")
@@ -152,8 +145,8 @@ def diff(
         ),
     ] = "",
     output: Annotated[
-        ListForm, typer.Option("--output", "-o", help="How the differences are written.", envvar="OSM_GITOPS_OUTPUT")
-    ] = ListForm.TEXT,
+        Form, typer.Option("--output", "-o", help="How the differences are written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
 ) -> int:
     """Show how two profiles differ, text by text.
 
@@ -170,7 +163,7 @@ def diff(
 
     found = _compared(request, before, after)
     masker = Masker(found.sensitive)
-    if output is ListForm.JSON:
+    if output is Form.JSON:
         console.out(profile_diff_json(found.before, found.after, found.changes, masker))
     else:
         console.out(format_profile_diff(found.changes, masker, Style(color=console.colours())))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from typing import Annotated
 
 import typer
 
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_live
+from osm_gitops.cli.options import Form, Request, with_live
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.fleet.fleet_file import find_fleet_file
 from osm_gitops.fleet.spec import LIVE
@@ -24,19 +23,12 @@ _DEFAULTS = (
 )
 
 
-class StatusForm(Enum):
-    """How the status is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @with_live
 def status(
     request: Request,
     output: Annotated[
-        StatusForm, typer.Option("--output", "-o", help="How the status is written.", envvar="OSM_GITOPS_OUTPUT")
-    ] = StatusForm.TEXT,
+        Form, typer.Option("--output", "-o", help="How the status is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
     detailed_exitcode: Annotated[
         bool,
         typer.Option(
@@ -69,7 +61,7 @@ def status(
     masker = Masker(value for cluster in found for value in cluster.sensitive)
     from osm_gitops.report.status import status_json, status_text  # noqa: PLC0415
 
-    console.out(status_json(found, masker) if output is StatusForm.JSON else status_text(found, masker))
+    console.out(status_json(found, masker) if output is Form.JSON else status_text(found, masker))
     unread = [problem for cluster in found for problem in cluster.problems]
     console.problems(unread, masker=masker)
     if unread:

@@ -36,14 +36,6 @@ class Form(Enum):
     GITHUB = "github"
 
 
-class Least(Enum):
-    """The least severity that is shown."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
 @with_judged
 def validate(
     request: Request,
@@ -55,8 +47,8 @@ def validate(
         Form, typer.Option("--output", "-o", help="How findings are written.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
     severity: Annotated[
-        Least, typer.Option("--severity", help="Show findings from this severity on.", envvar="OSM_GITOPS_SEVERITY")
-    ] = Least.NOTE,
+        Severity, typer.Option("--severity", help="Show findings from this severity on.", envvar="OSM_GITOPS_SEVERITY")
+    ] = Severity.NOTE,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail for warnings too.", envvar="OSM_GITOPS_STRICT")
     ] = False,
@@ -97,7 +89,7 @@ def validate(
         found += _compared(request, named, scopes, environment, against)
     verdict = judged(scopes, environment, found)
     findings = report.masked(verdict.findings, Masker(verdict.sensitive))
-    shown = tuple(each for each in findings if each.severity.weight >= Severity(severity.value).weight)
+    shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
     judgement = report.Judgement(shown, asdict(verdict.counts), __version__, console.colours())
     writers = {
         Form.TEXT: report.findings_text,
