@@ -20,7 +20,7 @@ from osm_gitops.model.explained import ChosenProfile, Explanation, Given, Made, 
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
-from osm_gitops.model.profile import BUILT_IN_ANNOTATION, JINJA2_V1, OperatingSystemProfile
+from osm_gitops.model.profile import JINJA2_V1
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
@@ -174,7 +174,7 @@ class _Work:
         return Rendering(
             utility=pool.utility,
             facts=fact_places(pool, shared),
-            objects=(Made(_profile_ref(pool), Side.MANAGEMENT), *(Made(each.ref, each.side) for each in made)),
+            objects=(Made(pool.profile.manifest.ref, Side.MANAGEMENT), *(Made(each.ref, each.side) for each in made)),
             live=tuple(_live_only(pool)),
             files=tuple(map(_file, document.texts)),
             modules=tuple(_modules(document)),
@@ -206,10 +206,6 @@ def _value_text(found: Any) -> str:
         return ""
 
 
-def _profile_ref(pool: ResolvedPool) -> ObjectRef:
-    return ObjectRef(PROFILE, pool.profile.namespace, pool.profile.name)
-
-
 def _live_only(pool: ResolvedPool) -> Iterator[Made]:
     """What apply and refresh keep in the worker cluster alone: it ends, so it is in no git repository."""
     ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, pool.machine.kubelet_kubeconfig_name)
@@ -237,15 +233,9 @@ def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | Non
         where=str(found.manifest.origin),
         version=found.version,
         language=JINJA2_V1 if found.jinja else "go",
-        built_in=built_in_version(found),
+        built_in=found.built_in,
         touched_by=tuple(f"the patch at {patch.spot.where}" for patch in cluster.inputs.patched.get(ref, ())),
     )
-
-
-def built_in_version(profile: OperatingSystemProfile) -> str:
-    """The version of the default profiles that a profile is one of; empty for one of the user's own."""
-    annotations = profile.manifest.body.get("metadata", {}).get("annotations") or {}
-    return str(annotations.get(BUILT_IN_ANNOTATION, ""))
 
 
 def _annotated(machine: MachineDeployment, annotation: str) -> str:

@@ -87,7 +87,7 @@ def _unreadable_ones(
         what = f"it is written in Jinja2, which {running[0]} would take for text as long as it runs"
         fix = "Switch Operating System Manager off first: scale it to 0 replicas"
         place = profile.manifest.line_of("metadata.annotations")
-        ref = ObjectRef(PROFILE.name, profile.namespace, profile.name)
+        ref = profile.manifest.ref
         yield ref, Problem(what, where=place, about=str(ref), fix=fix)
 
 
@@ -101,11 +101,10 @@ def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tup
 
 
 def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
-    ref = ObjectRef(PROFILE.name, profile.namespace, profile.name)
     return Problem(
         f"{host} has a profile of this name that osm-gitops did not write, and it counts as yours",
         where=f"built-in profiles {profile.built_in}",
-        about=str(ref),
+        about=str(profile.manifest.ref),
         fix="Read profiles from the cluster (--profiles-from cluster) to go on with it, or have the built-in one "
         "take its place (--replace-default-osps)",
     )

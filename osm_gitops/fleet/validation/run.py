@@ -194,16 +194,15 @@ class _Validation:
 
     def machine(self, machine: MachineDeployment, scope: Scope, cluster: ClusterFacts, renderers: Renderers) -> None:
         self.counts = replace(self.counts, pools=self.counts.pools + 1)
-        pool = None
+        label, pool = f"{machine.ref} of cluster {scope.name}", None
         try:
             pool = resolve_pool(machine, scope.inputs, cluster)
             self.problems(rules.POOL_WARNING, pool.warnings)
-            self.pool(pool, f"{machine.ref} of cluster {scope.name}", cluster, renderers)
+            self.pool(pool, label, cluster, renderers)
         except InputError as failure:
             for problem in failure.problems:
                 rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
                 placed = problem if pool is None else _in(pool.profile, problem)
-                label = f"{machine.ref} of cluster {scope.name}"
                 self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
 
     def verdict(self, found: Iterable[Finding]) -> Verdict:
