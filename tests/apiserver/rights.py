@@ -19,7 +19,7 @@ def rule(verbs: str, resource: str, names: Sequence[str] = ()) -> Rule:
 
 
 def allow(cluster: Cluster, user: str, rules: Sequence[Rule], namespace: str = "") -> None:
-    """Give a user rights in one namespace, or in all; those of before stay."""
+    """Give a user rights in one namespace, or in all; those of before stay. Returns when the server knows of them."""
     kind = "Role" if namespace else "ClusterRole"
     metadata = {"generateName": f"{user}-", **({"namespace": namespace} if namespace else {})}
     role = cluster.client().create(
@@ -34,3 +34,24 @@ def allow(cluster: Cluster, user: str, rules: Sequence[Rule], namespace: str = "
             "roleRef": {"kind": kind, "name": role["metadata"]["name"], "apiGroup": _API},
         }
     )
+    for each in rules:
+        _wait(cluster, user, each, namespace)
+
+
+def _wait(cluster: Cluster, user: str, rule: Rule, namespace: str) -> None:
+    """The server's view of its own roles follows what is written within milliseconds, not at once."""
+    asked = {
+        "namespace": namespace,
+        "verb": rule["verbs"][0],
+        "group": rule["apiGroups"][0],
+        "resource": rule["resources"][0],
+        "name": next(iter(rule.get("resourceNames", ())), ""),
+    }
+    spec = {"user": user, "resourceAttributes": asked}
+    question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": spec}
+    client = cluster.client()
+    for _ in range(1000):
+        if client.create(question)["status"]["allowed"]:
+            return
+    message = f"{user} stays without {asked}"
+    raise AssertionError(message)

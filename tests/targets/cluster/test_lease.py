@@ -20,6 +20,7 @@ from osm_gitops.kubedoor.patience import Patience
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Fault, Proxy, answer, drop, lose
+from tests.apiserver.rights import allow, rule
 
 Behind = Callable[[Cluster], Proxy]
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/osm-gitops"
@@ -244,21 +245,11 @@ def test_a_run_that_fails_gives_the_lease_back_too(management: Cluster, api: Api
 
 
 def test_the_rights_that_the_module_names_are_enough(management: Cluster, tmp_path: Path) -> None:
-    metadata = {"name": "lease", "namespace": "kube-system"}
-    group = "rbac.authorization.k8s.io"
     rules = [
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "resourceNames": ["osm-gitops"],
-            "verbs": ["get", "update"],
-        },
+        rule("create", "leases.coordination.k8s.io"),
+        rule("get update", "leases.coordination.k8s.io", ["osm-gitops"]),
     ]
-    management.client().create({"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules})
-    subjects = [{"apiGroup": group, "kind": "User", "name": "applier"}]
-    binding = {"roleRef": {"apiGroup": group, "kind": "Role", "name": "lease"}, "subjects": subjects}
-    management.client().create({"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": metadata, **binding})
+    allow(management, "applier", rules, "kube-system")
     api = connect(Access(str(management.kubeconfig(tmp_path / "kubeconfig", "applier"))), {})
     for _ in range(2):
         with held(api, Hours()) as mine:

@@ -28,6 +28,7 @@ from osm_gitops.resolve.pools import ProfileProblem
 from osm_gitops.targets.cluster.lease import Held, lease
 from osm_gitops.targets.cluster.record import Recorded, after_run, read_record, record_run
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.rights import allow, rule
 
 MORNING = datetime(2026, 1, 5, 10, tzinfo=UTC)
 STATUS = "/api/v1/namespaces/kube-system/configmaps/osm-gitops-status"
@@ -329,33 +330,19 @@ def test_a_run_that_lost_its_lease_leaves_nothing(
 
 
 def test_what_cannot_be_written_is_a_warning(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
-    group = "rbac.authorization.k8s.io"
     rules = [
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
-        {
-            "apiGroups": [""],
-            "resources": ["configmaps"],
-            "resourceNames": ["osm-gitops-status"],
-            "verbs": ["get", "patch"],
-        },
+        rule("create get update", "leases.coordination.k8s.io"),
+        rule("create", "configmaps"),
+        rule("get patch", "configmaps", ["osm-gitops-status"]),
     ]
-    metadata = {"name": "record", "namespace": "kube-system"}
-    subjects = [{"apiGroup": group, "kind": "User", "name": "applier"}]
-    binding = {"roleRef": {"apiGroup": group, "kind": "Role", "name": "record"}, "subjects": subjects}
-
-    def allow(cluster: Cluster, rules: list[dict[str, Any]]) -> None:
-        cluster.client().create({"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules})
-        cluster.client().create({"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": metadata, **binding})
-
-    allow(management, rules)
+    allow(management, "applier", rules, "kube-system")
     failing = ran(A, failed={B: (Problem("it is broken"),)})
     with recording(management, worker, tmp_path, "applier") as (record, _):
         recorded = record(failing)
         assert "the verb create on events.events.k8s.io in namespace kube-system" in str(recorded.warnings[0])
         assert status(management)["count"]["failed"] == 1
         management.client().delete(STATUS)
-        allow(worker, [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}])
+        allow(worker, "applier", [rule("create", "events.events.k8s.io")], "kube-system")
         assert record(failing).warnings == ()
     assert events(worker) == [("b", "RenderingFailed")]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,10 +25,10 @@ from osm_gitops.sources.machines import read_machine
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from tests.apiserver.client import Client, Object, Refused, path_of
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.rights import allow, rule
 from tests.cli.scenes import pool, secret
 from tests.targets.cluster.scene import Counting, EndedError
 
-_RBAC = "rbac.authorization.k8s.io"
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 _KUBECONFIG = BaseKubeconfig("https://api.example.com:6443", "apiVersion: v1\nserver: https://api.example.com:6443\n")
 _KUBELET = "/api/v1/namespaces/cloud-init-settings/secrets/{}-kubelet-bootstrap-config"
@@ -539,25 +537,12 @@ def test_a_refused_write_tells_no_token(worker: Cluster, tmp_path: Path, api: Ap
     run(api, setup())
     (token,) = tokens_in(worker)
     reader = connect(Access(str(worker.kubeconfig(tmp_path / "reader", "reader"))), {})
-    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]
-    role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "lister"}, "rules": rules}
-    subjects = [{"apiGroup": _RBAC, "kind": "User", "name": "reader"}]
-    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "lister"}
-    for body in (role, role | {"kind": "ClusterRoleBinding", "subjects": subjects, "roleRef": reference}):
-        worker.client().create(body)
-    tokens = _eventually(lambda: Tokens.read(reader, [machine()], setup(NOW + timedelta(hours=20))))
+    allow(worker, "reader", [rule("list", "secrets")])
+    tokens = Tokens.read(reader, [machine()], setup(NOW + timedelta(hours=20)))
     with pytest.raises(ClusterError) as failure:
         tokens.bring(machine().ref)
     assert failure.value.status == 403
     assert data_of(token)["token-secret"] not in str(failure.value)
-
-
-def _eventually(read: Callable[[], Tokens]) -> Tokens:
-    """The server's view of its own roles follows what is written within milliseconds."""
-    for _ in range(1000):
-        with suppress(ClusterError):
-            return read()
-    raise AssertionError("it stays forbidden")
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
