@@ -93,6 +93,15 @@ class UnsafePlanError(OsmGitopsError):
     """A plan that a guard refuses until it is asked for explicitly (design §6)."""
 
 
+class UnexpectedError(Exception):
+    """What a worker process raised that no input may make it raise: a bug. Holds the place, never a value."""
+
+    def __init__(self, kind: str, place: str) -> None:
+        super().__init__(f"{kind} at {place}")
+        self.kind = kind
+        self.place = place
+
+
 def some(names: Sequence[object], most: int) -> str:
     """The first ``most`` of ``names``, and how many more there are: ``a, b and 7 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -332,6 +332,8 @@ def test_the_defaults_of_settings_are_the_programs() -> None:
         "max-output-bytes": str(own.max_output_bytes),
         "max-loop-steps": str(own.max_loop_steps),
         "max-template-depth": str(own.max_template_depth),
+        "max-render-seconds": str(own.max_render_seconds),
+        "max-render-memory": str(own.max_render_memory),
         "token-life": f"{own.token_life // timedelta(hours=1)}h",
         "interval": f"{own.interval // timedelta(minutes=1)}m",
     }

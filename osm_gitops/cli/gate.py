@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.cli.log_lines import wanted_format
-from osm_gitops.errors import OsmGitopsError
+from osm_gitops.errors import OsmGitopsError, UnexpectedError
 
 if TYPE_CHECKING:
     from typer.exceptions import TyperException
@@ -104,11 +104,17 @@ def _tell_usage(wrong: TyperException) -> None:
 
 def _bug(bug: Exception) -> str:
     """Where a bug struck, without any value that its message may hold."""
+    if isinstance(bug, UnexpectedError):
+        return _report(bug.kind, bug.place)
     trace = bug.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
+    return _report(type(bug).__name__, place)
+
+
+def _report(kind: str, place: str) -> str:
     return (
-        f"this is a bug in osm-gitops {__version__}: {type(bug).__name__} at {place}. "
+        f"this is a bug in osm-gitops {__version__}: {kind} at {place}. "
         "Nothing half-done is left behind. Please report it with the command line and this place."
     )

@@ -12,17 +12,22 @@ from osm_gitops.downloads.gathering import Network, needs_of
 from osm_gitops.downloads.listing import Downloads, PoolName, listed
 from osm_gitops.downloads.need import Needs
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.desire import limits_of
 from osm_gitops.fleet.explaining import Loaded, choose_pool, load_clusters
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.validation.documents import boot_document
 from osm_gitops.fleet.validation.places import TracedPlaces
 from osm_gitops.fleet.validation.renderers import Renderers
+from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import resolve_pool
 from osm_gitops.sources.manifests import MACHINE
+from osm_gitops.workers.calls import Series
+from osm_gitops.workers.process import LimitReached
 
 # Stands for a pool's own names while many pools are looked at, so that those that boot alike are followed once.
 _ANY_POOL: Final = "osm-gitops-any-pool"
@@ -60,7 +65,6 @@ class _Work:
     found: list[tuple[PoolName, Needs]] = field(default_factory=list)
     failed: dict[PoolName, tuple[Problem, ...]] = field(default_factory=dict)
     sensitive: set[str] = field(default_factory=set)
-    _known: dict[bytes, Needs] = field(default_factory=dict)
 
     def downloads(self, problems: Iterable[Problem]) -> Downloads:
         needs, unresolved = listed(self.found)
@@ -81,31 +85,50 @@ class _Work:
             broken = ((ref, found) for ref, found in cluster.inputs.broken.items() if ref.kind == MACHINE)
             self.failed |= {PoolName(name, ref): found for ref, found in broken}
         try:
-            shared = resolve_cluster(cluster.settings, cluster.inputs.facts)
+            resolve_cluster(cluster.settings, cluster.inputs.facts)
         except InputError as failure:
             self.failed |= {PoolName(name, machine.ref): failure.problems for machine in machines}
             return
-        renderers = Renderers(cluster.settings, cluster.inputs.values)
-        network = Network(shared.kubeconfig.server, cluster.settings.http_proxy)
-        for machine in machines:
+        alone = replace(cluster.inputs, machines=())
+        follower = Series(Follower, alone, cluster.settings, self.neutral, limits=limits_of(cluster.settings))
+        outcomes = follower.map(needs_of_pool, ((machine,) for machine in machines))
+        for machine, outcome in zip(machines, outcomes, strict=True):
             pool = PoolName(name, machine.ref)
-            try:
-                resolved = resolve_pool(machine, cluster.inputs, shared)
-                places = TracedPlaces(resolved.profile, resolved, shared, renderers)
-                document = boot_document(resolved, str(machine.ref), renderers.renderer(shared), places)
-            except InputError as failure:
-                self.failed[pool] = failure.problems
-                continue
-            self.found.append((pool, self._needs(document, machine.ref, network)))
+            if isinstance(outcome, LimitReached):
+                where = str(machine.manifest.origin)
+                self.failed[pool] = tuple(
+                    replace(each, what=f"following its scripts failed: {each.what}", where=where)
+                    for each in outcome.problems
+                )
+            elif isinstance(outcome, InputError):
+                self.failed[pool] = outcome.problems
+            else:
+                self.found.append((pool, outcome))
 
-    def _needs(self, document: BootDocument, pool: ObjectRef, network: Network) -> Needs:
-        if not self.neutral:
-            return needs_of(document, network)
-        plain = _with_texts(document, lambda text: _without_names(text, pool))
-        key = _digest(plain, network)
-        if key not in self._known:
-            self._known[key] = _shown(needs_of(plain, network))
-        return self._known[key]
+
+class Follower:
+    """In a worker: what the pools of a cluster share, and what was found for those that boot alike."""
+
+    def __init__(self, inputs: Inputs, settings: Settings, neutral: bool) -> None:
+        self.inputs, self.neutral = inputs, neutral
+        self.cluster = resolve_cluster(settings, inputs.facts)
+        self.renderers = Renderers(settings, inputs.values)
+        self.network = Network(self.cluster.kubeconfig.server, settings.http_proxy)
+        self.known: dict[bytes, Needs] = {}
+
+
+def needs_of_pool(follower: Follower, machine: MachineDeployment) -> Needs:
+    """In a worker: what the nodes of a pool ask for. Raises InputError where it cannot be rendered."""
+    pool = resolve_pool(machine, follower.inputs, follower.cluster)
+    places = TracedPlaces(pool.profile, pool, follower.cluster, follower.renderers)
+    document = boot_document(pool, str(machine.ref), follower.renderers.renderer(follower.cluster), places)
+    if not follower.neutral:
+        return needs_of(document, follower.network)
+    plain = _with_texts(document, lambda text: _without_names(text, machine.ref))
+    key = _digest(plain, follower.network)
+    if key not in follower.known:
+        follower.known[key] = _shown(needs_of(plain, follower.network))
+    return follower.known[key]
 
 
 def _without_names(text: str, pool: ObjectRef) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from osm_gitops.checks.boot_file import BootDocument, BootFile, Half
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
-from osm_gitops.fleet.desire import bounds_of
+from osm_gitops.fleet.desire import bounds_of, limits_of
 from osm_gitops.fleet.load import given_settings, load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
@@ -35,6 +35,8 @@ from osm_gitops.resolve.setting_places import setting_places
 from osm_gitops.sources.manifests import MACHINE, PROFILE
 from osm_gitops.templates.engine import Engine
 from osm_gitops.templates.hints import similar
+from osm_gitops.workers.calls import call
+from osm_gitops.workers.process import LimitReached
 
 BOOTSTRAP: Final = "bootstrap"
 PROVISIONING: Final = "provisioning"
@@ -119,8 +121,7 @@ def _shown(ref: ObjectRef) -> str:
 def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
     """All that is known of one pool."""
     config = readable_provider_config(machine.provider_spec)
-    work = _Work(cluster, machine)
-    rendering = work.rendering()
+    found = _rendered(cluster, machine)
     return Explanation(
         cluster=cluster.spec.name,
         pool=machine.ref,
@@ -130,71 +131,86 @@ def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
         kube_version=machine.kubelet,
         profile=_profile(machine, cluster),
         settings=setting_places(given_settings(cluster.spec)),
-        values=tuple(work.values[path] for path in sorted(work.values)),
+        values=found.values,
         annotations=annotation_uses(machine),
-        rendering=rendering,
-        warnings=tuple(dict.fromkeys(work.warnings)),
-        problems=work.problems,
+        rendering=found.rendering,
+        warnings=found.warnings,
+        problems=found.problems,
         sources=cluster.inputs.sources,
         hosts=cluster.inputs.hosts,
         sensitive=cluster.sensitive,
     )
 
 
-@dataclass(slots=True)
-class _Work:
-    """Rendering one pool, and listening to what its templates ask for."""
+@dataclass(frozen=True, slots=True)
+class RenderedForReading:
+    """What a pool renders to, ``None`` with problems where it does not, and the values that its templates ask for."""
 
-    cluster: Loaded
-    machine: MachineDeployment
-    values: dict[str, Given] = field(default_factory=dict)
-    warnings: list[Problem] = field(default_factory=list)
+    rendering: Rendering | None = None
+    values: tuple[Given, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    def rendering(self) -> Rendering | None:
-        """What the pool renders to; ``None``, and problems, where it does not."""
-        if self.machine.deleting:
-            about = str(self.machine.ref)
-            self.problems = (Problem("it is being deleted, so nothing is rendered for it", about=about),)
-            return None
-        settings = self.cluster.settings
-        try:
-            shared = resolve_cluster(settings, self.cluster.inputs.facts)
-            pool = resolve_pool(self.machine, self.cluster.inputs, shared)
-            renderer = PoolRenderer(
-                Engine(ROOT_TYPES, bounds_of(settings), self.cluster.inputs.values, self._hear), shared
-            )
-            made, warnings = renderer.render(pool)
-            document = boot_document(pool, str(self.machine.ref), renderer, Places(pool.profile))
-        except InputError as failure:
-            self.problems = failure.problems
-            return None
-        sizes = (_size(document, self.machine, BOOTSTRAP), _size(document, self.machine, PROVISIONING))
-        self.warnings += (*shared.warnings, *pool.warnings, *warnings, *self._too_large(sizes))
-        return Rendering(
-            utility=pool.utility,
-            facts=fact_places(pool, shared),
-            objects=(Made(pool.profile.manifest.ref, Side.MANAGEMENT), *(Made(each.ref, each.side) for each in made)),
-            live=tuple(_live_only(pool)),
-            files=tuple(map(_file, document.texts)),
-            modules=tuple(_modules(document)),
-            sizes=sizes,
-            user_data={half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()},
+
+def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading:
+    about = str(machine.ref)
+    if machine.deleting:
+        return RenderedForReading(
+            problems=(Problem("it is being deleted, so nothing is rendered for it", about=about),)
         )
+    alone = replace(cluster.inputs, machines=(machine,))
+    limits = limits_of(cluster.settings)
+    try:
+        return call(render_for_reading, machine, alone, cluster.settings, limits=limits)
+    except LimitReached as failure:
+        where = str(machine.manifest.origin)
+        problems = (replace(each, what=f"rendering failed: {each.what}", where=where) for each in failure.problems)
+        return RenderedForReading(problems=tuple(each.at(about=about) for each in problems))
 
-    def _hear(self, path: str, found: Any, is_set: bool) -> None:
-        where = self.cluster.inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
-        self.values[path] = Given(path, _value_text(found), where, default=not is_set)
 
-    def _too_large(self, sizes: Iterable[SizeUse]) -> Iterator[Problem]:
-        for size in sizes:
-            if size.headroom is not None and size.headroom < 0:
-                yield Problem(
-                    f"the {size.half} user-data is {-size.headroom} bytes too large: {size.note}",
-                    where=self.machine.manifest.line_of(""),
-                    about=str(self.machine.ref),
-                    fix=_SMALLER[size.half],
-                )
+def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Settings) -> RenderedForReading:
+    """In a worker: render one pool, and listen to what its templates ask for."""
+    values: dict[str, Given] = {}
+
+    def hear(path: str, found: Any, is_set: bool) -> None:
+        where = inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
+        values[path] = Given(path, _value_text(found), where, default=not is_set)
+
+    def heard() -> tuple[Given, ...]:
+        return tuple(values[path] for path in sorted(values))
+
+    try:
+        shared = resolve_cluster(settings, inputs.facts)
+        pool = resolve_pool(machine, inputs, shared)
+        renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings), inputs.values, hear), shared)
+        made, warnings = renderer.render(pool)
+        document = boot_document(pool, str(machine.ref), renderer, Places(pool.profile))
+    except InputError as failure:
+        return RenderedForReading(values=heard(), problems=failure.problems)
+    sizes = (_size(document, machine, BOOTSTRAP), _size(document, machine, PROVISIONING))
+    rendering = Rendering(
+        utility=pool.utility,
+        facts=fact_places(pool, shared),
+        objects=(Made(pool.profile.manifest.ref, Side.MANAGEMENT), *(Made(each.ref, each.side) for each in made)),
+        live=tuple(_live_only(pool)),
+        files=tuple(map(_file, document.texts)),
+        modules=tuple(_modules(document)),
+        sizes=sizes,
+        user_data={half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()},
+    )
+    told = (*shared.warnings, *pool.warnings, *warnings, *_too_large(sizes, machine))
+    return RenderedForReading(rendering, heard(), tuple(dict.fromkeys(told)))
+
+
+def _too_large(sizes: Iterable[SizeUse], machine: MachineDeployment) -> Iterator[Problem]:
+    for size in sizes:
+        if size.headroom is not None and size.headroom < 0:
+            yield Problem(
+                f"the {size.half} user-data is {-size.headroom} bytes too large: {size.note}",
+                where=machine.manifest.line_of(""),
+                about=str(machine.ref),
+                fix=_SMALLER[size.half],
+            )
 
 
 def _value_text(found: Any) -> str:

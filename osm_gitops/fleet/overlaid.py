@@ -15,11 +15,13 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.render.pools import template_texts
 from osm_gitops.resolve.json_fields import did_you_mean
 from osm_gitops.resolve.overlays import Stack, stack_overlays
-from osm_gitops.resolve.patches import fits, patch_profile
+from osm_gitops.resolve.patches import PatchedProfile, fits, patch_profile
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.overlays import read_overlays
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
+from osm_gitops.workers.calls import Series, call
+from osm_gitops.workers.process import LimitReached
 
 OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
 """Profiles that are at hand but were not read, as no pool needs them; read only where a question needs them."""
@@ -27,7 +29,7 @@ OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
 
 def load_stack(overlays: Sequence[OverlayRef]) -> Stack:
     """What overlays say together. Raises InputError with every problem of them."""
-    return stack_overlays(read_overlays(overlays)) if overlays else Stack()
+    return call(stack_overlays, read_overlays(overlays)) if overlays else Stack()
 
 
 def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:
@@ -39,7 +41,7 @@ def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, par
     """
     if not stack.overlays:
         return inputs
-    work = _Work(inputs, stack, others)
+    work = _Work(inputs, stack, others, Series(tuple, stack.overlays))
     for key, profile in inputs.profiles.items():
         work.take(key, profile)
     problems = [] if partial else [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
@@ -63,6 +65,7 @@ class _Work:
     inputs: Inputs
     stack: Stack
     others: OtherProfiles
+    patching: Series[tuple[Overlay, ...]]
     profiles: dict[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
     left_out: dict[ObjectRef, str] = field(default_factory=dict)
     patched: dict[ObjectRef, tuple[Patch, ...]] = field(default_factory=dict)
@@ -75,7 +78,19 @@ class _Work:
         if not self.stack.gets(profile.name):
             self.left_out[ref] = self.stack.chosen_at
             return
-        found = patch_profile(profile, self.stack.overlays)
+        fitting = [patch for overlay in self.stack.overlays for patch in overlay.patches if fits(patch, profile)]
+        if not fitting:
+            self.profiles[key] = profile
+            return
+        try:
+            found = self.patching.ask(patched, profile)
+        except LimitReached as failure:
+            named = f"patching OperatingSystemProfile {profile.namespace}/{profile.name}"
+            self.broken[ref] = tuple(
+                replace(each, what=f"{named} failed: {each.what}", where=fitting[0].spot.where)
+                for each in failure.problems
+            )
+            return
         if found is None:
             self.profiles[key] = profile
             return
@@ -142,7 +157,7 @@ class _Work:
             waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
             if not waiting:
                 return
-            uses |= _uses(profile)
+            uses |= self.patching.ask(values_read, profile)
         waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
         known = [".".join(use) for use in uses if use]
         for path, given in waiting.items():
@@ -151,6 +166,11 @@ class _Work:
             yield Problem(f"no profile reads the value {name}", where=given.spot.where, field=f"values.{name}", fix=fix)
 
 
-def _uses(profile: OperatingSystemProfile) -> frozenset[ValuePath]:
-    """The values that the texts of a profile read."""
+def patched(overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> PatchedProfile | None:
+    """In a worker: the profile with the patches that are for it."""
+    return patch_profile(profile, overlays)
+
+
+def values_read(_overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> frozenset[ValuePath]:
+    """In a worker: the values that the texts of a profile read."""
     return frozenset().union(*(value_uses(text, native=profile.jinja) for text in template_texts(profile)))

@@ -12,6 +12,7 @@ from osm_gitops.render.conversion import convert_profile
 from osm_gitops.sops.document import is_encrypted
 from osm_gitops.sources.manifests import CUSTOM_PROFILE, PROFILE, LooseObject, identify, loose_objects, misspelt
 from osm_gitops.sources.profiles import read_profile
+from osm_gitops.workers.calls import call
 from osm_gitops.yamldoor.editing import Edit, Path, edit_texts
 from osm_gitops.yamldoor.kubernetes import load_documents
 
@@ -76,7 +77,7 @@ class _Conversion:
         if checked.value.jinja:
             self.already.append(manifest.ref)
             return
-        converted = convert_profile(checked.value)
+        converted = call(convert_profile, checked.value)
         self.converted.append(manifest.ref)
         self.warnings += converted.warnings
         texts: dict[Path, str] = {("metadata", "annotations", TEMPLATE_ANNOTATION): JINJA2_V1}

@@ -16,6 +16,9 @@ from typing import Any, Final
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.text import from_bytes, has_invalid, is_digit, is_letter, normalise, runes, to_bytes
 
+IMPORTED_LATER = ("re2",)
+"""What a process that may open no files must import before."""
+
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _MEMORY: Final = 64 << 20
 _CAPTURE_NAME: Final = re.compile(rb"[0-9A-Za-z_]+")

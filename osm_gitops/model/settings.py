@@ -49,6 +49,8 @@ class Settings:
     max_output_bytes: int = 1 << 20
     max_loop_steps: int = 1_000_000
     max_template_depth: int = 1_000
+    max_render_seconds: int = 10
+    max_render_memory: int = 512
     token_life: timedelta = timedelta(hours=24)
     interval: timedelta = timedelta(minutes=30)
 

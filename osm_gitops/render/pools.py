@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.config import OperatingSystemConfig
-from osm_gitops.model.desired import DesiredObject, LazyBody
-from osm_gitops.model.objects import Json
+from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.profile import OperatingSystemProfile, ProfileConfig
 from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
@@ -25,7 +21,6 @@ from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.faults import Faults
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.templates.engine import Engine
-from osm_gitops.yamldoor.emit import dump
 
 # A template that prints the kubeconfig itself; the name of its Secret does not count.
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")
@@ -45,8 +40,6 @@ class PoolRenderer:
         self._engine = engine
         self._cluster = cluster
         self._profiles: CompiledProfiles = {} if profiles is None else profiles
-        # Consumers look at the objects of one pool after the other.
-        self._last: tuple[ResolvedPool, tuple[DesiredObject, ...]] | None = None
         self._prints_kubeconfig: dict[tuple[str, str], bool] = {}
         self._shared = cluster_fields(
             ClusterData(
@@ -59,24 +52,11 @@ class PoolRenderer:
         )
 
     def render(self, pool: ResolvedPool) -> tuple[tuple[DesiredObject, ...], tuple[Problem, ...]]:
-        """All objects of a pool but its profile, and warnings. Raises InputError with all problems.
-
-        Bodies are made again when they are looked at: digests tell what is unchanged.
-        """
+        """All objects of a pool but its profile, and warnings. Raises InputError with all problems."""
         config = self.config(pool)
-        self._last = (pool, self._objects(pool, config))
+        objects = self._objects(pool, config)
         about = str(pool.machine.ref)
-        warnings = tuple(warning.at(about=about) for warning in user_data_warnings(config, pool.utility))
-        return tuple(self._lazy(pool, index, each) for index, each in enumerate(self._last[1])), warnings
-
-    def _lazy(self, pool: ResolvedPool, index: int, made: DesiredObject) -> DesiredObject:
-        digest = hashlib.sha256(dump(made.body).encode()).digest()
-        return replace(made, body=LazyBody(partial(self._body, pool, index)), digest=digest)
-
-    def _body(self, pool: ResolvedPool, index: int) -> Mapping[str, Json]:
-        if self._last is None or self._last[0] is not pool:
-            self._last = (pool, self._objects(pool, self.config(pool)))
-        return self._last[1][index].body
+        return objects, tuple(warning.at(about=about) for warning in user_data_warnings(config, pool.utility))
 
     def _objects(self, pool: ResolvedPool, config: OperatingSystemConfig) -> tuple[DesiredObject, ...]:
         bootstrap, provisioning = self.user_data(pool, config)
@@ -173,10 +153,9 @@ class PoolRenderer:
         return f"add the bootstrap token's Secret with label {NAME_LABEL}={pool.machine.token_key}"
 
 
-def used_profiles(pools: Iterator[ResolvedPool]) -> tuple[DesiredObject, ...]:
-    """The profiles of rendered pools, each once, in the order of their names."""
-    used = {(pool.profile.namespace, pool.profile.name): pool.profile for pool in pools}
-    return tuple(profile_object(used[key]) for key in sorted(used))
+def used_profiles(profiles: Iterable[OperatingSystemProfile]) -> tuple[DesiredObject, ...]:
+    """The profiles of rendered pools, in the order of their names."""
+    return tuple(map(profile_object, sorted(profiles, key=lambda each: (each.namespace, each.name))))
 
 
 def prints_kubeconfig(profile: OperatingSystemProfile) -> bool:

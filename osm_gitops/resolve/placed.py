@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.overlay import Spot
@@ -20,12 +20,14 @@ Places = Any
 class PlacedMap(dict[str, Places]):
     """The places of a map's entries; ``spot`` is the map's own."""
 
+    IS_DATA: ClassVar = True  # for answers of workers
     spot: Spot
 
 
 class PlacedList(list[Places]):
     """The places of a list's entries; ``spot`` is the list's own."""
 
+    IS_DATA: ClassVar = True
     spot: Spot
 
 
@@ -64,6 +66,8 @@ class PlacedFields(Mapping[str, Origin]):
 
     ``PATH|`` is the first line of a text that is written line by line.
     """
+
+    IS_DATA: ClassVar = True
 
     def __init__(self, places: Places) -> None:
         self._places = places

@@ -329,6 +329,8 @@ _PARSERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "max-output-bytes": ("max_output_bytes", _count),
     "max-loop-steps": ("max_loop_steps", _count),
     "max-template-depth": ("max_template_depth", _count),
+    "max-render-seconds": ("max_render_seconds", _count),
+    "max-render-memory": ("max_render_memory", _count),
     _LIFE: ("token_life", _duration),
     _INTERVAL: ("interval", _duration),
 }

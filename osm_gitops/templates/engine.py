@@ -26,6 +26,9 @@ from osm_gitops.templates.statics import schema
 from osm_gitops.templates.toolbox import filters, finalize, globals_, is_absent
 from osm_gitops.templates.tracing import Tracer
 
+IMPORTED_LATER = ("jinja2.debug", "jinja2.ext")
+"""What Jinja2 imports late, and a process that may open no files must have imported before."""
+
 EXPECTED = (
     TemplateFault,
     TemplateError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from yaml.events import (
@@ -23,6 +23,7 @@ class Lines(Mapping[str, int]):
     follows a fault has no lines.
     """
 
+    IS_DATA: ClassVar = True  # for answers of workers
     __slots__ = ("_found", "_offset", "_text")
 
     def __init__(self, text: str, offset: int) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.pools import used_profiles
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import resolve_pool
 from tests.cli.scenes import pool, profile, secret
@@ -104,12 +103,3 @@ def test_naming_the_kubeconfigs_secret_needs_no_token(tmp_path: Path) -> None:
     inputs = inputs_of(tmp_path, profile(script="{{ .BootstrapKubeconfigSecretName }}"), pool())
     script = renderer(inputs).config(resolved(inputs)).bootstrap.files[0].content
     assert script == "kube-system-workers-kubelet-bootstrap-config"
-
-
-def test_used_profiles_come_once_and_in_order(tmp_path: Path) -> None:
-    inputs = inputs_of(
-        tmp_path, profile("b"), profile("a"), profile("c"), pool("p", "b"), pool("q", "a"), pool("r", "b")
-    )
-    cluster = resolve_cluster(Settings(), inputs.facts)
-    pools = (resolve_pool(machine, inputs, cluster) for machine in inputs.machines)
-    assert [wanted.ref.name for wanted in used_profiles(pools)] == ["a", "b"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Checker, Remark
+from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Checker, Half, Remark
 from osm_gitops.checks.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
 from osm_gitops.checks.cloud_config import user_data_files
 from osm_gitops.checks.templates import profile_name
@@ -30,17 +30,28 @@ class _Distinct:
 
 @dataclass(slots=True)
 class _Text:
-    """A text, and by profile the first file that has it with all documents."""
+    """A text with what our checks say of it, and by profile the first file that has it with all documents."""
 
     file: BootFile
+    remarks: tuple[Remark, ...] = ()
     where: dict[str, tuple[BootFile, list[_Distinct]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file as programs get it. ``telling``: it has lines that no other file of its profile has."""
+
+    path: str
+    text: str
+    permissions: int
+    half: Half
+    telling: bool
 
 
 @dataclass(slots=True)
 class Judge:
     """Takes documents one by one, and tells at the end what is wrong with them."""
 
-    checkers: Sequence[Checker]
     _documents: dict[bytes, _Distinct] = field(default_factory=dict)
     _found: dict[Finding, list[_Distinct]] = field(default_factory=dict)
     _texts: dict[_Key, _Text] = field(default_factory=dict)
@@ -58,10 +69,17 @@ class Judge:
         for check in DOCUMENT_CHECKS:
             for finding in check(document):
                 self._found.setdefault(finding.at(about=about, where=where), []).append(distinct)
-        # Whole user-data is for checkers alone: what is in it is there for checks as files and units.
-        for texts, files in ((self._texts, document.texts), (self._user_data, user_data_files(document))):
+        # Whole user-data is for programs alone: what is in it is there for checks as files and units.
+        for texts, files, checks in (
+            (self._texts, document.texts, FILE_CHECKS),
+            (self._user_data, user_data_files(document), ()),
+        ):
             for file in files:
-                text = texts.setdefault((file.path, _without(file.text, own), file.permissions), _Text(file))
+                key_of_file = (file.path, _without(file.text, own), file.permissions)
+                text = texts.get(key_of_file)
+                if text is None:
+                    remarks = tuple(remark for check in checks for remark in check(file))
+                    text = texts[key_of_file] = _Text(file, remarks)
                 text.where.setdefault(about, (file, []))[1].append(distinct)
 
     @property
@@ -69,30 +87,46 @@ class Judge:
         """How many documents and texts there are that differ."""
         return len(self._documents), len(self._texts)
 
-    def findings(self) -> Iterator[Finding]:
-        """Everything that checks and checkers say."""
+    def texts(self) -> tuple[Text, ...]:
+        """What programs are to judge. Files that differ in nothing but their permissions are one to them."""
+        distinct = [same[0] for same in self._same().values()]
+        telling = {id(text) for text in _telling(distinct)}
+        return tuple(
+            Text(text.file.path, text.file.text, text.file.permissions, text.file.half, id(text) in telling)
+            for text in distinct
+        )
+
+    def findings(self, remarks: Iterable[tuple[int, Remark]]) -> Iterator[Finding]:
+        """Everything that checks say, and what programs say, by the number of the text in :meth:`texts`."""
         for finding, documents in self._found.items():
             yield replace(finding, seen_in=finding.seen_in or _pools(documents))
         for text in self._texts.values():
-            for check in FILE_CHECKS:
-                yield from _told(text, check(text.file))
-        yield from self._of_checkers()
+            yield from _told(text, text.remarks)
+        same = list(self._same().values())
+        for number, remark in remarks:
+            for text in same[number]:
+                yield from _told(text, [remark])
 
-    def _of_checkers(self) -> Iterator[Finding]:
-        # Checkers run programs: those files that differ in nothing but their permissions are one to them.
+    def _same(self) -> dict[tuple[str, str], list[_Text]]:
         texts: dict[tuple[str, str], list[_Text]] = {}
         for text in (*self._texts.values(), *self._user_data.values()):
             texts.setdefault((text.file.path, text.file.text), []).append(text)
-        distinct = [same[0] for same in texts.values()]
-        for checker in self.checkers:
-            missing = checker.missing()
-            if missing is not None:
-                yield missing
-                continue
-            chosen = _telling(distinct) if checker.slow else distinct
-            for file, remark in checker.check([text.file for text in chosen]):
-                for text in texts[file.path, file.text]:
-                    yield from _told(text, [remark])
+        return texts
+
+
+def ask_programs(checkers: Iterable[Checker], texts: Sequence[Text]) -> tuple[list[Finding], list[tuple[int, Remark]]]:
+    """What is missing to judge ``texts``, and what programs say of them, by their numbers."""
+    files = {(each.path, each.text): BootFile(each.path, each.text, each.permissions, each.half) for each in texts}
+    numbers = {(each.path, each.text): number for number, each in enumerate(texts)}
+    missing, remarks = [], []
+    for checker in checkers:
+        lacking = checker.missing()
+        if lacking is not None:
+            missing.append(lacking)
+            continue
+        chosen = [files[each.path, each.text] for each in texts if each.telling or not checker.slow]
+        remarks += [(numbers[file.path, file.text], remark) for file, remark in checker.check(chosen)]
+    return missing, remarks
 
 
 def _telling(texts: Iterable[_Text]) -> list[_Text]:

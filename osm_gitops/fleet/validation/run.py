@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from osm_gitops.checkers.catalogue import checkers
 from osm_gitops.checks import rules
-from osm_gitops.checks.boot_file import HALVES, BootDocument
+from osm_gitops.checks.boot_file import HALVES, BootDocument, Checker, Remark
 from osm_gitops.checks.templates import problem_finding, profile_name, template_findings
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.desire import limits_of
 from osm_gitops.fleet.validation.documents import rendered
-from osm_gitops.fleet.validation.judging import Judge
+from osm_gitops.fleet.validation.judging import Judge, Text, ask_programs
 from osm_gitops.fleet.validation.places import TracedPlaces
 from osm_gitops.fleet.validation.renderers import Renderers
 from osm_gitops.fleet.validation.scope import Scope
@@ -30,6 +32,9 @@ from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
 from osm_gitops.sources.encrypted import ReadWithoutKey
 from osm_gitops.sources.manifests import MACHINE, PROFILE
+from osm_gitops.workers.calls import Session
+from osm_gitops.workers.limits import MEBIBYTE, Limits
+from osm_gitops.workers.process import LimitReached
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +59,99 @@ class Verdict:
 
 
 def validate(scopes: Iterable[Scope], environment: Mapping[str, str], found: Iterable[Finding] = ()) -> Verdict:
-    """Judge everything in the scopes; ``found`` are findings of reading them, which go first."""
-    work = _Validation(Judge(checkers(environment)))
-    for scope in scopes:
-        work.scope(scope)
-    return work.verdict(found)
+    """Judge everything in the scopes; ``found`` are findings of reading them, which go first.
+
+    A worker judges what one profile, or one pool, renders to at a time. One that reaches a limit is left out and the
+    others are judged again without it, as the worker took what it knew with it.
+    """
+    scopes, found = tuple(scopes), list(found)
+    jobs = [job for number, scope in enumerate(scopes) for job in _jobs(number, scope)]
+    limits, programs = _limits(scopes, len(jobs)), checkers(environment)
+    for reached in range(1, _MOST_REACHED + 2):
+        outcome = _judge(scopes, jobs, limits, programs, found)
+        if isinstance(outcome, Verdict):
+            return outcome
+        at, failure = outcome
+        found += (_unjudged(jobs[at], f"judging it failed: {each.what}", each.fix) for each in failure.problems)
+        before, after = jobs[:at], jobs[at + 1 :]
+        if reached == _MOST_REACHED:
+            message = f"not judged, as {_MOST_REACHED} others reached a limit before"
+            found += (_unjudged(job, message) for job in after if job.about)
+            after = [job for job in after if not job.about]
+        jobs = before + after
+    raise AssertionError
 
 
-@dataclass(slots=True)
+def _judge(
+    scopes: Sequence[Scope],
+    jobs: Sequence[_Job],
+    limits: Limits,
+    programs: Iterable[Checker],
+    found: Sequence[Finding],
+) -> Verdict | tuple[int, LimitReached]:
+    """The verdict, or the number of the job that reached a limit."""
+    at = 0
+    try:
+        with Session(_Validation, scopes, limits=limits) as session:
+            for at, job in enumerate(jobs):  # noqa: B007 - the handler tells which one it was
+                session.ask(job.run, *job.arguments)
+            at = len(jobs)
+            missing, remarks = ask_programs(programs, session.ask(_Validation.texts))
+            # Places of findings are found by rendering once more, with marks.
+            verdict: Verdict = session.ask(_Validation.verdict, (*found, *missing), remarks, times=len(jobs) + 1)
+            return verdict
+    except LimitReached as failure:
+        if at == len(jobs) or not jobs[at].about:
+            raise
+        return at, failure
+
+
+def _unjudged(job: _Job, message: str, fix: str = "") -> Finding:
+    return Finding(rules.RENDERING, message, where=job.where, about=job.about, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A step of judging in the worker; ``about`` is the object, if the step is about one."""
+
+    run: Callable[..., None]
+    arguments: tuple[Any, ...]
+    about: str = ""
+    where: str = ""
+
+
+def _jobs(number: int, scope: Scope) -> Iterator[_Job]:
+    yield _Job(_Validation.begin, (number,))
+    for key in sorted(scope.inputs.profiles):
+        profile = scope.inputs.profiles[key]
+        yield _Job(_Validation.profile, (number, key), profile_name(profile), str(profile.manifest.origin))
+    machines = [(index, each) for index, each in enumerate(scope.inputs.machines) if not each.deleting]
+    if machines:
+        yield _Job(_Validation.cluster, (number,))
+    for index, machine in machines:
+        yield _Job(_Validation.machine, (number, index), str(machine.ref), str(machine.manifest.origin))
+
+
+def _limits(scopes: Iterable[Scope], jobs: int) -> Limits:
+    """The largest of the clusters' limits. What was judged is kept, so that memory grows with the jobs."""
+    each = [limits_of(scope.settings) for scope in scopes] or [Limits()]
+    memory = max(limits.memory for limits in each) + jobs * _KEPT
+    return Limits(max(limits.seconds for limits in each), memory)
+
+
 class _Validation:
-    judge: Judge
-    findings: dict[Finding, list[str]] = field(default_factory=dict)
-    suppressions: Suppressions = field(default_factory=Suppressions)
-    sensitive: set[str] = field(default_factory=set)
-    judged: set[bytes] = field(default_factory=set)
-    counts: Counts = field(default_factory=Counts)
+    """In a worker: what was judged so far."""
+
+    def __init__(self, scopes: Sequence[Scope]) -> None:
+        self.scopes = scopes
+        self.renderers: dict[int, Renderers] = {}
+        self.clusters: dict[int, tuple[Scope, ClusterFacts]] = {}
+        self.judge = Judge()
+        self.findings: dict[Finding, list[str]] = {}
+        self.suppressions = Suppressions()
+        self.sensitive: set[str] = set()
+        self.judged: set[bytes] = set()
+        self.counts = Counts()
 
     def tell(self, finding: Finding, seen_in: str = "") -> None:
         pools = self.findings.setdefault(finding, [])
@@ -79,7 +162,9 @@ class _Validation:
         for problem in problems:
             self.tell(problem_finding(rule, problem, about=about), seen_in)
 
-    def scope(self, scope: Scope) -> None:
+    def begin(self, number: int) -> None:
+        """What reading a scope found."""
+        scope = self.scopes[number]
         inputs = scope.inputs
         self.sensitive |= collect_sensitive(inputs.facts, inputs.machines, scope.settings, inputs.sensitive)
         self.suppressions.read(inputs)
@@ -91,15 +176,13 @@ class _Validation:
             self.problems(_SCHEMAS.get(ref.kind, rules.UNREADABLE), problems, str(ref))
         for ref, problems in inputs.unfit.items():
             self.problems(rules.NAME, problems, str(ref))
-        renderers = Renderers(scope.settings, inputs.values)
-        for key in sorted(inputs.profiles):
-            self.profile(inputs.profiles[key], renderers)
-        self.pools(scope, renderers)
+        self.renderers[number] = Renderers(scope.settings, inputs.values)
 
     # profiles
 
-    def profile(self, profile: OperatingSystemProfile, renderers: Renderers) -> None:
+    def profile(self, number: int, key: tuple[str, str]) -> None:
         """A profile in all combinations; the same one of several clusters once."""
+        profile, renderers = self.scopes[number].inputs.profiles[key], self.renderers[number]
         identity = hashlib.sha256(
             json.dumps([profile.manifest.body, renderers.values], sort_keys=True, default=str).encode()
         ).digest()
@@ -163,11 +246,9 @@ class _Validation:
 
     # pools
 
-    def pools(self, scope: Scope, renderers: Renderers) -> None:
-        """The real MachineDeployments of a scope."""
-        machines = [machine for machine in scope.inputs.machines if not machine.deleting]
-        if not machines:
-            return
+    def cluster(self, number: int) -> None:
+        """What the real MachineDeployments of a scope share."""
+        scope = self.scopes[number]
         facts, _ = with_stand_ins(scope.inputs.facts, scope.settings)
         try:
             cluster = resolve_cluster(scope.settings, facts)
@@ -175,10 +256,27 @@ class _Validation:
             self.problems(rules.CLUSTER, failure.problems, f"cluster {scope.name}")
             return
         self.problems(rules.SOURCE, cluster.warnings)
-        inputs = replace(scope.inputs, facts=facts)
-        for machine in machines:
-            if not (scope.partial and self.lacks_profile(machine, scope)):
-                self.machine(machine, replace(scope, inputs=inputs), cluster, renderers)
+        self.clusters[number] = replace(scope, inputs=replace(scope.inputs, facts=facts)), cluster
+
+    def machine(self, number: int, index: int) -> None:
+        """A real MachineDeployment."""
+        if number not in self.clusters:
+            return
+        scope, cluster = self.clusters[number]
+        machine = scope.inputs.machines[index]
+        if scope.partial and self.lacks_profile(machine, scope):
+            return
+        self.counts = replace(self.counts, pools=self.counts.pools + 1)
+        label, pool = f"{machine.ref} of cluster {scope.name}", None
+        try:
+            pool = resolve_pool(machine, scope.inputs, cluster)
+            self.problems(rules.POOL_WARNING, pool.warnings)
+            self.pool(pool, label, cluster, self.renderers[number])
+        except InputError as failure:
+            for problem in failure.problems:
+                rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
+                placed = problem if pool is None else _in(pool.profile, problem)
+                self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
 
     def lacks_profile(self, machine: MachineDeployment, scope: Scope) -> bool:
         """Whether the files that were named lack a pool's profile, which is said."""
@@ -192,22 +290,14 @@ class _Validation:
         self.tell(Finding(rules.PASSED_OVER, message, where=str(machine.manifest.origin), about=str(machine.ref)))
         return True
 
-    def machine(self, machine: MachineDeployment, scope: Scope, cluster: ClusterFacts, renderers: Renderers) -> None:
-        self.counts = replace(self.counts, pools=self.counts.pools + 1)
-        label, pool = f"{machine.ref} of cluster {scope.name}", None
-        try:
-            pool = resolve_pool(machine, scope.inputs, cluster)
-            self.problems(rules.POOL_WARNING, pool.warnings)
-            self.pool(pool, label, cluster, renderers)
-        except InputError as failure:
-            for problem in failure.problems:
-                rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
-                placed = problem if pool is None else _in(pool.profile, problem)
-                self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
+    def texts(self) -> tuple[Text, ...]:
+        """What programs are to judge."""
+        return self.judge.texts()
 
-    def verdict(self, found: Iterable[Finding]) -> Verdict:
+    def verdict(self, found: Iterable[Finding], remarks: Iterable[tuple[int, Remark]]) -> Verdict:
+        """All findings, with ``found`` of elsewhere and the ``remarks`` of programs."""
         told = (replace(each, seen_in=tuple(pools) or each.seen_in) for each, pools in self.findings.items())
-        findings = _together((*found, *told, *self.judge.findings()))
+        findings = _together((*found, *told, *self.judge.findings(remarks)))
         documents, texts = self.judge.distinct
         return Verdict(
             tuple(sorted(suppress(findings, self.suppressions), key=_order)),
@@ -216,6 +306,10 @@ class _Validation:
         )
 
 
+_MOST_REACHED: Final = 3
+"""Profiles and pools that may reach a limit: each of them takes its time, and all others are judged once more."""
+_KEPT: Final = MEBIBYTE // 4
+"""Bytes of memory that what was judged may take for each profile or pool."""
 _REFUSED = b"\0"
 _SCHEMAS = {PROFILE: rules.PROFILE_SCHEMA, MACHINE: rules.POOL_SCHEMA}
 

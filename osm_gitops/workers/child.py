@@ -1,0 +1,129 @@
+"""The main loop of a worker process: one call after the other from standard input, its answer to standard output."""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import importlib
+import os
+import sys
+from typing import Any, Final, NoReturn
+
+from osm_gitops.errors import OsmGitopsError
+from osm_gitops.workers.limits import allow_seconds, drop_rights, used_memory
+from osm_gitops.workers.messages import (
+    LENGTH,
+    PACKAGE,
+    Answer,
+    Broken,
+    Done,
+    Failed,
+    Forget,
+    OutOfMemory,
+    Ready,
+    Request,
+    Start,
+    frame,
+    read_request,
+)
+
+_CODECS: Final = ("ascii", "idna", "latin-1", "punycode", "raw-unicode-escape", "unicode-escape", "utf-16", "utf-32")
+"""What Python imports when a text is first encoded so."""
+_INPUT: Final = 0
+_OUTPUT: Final = 1
+_WORN: Final = 2  # an answer says so when half of the memory has been in use once: the next call might lack the rest
+
+
+def main() -> NoReturn:
+    """Answer until there is no more input."""
+    start = read_request(_read_frame())
+    if not isinstance(start, Start):
+        raise SystemExit(1)
+    for module in start.modules:
+        importlib.import_module(module)
+    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == PACKAGE}
+    for imported in ours.values():
+        for later in getattr(imported, "IMPORTED_LATER", ()):
+            importlib.import_module(later)
+    for codec in _CODECS:
+        codecs.lookup(codec)
+    gc.set_threshold(50_000, 20, 50)  # as in the parent: much is made and little of it in cycles
+    gc.freeze()
+    drop_rights(start.memory)
+    _write(frame(Ready(frozenset(ours))))
+    worn_from = used_memory() + start.memory // _WORN
+    states: dict[int, Any] = {}
+    opened: list[str] = []
+    sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
+    while True:
+        request = read_request(_read_frame())
+        if isinstance(request, Forget):
+            for each in request.series:
+                states.pop(each, None)
+            continue
+        if not isinstance(request, Request):
+            raise SystemExit(1)
+        allow_seconds(request.seconds)
+        answer = _answer(request, states, worn_from)
+        if opened:
+            # It failed, and who asked for it may have made something else of that than it is: a bug of ours.
+            answer = frame(Answer(Broken("an import that comes too late", opened[0]), worn=True))
+        _write(answer)
+
+
+def _answer(request: Request, states: dict[int, Any], worn_from: int) -> bytes:
+    """The frame to send. A result that does not fit into memory twice is too large."""
+    try:
+        outcome = _outcome(request, states)
+        return frame(Answer(outcome, used_memory() > worn_from))
+    except MemoryError:
+        return frame(Answer(OutOfMemory(), worn=True))
+
+
+def _outcome(request: Request, states: dict[int, Any]) -> Done | Failed | Broken:
+    try:
+        return Done(_called(request, states))
+    except OsmGitopsError as failure:
+        return Failed(type(failure).__name__, failure.problems)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the gate of this process: the parent reports it as a bug
+        return _broken(error)
+
+
+def _called(request: Request, states: dict[int, Any]) -> Any:
+    if request.makes:
+        states[request.series] = request.function(*request.arguments)
+        return None
+    first = (states[request.series],) if request.series else ()
+    return request.function(*first, *request.arguments)
+
+
+def _broken(error: Exception) -> Broken:
+    """The innermost place of an error, without its message, which may hold values."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
+    return Broken(type(error).__name__, place)
+
+
+def _read_frame() -> bytes:
+    (length,) = LENGTH.unpack(_read(LENGTH.size))
+    return _read(length)
+
+
+def _read(size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = os.read(_INPUT, min(size - len(data), 1 << 20))
+        if not part:  # the parent is done, or gone
+            sys.exit(0)
+        data += part
+    return bytes(data)
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(_OUTPUT, view) :]

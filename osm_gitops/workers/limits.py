@@ -1,0 +1,86 @@
+"""What a worker may use, and how it gives up everything else (``docs/explanation/security.md``)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MEBIBYTE: Final = 1 << 20
+
+_NEW_USER_NAMESPACE: Final = 0x10000000  # CLONE_NEWUSER and CLONE_NEWNET of sched.h
+_NEW_NETWORK_NAMESPACE: Final = 0x40000000
+_NO_NEW_PRIVILEGES: Final = 38  # PR_SET_NO_NEW_PRIVS of prctl.h
+_NOBODY: Final = 65534
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``seconds`` of CPU time for each call, and bytes of ``memory`` beyond what an idle worker has."""
+
+    seconds: int = 10
+    memory: int = 512 * MEBIBYTE
+
+
+DEFAULT: Final = Limits()
+
+
+def drop_rights(memory: int) -> None:
+    """Give up, until this process ends: memory beyond ``memory`` more bytes, files, processes and the network.
+
+    No file, socket or pipe can be opened any more, so everything that is imported must have been before.
+    """
+    most = _address_space() + memory
+    # A kernel without user namespaces, or a system that forbids them, has no network to take away this way. There,
+    # the limit of no files keeps the worker from opening a socket.
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.unshare(_NEW_USER_NAMESPACE | _NEW_NETWORK_NAMESPACE)
+        libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if os.geteuid() == 0:  # root is above some of the limits
+        with contextlib.suppress(OSError):
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_NPROC, 0)
+    _limit(resource.RLIMIT_AS, most)
+    _limit(resource.RLIMIT_NOFILE, 0)
+
+
+def allow_seconds(seconds: int) -> None:
+    """Let this process use so many more seconds of CPU time. Beyond them the system ends it with SIGXCPU."""
+    # The limit is in whole seconds. The hard limit stays, or the next call could not raise the soft one again.
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + seconds, hard))
+
+
+def used_memory() -> int:
+    """The most bytes of memory that this process has had at a time."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * 1024 if _counts_kibibytes() else peak
+
+
+def _limit(which: int, most: int) -> None:
+    # macOS has some of these limits by name only, and a limit below what is in use is an error there.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(which, (most, most))
+
+
+def _address_space() -> int:
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    except OSError:
+        return used_memory()
+    return int(pages) * resource.getpagesize()
+
+
+def _counts_kibibytes() -> bool:
+    return Path("/proc").is_dir()  # Linux; macOS counts bytes
