@@ -46,7 +46,7 @@ class _Pool:
                 found.forget(self.forgotten)
                 return found
             # Who needs more modules than a worker at rest has will need its modules too.
-            known = frozenset[str]().union(*(each.modules for each in usable))
+            known = frozenset[str]().union(*(each.asked_for for each in usable))
         return Worker(modules | known, memory)
 
     def put(self, worker: Worker) -> None:

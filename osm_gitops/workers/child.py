@@ -13,7 +13,6 @@ from osm_gitops.errors import OsmGitopsError
 from osm_gitops.workers.limits import allow_seconds, drop_rights, used_memory
 from osm_gitops.workers.messages import (
     LENGTH,
-    PACKAGE,
     Answer,
     Broken,
     Done,
@@ -41,8 +40,7 @@ def main() -> NoReturn:
         raise SystemExit(1)
     for module in start.modules:
         importlib.import_module(module)
-    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == PACKAGE}
-    for imported in ours.values():
+    for imported in list(sys.modules.values()):
         for later in getattr(imported, "IMPORTED_LATER", ()):
             importlib.import_module(later)
     for codec in _CODECS:
@@ -50,7 +48,7 @@ def main() -> NoReturn:
     gc.set_threshold(50_000, 20, 50)  # as in the parent: much is made and little of it in cycles
     gc.freeze()
     drop_rights(start.memory)
-    _write(frame(Ready(frozenset(ours))))
+    _write(frame(Ready(frozenset(sys.modules))))
     worn_from = used_memory() + start.memory // _WORN
     states: dict[int, Any] = {}
     opened: list[str] = []

@@ -59,7 +59,8 @@ def allow_seconds(seconds: int) -> None:
     """Let this process use so many more seconds of CPU time. Beyond them the system ends it with SIGXCPU."""
     # The limit is in whole seconds. The hard limit stays, or the next call could not raise the soft one again.
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + seconds, hard))
+    until = math.ceil(time.process_time()) + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (until if hard == resource.RLIM_INFINITY else min(until, hard), hard))
 
 
 def used_memory() -> int:

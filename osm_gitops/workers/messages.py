@@ -26,7 +26,7 @@ LENGTH: Final = struct.Struct(">Q")
 LARGEST_ANSWER: Final = 256 << 20
 """Bytes. A frame beyond is no answer."""
 
-PACKAGE: Final = __name__.partition(".")[0]
+_PACKAGE: Final = __name__.partition(".")[0]
 _PLAIN: Final = {
     (each.__module__, each.__qualname__): each
     for each in (date, datetime, timedelta, timezone, PurePosixPath, PosixPath)
@@ -92,7 +92,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker has given up its rights, with these modules of this package."""
+    """The worker has imported these modules, and given up its rights."""
 
     modules: frozenset[str]
 
@@ -107,7 +107,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A request as it goes through a pipe, and the modules of this package that reading it takes."""
+    """A request as it goes through a pipe, and the modules that reading it takes."""
 
     data: bytes
     modules: frozenset[str]
@@ -130,7 +130,7 @@ def frame(message: Start | Forget | Ready | Answer) -> bytes:
 
 
 class _Writer(pickle.Pickler):
-    """Notes which modules of this package have what it writes: a worker cannot import them any more."""
+    """Notes which modules have what it writes: a worker that is at work cannot import them any more."""
 
     def __init__(self, stream: io.BytesIO) -> None:
         super().__init__(stream, protocol=5)
@@ -139,8 +139,7 @@ class _Writer(pickle.Pickler):
     def persistent_id(self, obj: Any, /) -> None:
         kind = type(obj)
         module = obj.__module__ if kind is FunctionType or kind is type else kind.__module__
-        if module.startswith(PACKAGE):
-            self.modules.add(module)
+        self.modules.add(module)
 
 
 def read_request(data: bytes) -> Start | Request | Forget:
@@ -165,7 +164,7 @@ class _Reader(pickle.Unpickler):
         plain = _PLAIN.get((module, name))
         if plain is not None:
             return plain
-        if module.partition(".")[0] == PACKAGE and module in sys.modules:
+        if module.partition(".")[0] == _PACKAGE and module in sys.modules:
             found = getattr(sys.modules[module], name, None)
             if isinstance(found, type) and found.__module__ == module and _is_record(found):
                 return found

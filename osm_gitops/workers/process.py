@@ -51,6 +51,7 @@ class Worker:
     """A process that answers requests in their order. Not for several threads at a time."""
 
     def __init__(self, modules: Iterable[str], memory: int) -> None:
+        self.asked_for = frozenset(modules)
         self.memory = memory
         self.states: set[int] = set()
         self.answered = 0
@@ -75,7 +76,7 @@ class Worker:
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
-        self._outgoing += frame(Start(tuple(sorted(modules)), memory))
+        self._outgoing += frame(Start(tuple(sorted(self.asked_for)), memory))
 
     @property
     def busy(self) -> bool:

@@ -1,0 +1,1 @@
+"""Attacks: what hostile inputs, profiles, trees and servers try."""
