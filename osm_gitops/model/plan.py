@@ -30,7 +30,8 @@ class Action(Enum):
 class CurrentObject:
     """One object as the target has it. ``body`` is ``None`` where its text cannot be read, and
     ``trouble`` may say why. ``hidden``: it is encrypted and known to differ, but no key at hand opens
-    it. ``rewrite`` is why it has to be written anew even with the same content."""
+    it. ``rewrite`` is why it has to be written anew even with the same content. ``new_key``: why a file gets a new
+    data key when it is written, as a clause."""
 
     ref: ObjectRef
     side: Side
@@ -39,6 +40,7 @@ class CurrentObject:
     hidden: bool = False
     rewrite: str = ""
     trouble: str = ""
+    new_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,16 @@ def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, 
     found = current.objects.get(wanted.ref)
     if found is None:
         return replace(change, action=Action.CREATE, reason=_why_created(wanted, group in present))
+    changed = _change_of(change, found, wanted, current, options)
+    if found.new_key and changed.action is not Action.UNCHANGED:
+        return replace(changed, reason=f"{changed.reason}; {found.new_key}")
+    return changed
+
+
+def _change_of(
+    change: Change, found: CurrentObject, wanted: DesiredObject, current: CurrentState, options: PlanOptions
+) -> Change:
+    """What becomes of an object that is there."""
     if found.body is None:
         unread = f": {found.trouble}" if found.trouble else ""
         return replace(change, action=Action.UPDATE, reason=f"what is there could not be read{unread}")

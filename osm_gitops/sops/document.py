@@ -7,6 +7,7 @@ written. What is encrypted here has sorted keys, as :func:`osm_gitops.yamldoor.e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import urandom
@@ -17,7 +18,7 @@ from osm_gitops.sops.envelope import FIELD, Envelope, read_envelope
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
 from osm_gitops.sops.opening import Opening, SealedLeaf
-from osm_gitops.sops.recipients import Stanza, wrap
+from osm_gitops.sops.recipients import Stanza, shown, wrap
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.sealing import Sealing
 from osm_gitops.sops.selection import Selection, compile_selection
@@ -83,8 +84,22 @@ def is_encrypted(body: Json) -> bool:
 
 
 def recipients_of(body: Mapping[str, Json]) -> tuple[str, ...]:
-    """The age recipients of an encrypted document; raises EncryptionError where its map is damaged."""
+    """The age recipients of an encrypted document as its entries name them, which nothing verifies: an entry may be
+    for another key than its name says, and an age file may have several recipients. Raises EncryptionError where the
+    map is damaged."""
     return read_envelope(body).recipients
+
+
+def refuse_other_keys(body: Mapping[str, Json]) -> None:
+    """Refuse an encrypted document that more than age keys open: who has those would be locked out by a new data key.
+
+    Raises EncryptionError; a damaged map opens for nobody and is no reason.
+    """
+    try:
+        envelope = read_envelope(body)
+    except EncryptionError:
+        return
+    _refuse_other_keys(envelope)
 
 
 def hidden(body: Mapping[str, Json]) -> dict[str, Json]:
@@ -112,9 +127,10 @@ def encrypt(
     """``body`` encrypted as ``rule`` says; ``now`` is an RFC 3339 time.
 
     ``previous`` is what the file holds now. If it is whole, ``keyring`` opens it and it has the recipients of the
-    rule, its data key and the text of every unchanged value are kept, and all of it if nothing changed. Raises
-    EncryptionError for values that sops has no type for, and where ``previous`` is encrypted for more than age
-    recipients, who would lose access; InputError for recipients that cannot be used.
+    rule, each once, its data key and the text of every unchanged value are kept, and all of it if nothing changed.
+    The format does not tell who chose that data key and who else has it: give only a ``previous`` that is verified
+    by other means. Raises EncryptionError for values that sops has no type for, and where ``previous`` is encrypted
+    for more than age recipients, who would lose access; InputError for recipients that cannot be used.
     """
     opened = _reusable(previous, rule, keyring) if previous is not None else None
     if opened is None or previous is None:
@@ -129,10 +145,12 @@ def rekey(
     """An encrypted file for other recipients, as ``sops updatekeys`` does it: only who can open it changes.
 
     A recipient who was removed may have kept the data key: :func:`rotate` shuts them out of what comes later.
-    Raises EncryptionError and InputError as :func:`decrypt` and :func:`encrypt`.
+    Raises EncryptionError and InputError as :func:`decrypt` and :func:`encrypt`; EncryptionError for two entries of
+    one name too, of which one must be for another key.
     """
     opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
+    _refuse_repeated(opened.envelope)
     held = {stanza.recipient: stanza for stanza in opened.envelope.stanzas}
     added = {each.recipient: each for each in wrap(opened.key, [name for name in recipients if name not in held])}
     return _Earlier(bodies, opened).under(tuple(held.get(name) or added[name] for name in recipients))
@@ -145,6 +163,32 @@ def rotate(
     opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
     return _write(opened.values, opened.envelope.selection, _fresh_lock(recipients), now)
+
+
+@dataclass(frozen=True, slots=True)
+class RotatedTexts:
+    """An encrypted file under a new data key, to be put into the text that people wrote.
+
+    ``texts`` gives each encrypted value its new text, ``envelope`` is the new map ``sops``.
+    """
+
+    texts: Mapping[str, str]
+    envelope: Mapping[str, Json]
+
+
+def rotate_texts(
+    bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, now: str, keyring: Keyring
+) -> RotatedTexts:
+    """A new data key for a file whose order of keys, layout and types stay. Raises as :func:`rotate`."""
+    opened = _open(bodies, keyring, record=True)
+    _refuse_other_keys(opened.envelope)
+    lock = _fresh_lock(recipients)
+    cipher = _cipher(lock.key)
+    modified = go_time(now)
+    mac = seal(cipher, opened.mac.encode(), modified, "str")
+    envelope = replace(opened.envelope, stanzas=lock.stanzas, modified=modified, mac=mac)
+    texts = {leaf.text: seal(cipher, leaf.plain, leaf.path, leaf.kind) for leaf in opened.sealed}
+    return RotatedTexts(texts, envelope.written())
 
 
 def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: bool = False) -> _Opened:
@@ -187,7 +231,7 @@ def _reusable(previous: Mapping[str, Json], rule: Rule, keyring: Keyring | None)
     except EncryptionError:
         return None
     _refuse_other_keys(envelope)
-    if not keyring or set(envelope.recipients) != set(rule.recipients):
+    if not keyring or sorted(envelope.recipients) != sorted(rule.recipients):
         return None
     try:
         return _open([previous], keyring, record=True)
@@ -245,6 +289,14 @@ def _refuse_other_keys(envelope: Envelope) -> None:
                 )
             ]
         )
+
+
+def _refuse_repeated(envelope: Envelope) -> None:
+    repeated = [name for name, count in Counter(envelope.recipients).items() if count > 1]
+    if repeated:
+        what = f"several entries are for {shown(repeated[0])}: one of them may be for another key"
+        fix = "Check who wrote the file, then give it a new data key with osm-gitops rekey --include FILE"
+        raise EncryptionError([Problem(what, field=f"{FIELD}.age", fix=fix)])
 
 
 def _faulty(what: str, name: str) -> EncryptionError:

@@ -11,15 +11,22 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
+from osm_gitops.targets.digests import lacks_seal
 from osm_gitops.targets.files import TEMPORARY_PREFIX, named_files, read_file
 from osm_gitops.targets.layout import KUSTOMIZATION, SECRET_KINDS, holds_secrets, object_folders, owned_path, paths_of
-from osm_gitops.targets.sealing import DIGEST_KEY, Opened, Sealing
+from osm_gitops.targets.sealing import DIGEST_KEY, Opened, Origin, Sealing, is_sealed_text
 
 # Kinds by the folder that holds them.
 _KINDS = {
     "operatingsystemprofiles": "OperatingSystemProfile",
     "operatingsystemconfigs": "OperatingSystemConfig",
     "secrets": "Secret",
+}
+# What a plan says of a file whose data key is not kept.
+_NEW_KEY = {
+    Origin.FORMER: "its digest is of an earlier version: gets a new data key",
+    Origin.UNVERIFIED: "no key at hand verifies its digest: replaced, with a new data key",
+    Origin.FOREIGN: "not written by osm-gitops: replaced, with a new data key",
 }
 
 
@@ -66,13 +73,15 @@ class _Wanted:
         self.identical: set[ObjectRef] = set()
         self._closed: list[PurePosixPath] = []
         self._others: list[PurePosixPath] = []
+        self._former: list[PurePosixPath] = []
         self._sealed = False
         # Encrypted files that no key opens, and whether any file's digest fits.
         self._hidden, self._known = False, False
 
     def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
         place, secret = self._root / path, holds_secrets(wanted)
-        self._sealed = self._sealed or self._sealing.rule(place, secret=secret) is not None
+        encrypts = self._sealing.rule(place, secret=secret) is not None
+        self._sealed = self._sealed or encrypts
         text = read_file(place)
         if text is None:
             return
@@ -81,15 +90,20 @@ class _Wanted:
         if self._sealing.holds(place, text, wanted):
             self.identical.add(wanted.ref)
             self._known = self._known or secret
+            if encrypts and lacks_seal(text):
+                self._former.append(path)
             return
         found = self._sealing.open(place, text, secret=secret)
         self._hidden = self._hidden or found.hidden
-        if found.hidden and not self._sealing.can_tell(text):
+        if found.hidden and not self._sealing.can_tell:
             self._closed.append(path)
+        origin = self._sealing.origin(text, None if found.hidden else found.body) if encrypts else Origin.PLAIN
+        if origin is Origin.FORMER:
+            self._former.append(path)
         if found.shows(wanted):  # what a fleet holds does not fit into memory
             self.identical.add(wanted.ref)
             return
-        self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path)
+        self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path, _NEW_KEY.get(origin, ""))
 
     def refuse_closed(self) -> None:
         if not self._closed:
@@ -115,6 +129,12 @@ class _Wanted:
         if self._others:
             what = f"{named_files(self._others)} are encrypted for others than the rules name"
             found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey"))
+        if self._former:
+            what = (
+                f"{named_files(self._former)}: written by a version of osm-gitops that kept the data key of any file "
+                "that it found, so a data key may be known to somebody who only has write access to the repository"
+            )
+            found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey --rotate once"))
         if self._sealed and not self._sealing.can_compare:
             found.append(
                 Problem(
@@ -134,6 +154,7 @@ class _Strays:
         self.objects: dict[ObjectRef, CurrentObject] = {}
         self.unreadable: list[Problem] = []
         self._foreign: list[PurePosixPath] = []
+        self._planted: list[PurePosixPath] = []
 
     def read(self) -> None:
         owned = owned_path(self._cluster)
@@ -146,16 +167,25 @@ class _Strays:
                     self._stray(here / name)
 
     def warnings(self) -> list[Problem]:
-        if not self._foreign:
-            return []
-        what = f"files that osm-gitops did not write are left alone: {named_files(self._foreign)}"
-        return [Problem(what, where=str(self._root))]
+        found = []
+        if self._foreign:
+            what = f"files that osm-gitops did not write are left alone: {named_files(self._foreign)}"
+            found.append(Problem(what, where=str(self._root)))
+        if self._planted:
+            names = named_files(self._planted)
+            what = f"encrypted files that osm-gitops did not write have names that its own may get: {names}"
+            fix = "Remove them. When a pool needs the name, the file is replaced, with a new data key"
+            found.append(Problem(what, where=str(self._root), fix=fix))
+        return found
 
     def _stray(self, path: PurePosixPath) -> None:
         place = self._place(path)
         text = read_file(self._root / path) if place and not (self._root / path).is_symlink() else None
-        if text is None or place is None or MANAGED_BY_LABEL.encode() not in text or MANAGED_BY.encode() not in text:
+        if text is None or place is None:
             self._foreign.append(path)
+            return
+        if MANAGED_BY_LABEL.encode() not in text or MANAGED_BY.encode() not in text:
+            self._leave(path, text)
             return
         found = self._sealing.open(self._root / path, text, secret=place.kind in SECRET_KINDS)
         if found.body is None:
@@ -165,9 +195,15 @@ class _Strays:
         metadata = found.body.get("metadata") or {}
         ref = ObjectRef(str(found.body.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name")))
         if not is_ours(found.body) or (ref.kind, ref.name) != (place.kind, place.name):
-            self._foreign.append(path)
+            self._leave(path, text)
             return
         self.objects[ref] = _current(ref, self._side(path), found, path)
+
+    def _leave(self, path: PurePosixPath, text: bytes) -> None:
+        """A file of others that has a name which an object of ours may get."""
+        self._foreign.append(path)
+        if is_sealed_text(text):
+            self._planted.append(path)
 
     def _place(self, path: PurePosixPath) -> ObjectRef | None:
         """What a file must hold by its place; ``None`` where no object of ours can be."""
@@ -185,7 +221,14 @@ class _Strays:
         return Side(path.parts[1])
 
 
-def _current(ref: ObjectRef, side: Side, found: Opened, path: PurePosixPath) -> CurrentObject:
+def _current(ref: ObjectRef, side: Side, found: Opened, path: PurePosixPath, new_key: str = "") -> CurrentObject:
     return CurrentObject(
-        ref, side, found.body, str(path), hidden=found.hidden, rewrite=found.rewrite, trouble=found.trouble
+        ref,
+        side,
+        found.body,
+        str(path),
+        hidden=found.hidden,
+        rewrite=found.rewrite,
+        trouble=found.trouble,
+        new_key=new_key,
     )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.gitdoor.remote import Remote
 from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.targets.digests import lacks_seal
+from osm_gitops.targets.files import read_file
 from osm_gitops.targets.git import checked_branch, refuse_linked_folder, work_tree_of
 from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import refuse_plaintext
-from osm_gitops.targets.sealing import Sealing
+from osm_gitops.targets.sealing import Origin, Sealing, repeats_recipients
 from osm_gitops.targets.session import refuse_dirty
 from osm_gitops.targets.upstream import require_remote
 
@@ -34,6 +37,42 @@ def obstacles(place: GitPlace, sealing: Sealing) -> tuple[Problem, ...]:
     if place.push:
         checks.append(partial(require_remote, Remote(repository, place.remote), repository))
     return tuple(problem for check in checks for problem in _problems(check))
+
+
+@dataclass(frozen=True, slots=True)
+class DataKeys:
+    """Encrypted files of a target by what is known of their data keys, without decryption; verified ones are left out.
+
+    ``former`` have a digest of an earlier version, ``unverified`` one that no key at hand verifies, ``foreign`` none.
+    ``repeated`` name a recipient twice: one of the entries must be for another key.
+    """
+
+    former: list[Path] = field(default_factory=list)
+    unverified: list[Path] = field(default_factory=list)
+    foreign: list[Path] = field(default_factory=list)
+    repeated: list[Path] = field(default_factory=list)
+
+
+def data_keys(folder: Path, clusters: Iterable[str], sealing: Sealing) -> DataKeys:
+    """Look at the encrypted files of clusters. Raises OsmGitopsError for files and keys that cannot be read."""
+    found = DataKeys()
+    places = {Origin.FOREIGN: found.foreign, Origin.UNVERIFIED: found.unverified}
+    for path in (each for cluster in clusters for each in _yaml_files(folder / owned_path(cluster))):
+        text = read_file(path) or b""
+        if repeats_recipients(text):
+            found.repeated.append(path)
+        if lacks_seal(text):
+            found.former.append(path)
+        elif (origin := sealing.origin(text)) in places:
+            places[origin].append(path)
+    return found
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        paths = (Path(here, name) for name in sorted(names) if name.endswith(".yaml"))
+        yield from (path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def _problems(check: Callable[[], object]) -> Iterator[Problem]:

@@ -1,7 +1,9 @@
 """New recipients, or new data keys, for files that are encrypted already (``osm-gitops rekey``).
 
-Files of ours are written anew, under a new data key where somebody was removed: they may have kept the
-old one. Of all others only the map ``sops`` is replaced, so that comments and layout of people stay.
+Files of ours are written anew, under a new data key where somebody was removed, who may have kept the
+old one, and where nothing verifies that osm-gitops made the old one. Of all others only the map ``sops``
+is replaced, and with it the encrypted values where a new data key is asked for, so that comments and
+layout of people stay.
 Everything is made before anything is written: one file that cannot be opened, and all stay as they are.
 """
 
@@ -17,7 +19,7 @@ from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Probl
 from osm_gitops.model.objects import Json
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.sops.document import decrypt, is_encrypted, recipients_of, rekey, rotate
+from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rekey, rotate, rotate_texts
 from osm_gitops.sops.rules import FILE_NAME, Rule
 from osm_gitops.targets.files import drop_staged, place_file, read_file, stage_file
 from osm_gitops.targets.sealing import Sealing
@@ -26,6 +28,7 @@ from osm_gitops.yamldoor.kubernetes import Document, load_documents
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIGN = b"ENC[AES256_GCM,"
+_ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +45,61 @@ class RekeyedFile:
     known: bool = False
 
 
-def rekeyed_files(
-    paths: Iterable[Path], sealing: Sealing, *, rotated: bool, advance: Advance = unwatched
-) -> tuple[RekeyedFile, ...]:
-    """Every SOPS file below ``paths`` whose recipients are not those of its rule; with ``rotated`` every one.
+@dataclass(frozen=True, slots=True)
+class Rekeying:
+    """What a re-encryption comes to. Nothing is written yet.
 
-    Nothing is written; ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be
-    made anew.
+    ``unverified`` are files of ours that stay as they are, and whose data key somebody else may have made;
+    ``kept`` are files that osm-gitops did not write, which keep their data key although new ones were asked for.
+    """
+
+    files: tuple[RekeyedFile, ...]
+    unverified: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Which files get a new data key: ``all_ours``, and those of others at or below the paths ``included``."""
+
+    all_ours: bool = False
+    included: tuple[Path, ...] = ()
+
+    def includes(self, path: Path) -> bool:
+        """Whether a file of others was named."""
+        here = path.resolve()
+        return any(here == each or each in here.parents for each in map(Path.resolve, self.included))
+
+
+def rekeyed_files(
+    paths: Iterable[Path], sealing: Sealing, rotation: Rotation, *, advance: Advance = unwatched
+) -> Rekeying:
+    """Every SOPS file below ``paths`` whose recipients are not those of its rule, and those of ``rotation``.
+
+    ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be made anew.
     """
     made: list[RekeyedFile] = []
+    unverified: list[Path] = []
+    kept: list[Path] = []
     problems: list[Problem] = []
-    files = list(_encrypted_files(paths))
+    files = list(dict.fromkeys(_encrypted_files([*paths, *rotation.included])))
     for done, path in enumerate(files, start=1):
         try:
-            found = _rekeyed(path, sealing, rotated=rotated)
+            text = read_file(path) or b""
+            file = _read(path, text)
+            found = _rekeyed(file, sealing, rotation) if file else None
         except OsmGitopsError as error:
             problems += (problem.at(where=str(path)) for problem in error.problems)
         else:
             made += [found] if found else []
+            if file and file.ours and found is None and not sealing.is_sealed(text):
+                unverified.append(path)
+            if file and not file.ours and rotation.all_ours and not rotation.includes(path):
+                kept.append(path)
         advance(done, len(files))
     if problems:
         raise EncryptionError(problems)
-    return tuple(made)
+    return Rekeying(tuple(made), tuple(unverified), tuple(kept))
 
 
 def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
@@ -105,24 +141,45 @@ def _files(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names if Path(name).suffix in _SUFFIXES)
 
 
-def _rekeyed(path: Path, sealing: Sealing, *, rotated: bool) -> RekeyedFile | None:
-    text = read_file(path) or b""
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An encrypted file as it is."""
+
+    path: Path
+    text: bytes
+    documents: Sequence[Document]
+
+    @property
+    def bodies(self) -> list[Mapping[str, Json]]:
+        return [document.value for document in self.documents]
+
+    @property
+    def ours(self) -> bool:
+        return len(self.documents) == 1 and is_ours(self.documents[0].value)
+
+
+def _read(path: Path, text: bytes) -> _File | None:
+    """``None`` where not all documents are encrypted."""
     documents = load_documents(text, str(path))
-    bodies: list[Mapping[str, Json]] = [document.value for document in documents]
-    if not bodies or not all(map(is_encrypted, bodies)):
+    if not documents or not all(is_encrypted(document.value) for document in documents):
         return None
-    rule = _rule(path, sealing)
-    before = recipients_of(bodies[0])
-    if set(before) == set(rule.recipients) and not rotated:
+    return _File(path, text, documents)
+
+
+def _rekeyed(file: _File, sealing: Sealing, rotation: Rotation) -> RekeyedFile | None:
+    rule = _rule(file.path, sealing)
+    before = recipients_of(file.bodies[0])
+    rotated = rotation.all_ours if file.ours else rotation.includes(file.path)
+    if sorted(before) == sorted(rule.recipients) and not rotated:
         return None
     removed = not set(before) <= set(rule.recipients)
-    if len(bodies) == 1 and is_ours(bodies[0]):
-        content = _anew(bodies[0], rule, sealing, rotated=rotated or removed)
-        return RekeyedFile(path, before, rule.recipients, content)
-    if rotated:
-        what = "osm-gitops did not write this file, and would not keep its comments"
-        raise EncryptionError([Problem(what, fix=f"Run sops rotate --in-place {path}")])
-    return RekeyedFile(path, before, rule.recipients, _with_new_map(text, documents, rule, sealing), known=removed)
+    if file.ours:
+        # An entry for somebody else may have the name of a recipient, so only the seal tells whose data key this is.
+        new_key = rotated or removed or not sealing.is_sealed(file.text)
+        content = _anew(file.bodies[0], rule, sealing, rotated=new_key)
+        return RekeyedFile(file.path, before, rule.recipients, content)
+    content = _with_new_texts(file, rule, sealing, rotated=rotated)
+    return RekeyedFile(file.path, before, rule.recipients, content, known=removed and not rotated)
 
 
 def _rule(path: Path, sealing: Sealing) -> Rule:
@@ -142,23 +199,65 @@ def _anew(body: Mapping[str, Json], rule: Rule, sealing: Sealing, *, rotated: bo
     return sealing.with_digest(plain, sealed)
 
 
-def _with_new_map(text: bytes, documents: Sequence[Document], rule: Rule, sealing: Sealing) -> bytes:
-    """The text with other maps ``sops``; each ends where the next line begins that is not indented."""
-    bodies = [document.value for document in documents]
-    sealed = rekey(bodies, rule.recipients, keyring=sealing.keyring)
-    lines = text.decode().splitlines(keepends=True)
-    for document, body in reversed(list(zip(documents, sealed, strict=True))):
-        start = (document.lines.get("sops") or 0) - 1
-        if start < 0 or not re.match(r"sops:\s*$", lines[start]):
-            raise _unusual_layout()
-        end = next((at for at in range(start + 1, len(lines)) if lines[at][:1] not in " \n"), len(lines))
-        lines[start:end] = [dump({"sops": body["sops"]})]
-    changed = "".join(lines).encode()
-    again = [document.value for document in load_documents(changed, "")]
-    if [{**body, "sops": None} for body in again] != [{**body, "sops": None} for body in bodies]:
+def _with_new_texts(file: _File, rule: Rule, sealing: Sealing, *, rotated: bool) -> bytes:
+    """The text of a file with another map ``sops`` in each document, and with other encrypted values if ``rotated``.
+
+    Every map ends where the next line begins that is not indented.
+    """
+    if rotated:
+        made = rotate_texts(file.bodies, rule.recipients, now=sealing.now, keyring=sealing.keyring)
+        texts, maps = made.texts, [made.envelope] * len(file.bodies)
+    else:
+        texts, maps = {}, [body["sops"] for body in rekey(file.bodies, rule.recipients, keyring=sealing.keyring)]
+    lines = file.text.decode().splitlines(keepends=True)
+    ends = [_map_lines(document, lines) for document in file.documents]
+    before = 0
+    changed: list[str] = []
+    for (start, end), envelope in zip(ends, maps, strict=True):
+        changed += (_renewed(line, texts, rotated=rotated) for line in lines[before:start])
+        changed.append(dump({"sops": envelope}))
+        before = end
+    changed += (_renewed(line, texts, rotated=rotated) for line in lines[before:])
+    content = "".join(changed).encode()
+    again = [hidden(document.value) for document in load_documents(content, "")]
+    if again != [_with_texts(hidden(body), texts) for body in file.bodies]:
+        raise _unusual_layout(rotated=rotated)
+    return content
+
+
+def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
+    """Where the map ``sops`` of a document starts and ends."""
+    start = (document.lines.get("sops") or 0) - 1
+    if start < 0 or not re.match(r"sops:\s*$", lines[start]):
         raise _unusual_layout()
-    return changed
+    end = next((at for at in range(start + 1, len(lines)) if lines[at][:1] not in " \n"), len(lines))
+    return start, end
 
 
-def _unusual_layout() -> EncryptionError:
+def _renewed(line: str, texts: Mapping[str, str], *, rotated: bool) -> str:
+    """A line with its encrypted values under the new data key; comments that sops encrypted are not among ``texts``."""
+    if not rotated or _SIGN.decode() not in line:
+        return line
+
+    def new_text(found: re.Match[str]) -> str:
+        text = texts.get(found[0])
+        if text is None:
+            raise _unusual_layout(rotated=True)
+        return text
+
+    return _ENCRYPTED.sub(new_text, line)
+
+
+def _with_texts(value: Json, texts: Mapping[str, str]) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _with_texts(inner, texts) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(inner, texts) for inner in value]
+    return texts.get(value, value) if isinstance(value, str) else value
+
+
+def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
+    if rotated:
+        what = "it has encrypted comments, or a layout that sops does not write"
+        return EncryptionError([Problem(what, fix="Run sops rotate --in-place on it, and leave it out here")])
     return EncryptionError([Problem("its layout is not that of sops", fix="Run sops updatekeys on it")])

@@ -1,40 +1,44 @@
 """Secrets in a target: for whom they are encrypted, how they are read back, and how to tell that nothing changed.
 
 An encrypted file never comes out the same twice, so files are compared by a digest in their first
-line: an HMAC of the plain text's digest and of the rest of the file. Its key is
-``OSM_GITOPS_DIGEST_KEY``, or is derived from a private key at hand (design §7). Who has neither
-learns nothing from it, not even whether a guess is right. It covers the ciphertext too: a file that
-anybody edited is decrypted and compared for real.
+line (:mod:`osm_gitops.targets.digests`). Its key is ``OSM_GITOPS_DIGEST_KEY``, or is derived from a
+private key at hand (design §7). Who has neither learns nothing from it, not even whether a guess is
+right. It covers the ciphertext too: a file that anybody edited is decrypted and compared for real.
+
+SOPS does not tell who wrote a file. Anyone can encrypt for a public recipient, and nothing verifies the
+list of recipients, so the data key of a file is kept only where the seal in its first line verifies that
+osm-gitops made it. All other files get a new data key when they are written.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json
-from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted
+from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, refuse_other_keys
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sops.selection import Selection
+from osm_gitops.targets.digests import digest_line, read_digest
 from osm_gitops.targets.layout import holds_secrets
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
 
 DIGEST_KEY = "OSM_GITOPS_DIGEST_KEY"
 HIDDEN = "^(data|stringData|bootstrapConfig|provisioningConfig|cloudProvider)$"
-_DIGEST = b"# Encrypted by osm-gitops, digest "
 _SHORTEST_DIGEST_KEY = 16
+_SIGN = b"ENC[AES256_GCM,"
 _MAP = b"\nsops:\n"
 _INDENTED = re.compile(rb"(?:[ -].*\n)*")
 _RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (.+)$", re.MULTILINE)
@@ -68,6 +72,21 @@ class Opened:
         return _digest_of(self.body) == _plain_digest(wanted)
 
 
+class Origin(Enum):
+    """What is known of who made the data key of an encrypted file.
+
+    ``VERIFIED``: osm-gitops, with a key at hand. ``FORMER``: an earlier version, which may have taken over a data key
+    that somebody had planted. ``UNVERIFIED``: the file has a digest that no key at hand verifies. ``FOREIGN``: it has
+    none. ``PLAIN``: nothing in it is encrypted.
+    """
+
+    VERIFIED = "verified"
+    FORMER = "former"
+    UNVERIFIED = "unverified"
+    FOREIGN = "foreign"
+    PLAIN = "plain"
+
+
 class Sealing:
     """Encryption in a target's files: rules, keys and digests. Keys are looked for when a file asks for one.
 
@@ -85,7 +104,7 @@ class Sealing:
     ) -> None:
         self._environment = environment
         self._keys = keys or KeySearch(environment)
-        self._given = Rule(recipients, Selection(), "--age-recipient") if recipients else None
+        self._given = Rule(tuple(dict.fromkeys(recipients)), Selection(), "--age-recipient") if recipients else None
         self._rules = CreationRules()
         self._writes_plain = writes_plain
         self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -121,6 +140,12 @@ class Sealing:
         return (self._given_key,) if self._given_key else self.keyring.digest_keys()
 
     @property
+    def _authors(self) -> tuple[bytes, ...]:
+        """The keys of digests that nobody else has: here, who made a file counts, not who else can verify it."""
+        derived = self.keyring.digest_keys()
+        return (self._given_key, *derived) if self._given_key else derived
+
+    @property
     def can_compare(self) -> bool:
         """Whether a later run with the same keys can tell what changed."""
         return bool(self._digest_keys)
@@ -140,10 +165,26 @@ class Sealing:
         """Whether a file is seen to hold an object without being read."""
         if self.rule(path, secret=holds_secrets(wanted)) is None:
             return _plain_digest(wanted) == hashlib.sha256(text).digest()
-        line, rest = split_digest(text)
-        return bool(line) and any(
-            hmac.compare_digest(line, _digest_line(key, _plain_digest(wanted), rest)) for key in self._digest_keys
-        )
+        return read_digest(text).holds(_plain_digest(wanted), self._digest_keys)
+
+    def is_sealed(self, text: bytes) -> bool:
+        """Whether a holder of one of our keys wrote this encrypted file as it is, its data key included."""
+        line = read_digest(text)
+        # The given key first: another is looked for in vain by runs that have no private key.
+        return bool(self._given_key and line.is_sealed((self._given_key,))) or line.is_sealed(self._authors)
+
+    def origin(self, text: bytes, plain: Mapping[str, Json] | None = None) -> Origin:
+        """What is known of who made the data key of a file. ``plain`` is its content, where a key opens it."""
+        if not is_sealed_text(text):
+            return Origin.PLAIN
+        if self.is_sealed(text):
+            return Origin.VERIFIED
+        line = read_digest(text)
+        if not line:
+            return Origin.FOREIGN
+        if not line.seal and plain is not None and line.holds(_digest_of(plain), self._authors):
+            return Origin.FORMER
+        return Origin.UNVERIFIED
 
     def open(self, path: Path, text: bytes, *, secret: bool) -> Opened:
         """Read a file, decrypted where a key is at hand."""
@@ -165,24 +206,24 @@ class Sealing:
     def _why_rewrite(self, text: bytes, plain: Mapping[str, Json], *, gaps: bool) -> str:
         if gaps:
             return "a part of its secrets in plain text so far"
-        stale = self._given_key and not text.startswith(
-            _digest_line(self._given_key, _digest_of(plain), split_digest(text)[1])
-        )
+        stale = self._given_key and not read_digest(text).holds(_digest_of(plain), (self._given_key,))
         return f"its digest was not made with this {DIGEST_KEY}" if stale else ""
 
-    def can_tell(self, text: bytes) -> bool:
-        """Whether a file that no key opens can at least be compared."""
-        return bool(self._given_key) and text.startswith(_DIGEST)
+    @property
+    def can_tell(self) -> bool:
+        """Whether files that no key opens can at least be compared: what this digest key does not fit differs."""
+        return bool(self._given_key)
 
     def content(self, path: Path, wanted: DesiredObject, there: bytes | None) -> bytes:
-        """The bytes to write. Of what is there, all that is still true is kept, ciphertext and data key included.
+        """The bytes to write. Of what is there, all that is still true is kept, ciphertext and data key included,
+        if the seal of the file verifies; else all is new.
 
         TargetError where a rule would leave a secret in plain text, or hide a name.
         """
         rule = self.rule(path, secret=holds_secrets(wanted))
         if rule is None:
             return dump(wanted.body).encode()
-        return self._sealed(path, wanted.body, rule, self._previous(path, there))
+        return self._sealed(path, wanted.body, rule, self._previous(path, there, wanted.body))
 
     def _sealed(self, path: Path, body: Mapping[str, Json], rule: Rule, previous: Mapping[str, Json] | None) -> bytes:
         """A body as an encrypted file with its digest. Raises EncryptionError, InputError and TargetError."""
@@ -194,13 +235,13 @@ class Sealing:
         return self.with_digest(body, sealed)
 
     def with_digest(self, plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
-        """The text of an encrypted body, under the digest of what it holds.
+        """The text of an encrypted body, under the digest of what it holds: only for bodies whose data key is ours.
 
-        None where secrets stand in plain text: such a file is not to pass for one that is as it should be.
+        No digest where secrets stand in plain text: such a file is not to pass for one that is as it should be.
         """
         rest = dump(sealed).encode()
         keys = () if _shows_secrets(sealed) else self._digest_keys
-        return (_digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
+        return (digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
 
     def is_for(self, path: Path, text: bytes, *, secret: bool = True) -> bool:
         """Whether the recipients of an encrypted file are those that the rules name."""
@@ -208,16 +249,24 @@ class Sealing:
         if rule is None:
             return True
         found = _recipients(text)
-        return not found or found == set(rule.recipients)
+        return not found or found == sorted(rule.recipients)
 
-    def _previous(self, path: Path, there: bytes | None) -> Mapping[str, Json] | None:
+    def _previous(self, path: Path, there: bytes | None, body: Mapping[str, Json]) -> Mapping[str, Json] | None:
+        """What is there, if its data key may encrypt ``body``: osm-gitops made it, and for the same object."""
         if there is None:
             return None
         try:
-            body = _only_document(there, path)
+            previous = _only_document(there, path)
         except InputError:
             return None
-        return body if is_encrypted(body) else None
+        if not is_encrypted(previous):
+            return None
+        if self.is_sealed(there) and _identity(previous) == _identity(body):
+            return previous
+        if read_digest(there):
+            # It may be ours, and edited with sops since.
+            refuse_other_keys(previous)
+        return None
 
 
 NO_SEALING = Sealing({}, writes_plain=True)
@@ -231,11 +280,28 @@ def _with_names(rule: Rule) -> Rule:
     return replace(rule, selection=replace(rule.selection, encrypted_regex=HIDDEN))
 
 
-def _recipients(text: bytes) -> set[str]:
-    """For whom a file is encrypted, seen without parsing it: a folder has thousands of them."""
+def is_sealed_text(text: bytes) -> bool:
+    """Whether a file has encrypted values, seen without parsing it."""
+    return _SIGN in text
+
+
+def _identity(body: Mapping[str, Json]) -> tuple[Json, ...]:
+    metadata = body.get("metadata")
+    names = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, Mapping) else ()
+    return (body.get("apiVersion"), body.get("kind"), *names)
+
+
+def _recipients(text: bytes) -> list[str]:
+    """For whom a file is encrypted, sorted, seen without parsing it: a folder has thousands of them."""
     start = text.find(_MAP) + len(_MAP)
     lines = _INDENTED.match(text, start) if start >= len(_MAP) else None
-    return {name.decode().strip("'\"\r") for name in _RECIPIENT.findall(lines[0])} if lines else set()
+    return sorted(name.decode().strip("'\"\r") for name in _RECIPIENT.findall(lines[0])) if lines else []
+
+
+def repeats_recipients(text: bytes) -> bool:
+    """Whether an encrypted file has several entries for one recipient."""
+    names = _recipients(text)
+    return len(names) != len(set(names))
 
 
 def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
@@ -244,19 +310,6 @@ def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
         raise InputError([Problem("it is not one manifest", where=str(path))])
     value: Mapping[str, Json] = documents[0].value
     return value
-
-
-def split_digest(text: bytes) -> tuple[bytes, bytes]:
-    """The line with the digest, if there is one, and the rest of a file."""
-    if not text.startswith(_DIGEST):
-        return b"", text
-    line, end, rest = text.partition(b"\n")
-    return line + end, rest
-
-
-def _digest_line(key: bytes, plain: bytes, rest: bytes) -> bytes:
-    mac = hmac.new(key, plain + hashlib.sha256(rest).digest(), hashlib.sha256)
-    return _DIGEST + mac.hexdigest().encode() + b"\n"
 
 
 def _plain_digest(wanted: DesiredObject) -> bytes:

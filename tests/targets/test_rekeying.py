@@ -11,7 +11,7 @@ from osm_gitops.sops.document import decrypt, encrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.targets.rekeying import RekeyedFile, rekeyed_files, write_rekeyed
+from osm_gitops.targets.rekeying import RekeyedFile, Rekeying, Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -33,9 +33,13 @@ def after() -> Person:
 
 
 def _rekey(root: Path, person: Person, *, rotated: bool = False) -> tuple[RekeyedFile, ...]:
-    files = rekeyed_files([root], Sealing(person.environment), rotated=rotated)
-    write_rekeyed(files)
-    return files
+    return _rekeying(root, person, Rotation(rotated)).files
+
+
+def _rekeying(root: Path, person: Person, rotation: Rotation) -> Rekeying:
+    found = rekeyed_files([root], Sealing(person.environment), rotation)
+    write_rekeyed(found.files)
+    return found
 
 
 def _ciphertexts(text: str) -> set[str]:
@@ -134,11 +138,53 @@ def test_one_file_that_no_key_opens_and_all_stay_as_they_are(tmp_path: Path, bef
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.yaml")} == old
 
 
-def test_new_data_keys_for_files_of_others_are_left_to_sops(tmp_path: Path, before: Person) -> None:
+def test_a_rotation_leaves_files_of_others_alone_and_names_them(tmp_path: Path, before: Person) -> None:
+    """The repository that `init` makes: sources that people encrypted with sops, beside the desired state."""
     _rules(tmp_path, before.recipient)
-    _by_hand(tmp_path / "pull.yaml", before.recipient)
+    _write(tmp_path, desired({"a": "a token\n"}), before.environment)
+    theirs = _by_hand(tmp_path / "pull.yaml", before.recipient)
+    old = _texts(tmp_path)
+    found = _rekeying(tmp_path, before, Rotation(all_ours=True))
+    assert {file.path.relative_to(tmp_path).as_posix() for file in found.files} == {
+        path for path, text in old.items() if "ENC[" in text
+    }
+    assert found.kept == (tmp_path / "pull.yaml",)
+    assert (tmp_path / "pull.yaml").read_text() == theirs
+
+
+def test_a_rotation_of_files_of_others_that_are_named_keeps_comments_layout_order_and_types(
+    tmp_path: Path, before: Person, after: Person
+) -> None:
+    _rules(tmp_path, before.recipient)
+    body = {"stringData": {"z": 1.50, "b": ["x", True, 7], "a": "x"}, "kind": "Secret", "metadata": {"name": "pull"}}
+    rule = Rule((before.recipient, after.recipient), Selection(encrypted_regex="^stringData$"))
+    sealed = dump(encrypt(body, rule, now=_NOW))
+    path = tmp_path / "sources" / "pull.yaml"
+    path.parent.mkdir()
+    path.write_text("# the pull secret\n---\n" + sealed.replace("kind: Secret", "kind:   Secret # spaced") + "# end\n")
+    old = path.read_text()
+    found = _rekeying(tmp_path, before, Rotation(included=(path.parent,)))
+    new = path.read_text()
+    assert (found.kept, found.unverified, [file.known for file in found.files]) == ((), (), [False])
+    kept = [line for line in old.splitlines() if "ENC[" not in line]
+    assert [line for line in kept[: kept.index("sops:")] if line not in new.splitlines()] == []
+    assert new.endswith("# end\n")
+    assert not _ciphertexts(new) & _ciphertexts(old)
+    loaded = load_documents(new.encode(), "")[0].value
+    assert recipients_of(loaded) == (before.recipient,)
+    assert dump(decrypt([loaded], find_keys(before.environment))[0]) == dump(body)
+    with pytest.raises(OsmGitopsError, match="no key at hand opens"):
+        decrypt([loaded], find_keys(after.environment))
+
+
+def test_encrypted_comments_are_left_to_sops(tmp_path: Path, before: Person) -> None:
+    _rules(tmp_path, before.recipient)
+    path = tmp_path / "pull.yaml"
+    text = _by_hand(path, before.recipient)
+    comment = "stringData:\n  #ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:comment]"
+    path.write_text(text.replace("stringData:", comment))
     with pytest.raises(OsmGitopsError, match="sops rotate --in-place"):
-        _rekey(tmp_path, before, rotated=True)
+        _rekeying(tmp_path, before, Rotation(included=(path,)))
 
 
 def test_without_a_rule_nothing_says_for_whom(tmp_path: Path, before: Person) -> None:
@@ -152,7 +198,7 @@ def test_where_a_file_went_meanwhile_none_is_written_and_nothing_is_left(tmp_pat
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     old = _by_hand(first, before.recipient)
     _by_hand(second, before.recipient)
-    files = rekeyed_files([tmp_path], Sealing(before.environment), rotated=False)
+    files = rekeyed_files([tmp_path], Sealing(before.environment), Rotation()).files
     second.unlink()
     with pytest.raises(OsmGitopsError, match=r"b\.yaml: cannot be read any more"):
         write_rekeyed(files)

@@ -22,7 +22,7 @@ from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
 from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import file_changes, plan_folder, render_to
-from osm_gitops.targets.rekeying import rekeyed_files, write_rekeyed
+from osm_gitops.targets.rekeying import Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.targets.sealing import NO_SEALING, Sealing
 from osm_gitops.yamldoor.emit import dump
 from tests.plan.objects import desired
@@ -247,10 +247,11 @@ def test_a_file_that_is_encrypted_in_part_only_is_written_anew(tmp_path: Path, p
     (tmp_path / _CONFIG).write_text(dump(encrypt(body, half, now="2026-01-02T03:04:05Z")))
     both = (person.recipient, Person(*new_identity()).recipient)
     _rules(tmp_path, *both)
-    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), rotated=False))
+    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), Rotation()).files)
     assert "a token" in (tmp_path / _CONFIG).read_text()
     plan = _write(tmp_path, wanted, person.environment)
-    assert [change.reason for change in plan.effective] == ["a part of its secrets in plain text so far"]
+    why = "a part of its secrets in plain text so far; not written by osm-gitops: replaced, with a new data key"
+    assert [change.reason for change in plan.effective] == [why]
     assert "a token" not in (tmp_path / _CONFIG).read_text()
     assert not _plan(tmp_path, wanted, person.environment).has_changes
 

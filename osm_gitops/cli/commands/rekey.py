@@ -1,8 +1,9 @@
-"""``osm-gitops rekey``: other recipients, or new data keys, for files that are encrypted already."""
+"""``osm-gitops rekey``: re-encrypt files for other recipients, or under new data keys."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,8 @@ import typer
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.report.visible import visible
-from osm_gitops.targets.rekeying import RekeyedFile, rekeyed_files, write_rekeyed
+from osm_gitops.targets.files import named_files
+from osm_gitops.targets.rekeying import RekeyedFile, Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.targets.sealing import Sealing
 
 
@@ -23,38 +25,65 @@ def rekey(
         bool,
         typer.Option(
             "--rotate",
-            help="New data keys for every file, whether its recipients changed or not.",
+            help="New data keys for every file that osm-gitops wrote, whether its recipients changed or not.",
             envvar="OSM_GITOPS_ROTATE",
         ),
     ] = False,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--include",
+            metavar="PATH",
+            help="New data keys also for SOPS files that osm-gitops did not write, at or below this path; "
+            "may be given several times.",
+            envvar="OSM_GITOPS_INCLUDE",
+        ),
+    ] = None,
     age_recipients: AgeRecipients = None,
 ) -> int:
-    """Bring encrypted files to the recipients that count now.
+    """Re-encrypt files for the current recipients.
 
-    Looks at every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
-    --age-recipient, stay as they are. Needs a private key that opens the others; where one cannot be
-    opened, nothing is written. Where a recipient goes, the data key is made anew. Committing the result is yours.
+    Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
+    --age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
+    opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
+    key at hand verifies that osm-gitops made the old one. You commit the result.
 
     Examples:
       osm-gitops rekey                     # after a change of .sops.yaml
       osm-gitops rekey clusters/prod-eu    # one cluster only
-      osm-gitops rekey --rotate clusters   # new data keys for all, after one came into wrong hands
+      osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
+      osm-gitops rekey --include sources   # new data keys for files that sops wrote
     """
     sealing = Sealing(dict(os.environ), tuple(age_recipients or ()))
-    files = rekeyed_files(paths or [Path()], sealing, rotated=rotate, advance=Progress("rekey", "files looked at"))
-    write_rekeyed(files)
-    for file in files:
+    rotation = Rotation(rotate, tuple(include or ()))
+    places = paths or ([] if include and not rotate else [Path()])
+    found = rekeyed_files(places, sealing, rotation, advance=Progress("rekey", "files looked at"))
+    write_rekeyed(found.files)
+    for file in found.files:
         console.out(f"{visible(str(file.path))}{_difference(file)}\n")
-    known = [visible(str(file.path)) for file in files if file.known]
+    known = [file.path for file in found.files if file.known]
     if known:
         console.say(
-            "Who was removed may have kept the data keys of files that osm-gitops did not write. "
-            f"New ones: sops rotate --in-place {known[0]}"
-            + (f", and so on for {len(known)} files" if known[1:] else "")
+            "Removed recipients may have kept the data keys of files that osm-gitops did not write. "
+            f"Give them new ones with --include PATH: {_named(known)}"
         )
-    if not files:
+    if found.kept:
+        console.say(
+            "Files that osm-gitops did not write keep their data keys. "
+            f"Give them new ones with --include PATH: {_named(found.kept)}"
+        )
+    if found.unverified:
+        console.say(
+            "No key at hand verifies that osm-gitops made the data keys of these files; somebody who can only push "
+            f"may know them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
+        )
+    if not found.files:
         console.say("Nothing to do: every encrypted file has the recipients that it should have.")
     return 0
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return visible(named_files(paths))
 
 
 def _difference(file: RekeyedFile) -> str:

@@ -17,7 +17,8 @@ from osm_gitops.gitdoor.repository import find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
-from osm_gitops.targets.inspection import obstacles
+from osm_gitops.targets.files import named_files
+from osm_gitops.targets.inspection import DataKeys, data_keys, obstacles
 from osm_gitops.targets.layout import secret_places
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
@@ -102,6 +103,27 @@ def _encryption(area: str, folder: Path, clusters: tuple[str, ...], sealing: Sea
                 rules[rule] = None
     for rule in rules:
         yield _readable(area, rule, keys)
+    if rules:
+        yield from _data_keys(area, data_keys(folder, clusters, sealing))
+
+
+def _data_keys(area: str, found: DataKeys) -> Iterator[Finding]:
+    """Files whose data key somebody else may have made: anyone can encrypt for a public recipient."""
+    if found.repeated:
+        names = named_files(found.repeated)
+        what = f"several entries are for one recipient, and one of them may be for another key: {names}"
+        yield fix(area, what, "Check who wrote them, then run osm-gitops rekey")
+    if found.foreign:
+        names = named_files(found.foreign)
+        what = f"osm-gitops did not write these encrypted files, or had no key for a digest: {names}"
+        yield fix(area, what, "Remove those that are not yours, then run osm-gitops rekey --rotate")
+    if found.former:
+        names = named_files(found.former)
+        what = f"an earlier version wrote these files, and may have kept a data key that others know: {names}"
+        yield fix(area, what, "Run osm-gitops rekey --rotate once")
+    if found.unverified:
+        what = f"no key at hand verifies that osm-gitops wrote these files: {named_files(found.unverified)}"
+        yield note(area, what, f"Give all runs the same {DIGEST_KEY}, or run osm-gitops rekey --rotate")
 
 
 def _readable(area: str, rule: Rule, keys: Keys) -> Finding:

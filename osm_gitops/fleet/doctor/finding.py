@@ -10,7 +10,8 @@ from osm_gitops.errors import Problem
 
 
 class State(Enum):
-    """``NOTE``: worth knowing, and nothing that the next run needs. ``FIX``: a run would fail or be refused."""
+    """``NOTE``: worth knowing, and nothing that the next run needs. ``FIX``: a run would fail or be
+    refused, or somebody may read what they should not."""
 
     OK = "ok"
     NOTE = "note"
