@@ -177,17 +177,35 @@ class RotatedTexts:
 
 
 def rotate_texts(
-    bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, now: str, keyring: Keyring
+    bodies: Sequence[Mapping[str, Json]],
+    recipients: Sequence[str],
+    comments: Sequence[str],
+    *,
+    now: str,
+    keyring: Keyring,
 ) -> RotatedTexts:
-    """A new data key for a file whose order of keys, layout and types stay. Raises as :func:`rotate`."""
+    """A new data key for a file whose order of keys, layout and types stay. Raises as :func:`rotate`.
+
+    ``comments`` are encrypted texts of its comments, which no MAC covers; those that cannot be opened are left out.
+    """
     opened = _open(bodies, keyring, record=True)
     _refuse_other_keys(opened.envelope)
     lock = _fresh_lock(recipients)
-    cipher = _cipher(lock.key)
+    old, new = _cipher(opened.key), _cipher(lock.key)
     modified = go_time(now)
-    mac = seal(cipher, opened.mac.encode(), modified, "str")
+    mac = seal(new, opened.mac.encode(), modified, "str")
     envelope = replace(opened.envelope, stanzas=lock.stanzas, modified=modified, mac=mac)
-    texts = {leaf.text: seal(cipher, leaf.plain, leaf.path, leaf.kind) for leaf in opened.sealed}
+    texts = {leaf.text: seal(new, leaf.plain, leaf.path, leaf.kind) for leaf in opened.sealed}
+    # A comment is bound to the keys above it, as the value is that it belongs to.
+    paths = {leaf.path[: end + 1] for leaf in opened.sealed for end, char in enumerate(leaf.path) if char == ":"}
+    for comment in comments:
+        for path in (":", *sorted(paths)):
+            try:
+                plain, kind = unseal(old, comment, path)
+            except BrokenLeaf:
+                continue
+            texts[comment] = seal(new, plain, path, kind)
+            break
     return RotatedTexts(texts, envelope.written())
 
 

@@ -205,7 +205,8 @@ def _with_new_texts(file: _File, rule: Rule, sealing: Sealing, *, rotated: bool)
     Every map ends where the next line begins that is not indented.
     """
     if rotated:
-        made = rotate_texts(file.bodies, rule.recipients, now=sealing.now, keyring=sealing.keyring)
+        comments = [text for text in _ENCRYPTED.findall(file.text.decode()) if text.endswith(",type:comment]")]
+        made = rotate_texts(file.bodies, rule.recipients, comments, now=sealing.now, keyring=sealing.keyring)
         texts, maps = made.texts, [made.envelope] * len(file.bodies)
     else:
         texts, maps = {}, [body["sops"] for body in rekey(file.bodies, rule.recipients, keyring=sealing.keyring)]
@@ -235,7 +236,7 @@ def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _renewed(line: str, texts: Mapping[str, str], *, rotated: bool) -> str:
-    """A line with its encrypted values under the new data key; comments that sops encrypted are not among ``texts``."""
+    """A line with its encrypted values and comments under the new data key."""
     if not rotated or _SIGN.decode() not in line:
         return line
 
@@ -258,6 +259,6 @@ def _with_texts(value: Json, texts: Mapping[str, str]) -> Json:
 
 def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
     if rotated:
-        what = "it has encrypted comments, or a layout that sops does not write"
+        what = "it has an encrypted comment that cannot be opened, or a layout that sops does not write"
         return EncryptionError([Problem(what, fix="Run sops rotate --in-place on it, and leave it out here")])
     return EncryptionError([Problem("its layout is not that of sops", fix="Run sops updatekeys on it")])

@@ -177,7 +177,7 @@ def test_a_rotation_of_files_of_others_that_are_named_keeps_comments_layout_orde
         decrypt([loaded], find_keys(after.environment))
 
 
-def test_encrypted_comments_are_left_to_sops(tmp_path: Path, before: Person) -> None:
+def test_a_file_with_a_damaged_encrypted_comment_is_left_to_sops(tmp_path: Path, before: Person) -> None:
     _rules(tmp_path, before.recipient)
     path = tmp_path / "pull.yaml"
     text = _by_hand(path, before.recipient)
