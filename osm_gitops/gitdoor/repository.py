@@ -39,6 +39,11 @@ class Repository:
         folder.mkdir(exist_ok=True)
         return folder
 
+    def remove_stale_folders(self) -> None:
+        """Remove what a killed run left in :meth:`own_folder`; only for who holds the lock of this folder."""
+        for folder in self.own_folder().glob(f"{_COMMIT_FOLDER}*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
     # -- reading --
 
     def head(self) -> str | None:
@@ -124,7 +129,7 @@ class Repository:
         come out (``None``: it is removed), so no attribute or filter can change bytes unnoticed.
         ``sign`` is as git's configuration says unless told.
         """
-        self._remove_stale_folders()
+        self.remove_stale_folders()
         with tempfile.TemporaryDirectory(prefix=_COMMIT_FOLDER, dir=self.own_folder()) as folder:
             index = Path(folder) / "index"
             self._start_index(index, base)
@@ -226,11 +231,6 @@ class Repository:
         self.git.run("update-ref", "-m", "osm-gitops: withdraw unpushed commits", "HEAD", new, old)
 
     # -- inside --
-
-    def _remove_stale_folders(self) -> None:
-        # What a killed run left; ours alone, for a run holds the lock of this folder.
-        for folder in self.own_folder().glob(f"{_COMMIT_FOLDER}*"):
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _start_index(self, index: Path, base: str | None) -> None:
         if base is None:

@@ -89,11 +89,16 @@ def drop_staged(ready: Iterable[Path]) -> None:
 def place_files(root: Path, staged: StagedFiles, step: Callable[[str], None] = no_step) -> None:
     """Put staged files in place, each in one move, and remove what is to go.
 
-    Objects come before the ``kustomization.yaml`` that lists them, removals after it.
+    Objects come before the ``kustomization.yaml`` that lists them, removals after it. Where one cannot be placed, no
+    staged file is left.
     """
-    for path in sorted(staged.ready, key=lambda path: (path.name == KUSTOMIZATION, path)):
-        place_file(staged.ready[path], root / path)
-        step(f"wrote {path}")
+    try:
+        for path in sorted(staged.ready, key=lambda path: (path.name == KUSTOMIZATION, path)):
+            place_file(staged.ready[path], root / path)
+            step(f"wrote {path}")
+    except BaseException:
+        drop_staged(staged.ready.values())
+        raise
     for path in staged.remove:
         (root / path).unlink(missing_ok=True)
         step(f"removed {path}")
@@ -102,11 +107,25 @@ def place_files(root: Path, staged: StagedFiles, step: Callable[[str], None] = n
 
 
 def remove_temporary(root: Path, cluster: str) -> None:
-    """Remove what a killed run left behind of files that it was writing."""
-    for folder, _, names in os.walk(root / owned_path(cluster)):
-        for name in names:
-            if name.startswith(TEMPORARY_PREFIX) and name.endswith(".tmp"):
-                Path(folder, name).unlink(missing_ok=True)
+    """Remove what a killed run left behind of files that it was writing. No link is followed."""
+    owned = root / owned_path(cluster)
+    if owned.is_symlink():
+        return
+    for folder, _, names in os.walk(owned):
+        _remove_staged(Path(folder), names)
+
+
+def remove_temporary_beside(paths: Iterable[Path]) -> None:
+    """Remove what a killed run left behind in the folders of these files."""
+    for folder in {path.parent for path in paths}:
+        if folder.is_dir():
+            _remove_staged(folder, [each.name for each in folder.iterdir()])
+
+
+def _remove_staged(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if name.startswith(TEMPORARY_PREFIX) and name.endswith(".tmp"):
+            Path(folder, name).unlink(missing_ok=True)
 
 
 def read_file(path: Path) -> bytes | None:
@@ -130,9 +149,13 @@ def stage_file(path: Path, content: bytes, mode: int | None) -> Path:
     with _as_refusal(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=".tmp", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(_usual_mode() if mode is None else mode)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            Path(temporary).chmod(_usual_mode() if mode is None else mode)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
     return Path(temporary)
 
 

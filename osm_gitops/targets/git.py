@@ -19,6 +19,7 @@ from osm_gitops.gitdoor.process import refuse_astray
 from osm_gitops.gitdoor.remote import Remote
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.gitdoor.worktree import second_work_tree
+from osm_gitops.targets.files import remove_temporary
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.lock import alone
 from osm_gitops.targets.own_branch import OwnBranch
@@ -55,6 +56,8 @@ def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None
             upstream = (ClonedBranch if place.cloned else CheckedOutBranch)(repository, files, remote, branch)
             session = GitSession(place, repository, files, upstream, sealing)
         refuse_linked_folder(session.root, find_work_tree(session.root) or root)
+        for cluster in place.clusters:
+            remove_temporary(session.root, cluster)
         if not place.plaintext_secrets:
             refuse_plaintext(session.root, place.clusters, session.sealing)
         yield session

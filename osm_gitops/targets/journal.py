@@ -14,7 +14,9 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.targets.files import remove_temporary_beside
 
 
 class JournaledFiles:
@@ -35,12 +37,12 @@ class JournaledFiles:
 
     def mend(self) -> None:
         """Finish or undo what a killed run left: files in a state that it knew are set to the branch's."""
+        self._repository.remove_stale_folders()
+        self._journal.drop_unfinished()
         entries = self._journal.read()
         if entries is None:
             return
-        for folder in {Path(self._repository.root, path).parent for path in entries}:
-            for name in folder.glob(".osm-gitops-*.tmp"):
-                name.unlink(missing_ok=True)
+        remove_temporary_beside(self._repository.root / path for path in entries)
         self._repository.restore([path for path, states in entries.items() if self.content_id(path) in states])
         self._journal.clear()
 
@@ -69,6 +71,7 @@ class _Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._unfinished = path.with_suffix(".tmp")
 
     def read(self) -> Mapping[str, tuple[str | None, str | None]] | None:
         try:
@@ -78,12 +81,22 @@ class _Journal:
         return {path: (before, after) for path, (before, after) in entries.items()}
 
     def write(self, entries: Mapping[str, Iterable[str | None]]) -> None:
-        temporary = self._path.with_suffix(".tmp")
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump({path: list(states) for path, states in entries.items()}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
+        try:
+            with self._unfinished.open("w", encoding="utf-8") as file:
+                json.dump({path: list(states) for path, states in entries.items()}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            self._unfinished.replace(self._path)
+        except BaseException as fault:
+            self.drop_unfinished()
+            if isinstance(fault, OSError):
+                what = f"cannot be written: {fault.strerror}"
+                raise TargetError([Problem(what, where=str(self._path), fix="Nothing was changed")]) from fault
+            raise
+
+    def drop_unfinished(self) -> None:
+        """Remove a journal that was not written to its end; no file was touched under it."""
+        self._unfinished.unlink(missing_ok=True)
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rekey, rotate, rotate_texts
 from osm_gitops.sops.rules import FILE_NAME, Rule
-from osm_gitops.targets.files import drop_staged, place_file, read_file, stage_file
+from osm_gitops.targets.files import drop_staged, place_file, read_file, remove_temporary_beside, stage_file
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
@@ -103,16 +103,20 @@ def rekeyed_files(
 
 
 def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
-    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written."""
+    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written.
+
+    What a killed run left beside them is removed first.
+    """
+    remove_temporary_beside(file.path for file in files)
     staged: dict[Path, Path] = {}
     try:
         for file in files:
             staged[file.path] = stage_file(file.path, file.content, _mode(file.path))
+        for path, temporary in staged.items():
+            place_file(temporary, path)
     except BaseException:
         drop_staged(staged.values())
         raise
-    for path, temporary in staged.items():
-        place_file(temporary, path)
 
 
 def _mode(path: Path) -> int:

@@ -17,7 +17,6 @@ from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
 from osm_gitops.targets.files import (
     FileChanges,
-    StagedFiles,
     drop_staged,
     named_files,
     no_step,
@@ -118,9 +117,13 @@ class GitSession:
             advance(next(made), len(changes.write))
 
         staged = stage_files(self.root, changes, note_id, private=False)
-        step("prepared")
-        self._refuse_edited(before, staged)
-        self._files.note(after)
+        try:
+            step("prepared")
+            self._refuse_edited(before)
+            self._files.note(after)
+        except BaseException:
+            drop_staged(staged.ready.values())
+            raise
         step("journal")
         try:
             place_files(self.root, staged, step)
@@ -136,11 +139,10 @@ class GitSession:
         self._files.done()
         return commit
 
-    def _refuse_edited(self, before: Mapping[str, str | None], staged: StagedFiles) -> None:
+    def _refuse_edited(self, before: Mapping[str, str | None]) -> None:
         # To encrypt a fleet takes a while, in which somebody may edit.
         edited = [path for path, content in before.items() if self._files.content_id(path) != content]
         if edited:
-            drop_staged(staged.ready.values())
             what = f"files that osm-gitops owns were edited during the run: {named_files(edited)}"
             raise TargetError([Problem(what, where=str(self._repository.root), fix="Nothing was changed. Run again")])
 

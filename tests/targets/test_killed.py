@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -139,6 +140,35 @@ def _run_again(place: GitPlace) -> None:
     raise AssertionError("it does not heal")
 
 
+def _clusters_place(repository: Path) -> GitPlace:
+    return replace(_place(repository), clusters=("prod",), push=False)
+
+
+def _open(place: GitPlace) -> None:
+    """A run that has nothing to do."""
+    with git_session(place, NO_SEALING):
+        pass
+
+
+def _stopped(place: GitPlace, stop: Callable[[str], None]) -> int:
+    """How a run ends that commits and calls ``stop`` between its steps, also each time it has made a content."""
+
+    def victim() -> None:
+        with git_session(place, NO_SEALING) as session:
+            plan = plan_folder(session.root, _WANTED, PlanOptions(), session.sealing)
+
+            def advance(done: int, _all: int) -> None:
+                stop(f"content {done}")
+
+            session.commit(_WANTED, plan, "1.2.3", advance=advance, step=stop)
+
+    process = multiprocessing.get_context("fork").Process(target=victim)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
 def _check_users_work(repository: Path) -> None:
     assert (repository / "README.md").read_text() == "precious edit\n"
     assert (repository / "staged.txt").read_text() == "precious file\n"
@@ -146,9 +176,14 @@ def _check_users_work(repository: Path) -> None:
     assert git(repository, "show", ":staged.txt") == "precious file"
 
 
+def _check_nothing_is_left(repository: Path) -> None:
+    assert not list(repository.rglob(".osm-gitops-*"))
+    assert sorted(path.name for path in (repository / ".git" / "osm-gitops").iterdir()) == ["lock"]
+
+
 def _check_repository(repository: Path) -> None:
     git(repository, "fsck", "--strict")
-    assert not list((repository / "clusters").rglob("*.tmp"))
+    _check_nothing_is_left(repository)
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
@@ -187,6 +222,67 @@ def test_a_run_for_a_branch_of_its_own_that_is_killed_at_any_step_is_finished_by
         assert git(remote, "log", "--format=%s", "main").splitlines() == ["theirs", "start"]
         assert git(remote, "log", "--format=%s", "update").splitlines()[1:] == ["start"]
     assert steps > 2
+
+
+def test_what_a_killed_run_left_goes_with_the_next_even_if_that_has_nothing_to_do(scene: Path) -> None:
+    """kill -9 between all steps of ours, while files are staged too."""
+    left: set[str] = set()
+    for number in count(1):
+        folder = scene.with_name("killed")
+        shutil.copytree(scene, folder, symlinks=True)
+        repository = folder / "repo"
+        steps = count(1)
+
+        def stop(_step: str, steps: Iterator[int] = steps, number: int = number) -> None:
+            if next(steps) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        if _stopped(_clusters_place(repository), stop) == 0:
+            break
+        left |= {path.name[:11] for path in repository.rglob(".osm-gitops-*")}
+        _open(_clusters_place(repository))
+        _check_users_work(repository)
+        _check_nothing_is_left(repository)
+        shutil.rmtree(folder)
+    assert number > 10
+    assert left == {".osm-gitops"}  # else nothing was tried
+
+
+def test_a_folder_of_a_commit_that_was_killed_goes_with_the_next_run(scene: Path) -> None:
+    repository = scene / "repo"
+    assert _killed_at(_place(repository), _number_of(scene, "pre-commit"))
+    assert list((repository / ".git" / "osm-gitops").glob("commit-*"))
+    _open(_clusters_place(repository))
+    _check_nothing_is_left(repository)
+
+
+def _number_of(scene: Path, hook: str) -> int:
+    """Which of the events of a run is the first of a hook."""
+    for number in count(1):
+        folder = scene.with_name("counted")
+        shutil.copytree(scene, folder, symlinks=True)
+        assert _killed_at(_place(folder / "repo"), number)
+        last = (folder / "events").read_text().splitlines()[-1]
+        shutil.rmtree(folder)
+        if last.split()[0] == hook:
+            return number
+    raise AssertionError("unreachable")
+
+
+@pytest.mark.parametrize("size", [0, 40, 160, 250, 300, 600, 1000])
+def test_a_run_for_which_the_disk_has_no_room_leaves_nothing_behind(scene: Path, size: int) -> None:
+    """No next run is needed for it: the run itself removes what it began."""
+    repository = scene / "repo"
+    place = _clusters_place(repository)
+
+    def fill(step: str) -> None:
+        if step == "content 1":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    assert _stopped(place, fill) != 0
+    assert not list(repository.rglob(".osm-gitops-*"))
+    assert not list((repository / ".git" / "osm-gitops").glob("commit-*"))
+    assert not (repository / ".git" / "osm-gitops" / "journal.tmp").exists()
 
 
 @pytest.mark.parametrize("size", [0, 40, 160, 250, 4096])

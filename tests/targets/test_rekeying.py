@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from osm_gitops.sops.document import decrypt, encrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
+from osm_gitops.targets import rekeying
 from osm_gitops.targets.rekeying import RekeyedFile, Rekeying, Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.targets.sealing import Sealing
 from osm_gitops.yamldoor.emit import dump
@@ -204,3 +208,25 @@ def test_where_a_file_went_meanwhile_none_is_written_and_nothing_is_left(tmp_pat
         write_rekeyed(files)
     assert first.read_text() == old
     assert sorted(path.name for path in tmp_path.iterdir()) == [".sops.yaml", "a.yaml"]
+
+
+def test_what_a_killed_rekey_left_beside_a_file_goes_with_the_next(tmp_path: Path, before: Person) -> None:
+    _rules(tmp_path, before.recipient, Person(*new_identity()).recipient)
+    path = tmp_path / "pull.yaml"
+    _by_hand(path, before.recipient)
+    files = rekeyed_files([tmp_path], Sealing(before.environment), Rotation()).files
+    process = multiprocessing.get_context("fork").Process(target=_killed_before_placing, args=(files,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert len(list(tmp_path.glob(".osm-gitops-*"))) == 1
+    _rekey(tmp_path, before)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".sops.yaml", "pull.yaml"]
+
+
+def _killed_before_placing(files: tuple[RekeyedFile, ...]) -> None:
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    pytest.MonkeyPatch().setattr(rekeying, "place_file", die)
+    write_rekeyed(files)
