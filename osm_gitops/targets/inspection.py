@@ -41,12 +41,13 @@ def obstacles(place: GitPlace, sealing: Sealing) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DataKeys:
-    """Encrypted files of a target by what is known of their data keys, without decryption; verified ones are left out.
+    """Encrypted files of a target by what is known of their data keys, without decryption; paths start at its folder.
 
     ``former`` have a digest of an earlier version, ``unverified`` one that no key at hand verifies, ``foreign`` none.
     ``repeated`` name a recipient twice: one of the entries must be for another key.
     """
 
+    verified: list[Path] = field(default_factory=list)
     former: list[Path] = field(default_factory=list)
     unverified: list[Path] = field(default_factory=list)
     foreign: list[Path] = field(default_factory=list)
@@ -56,15 +57,20 @@ class DataKeys:
 def data_keys(folder: Path, clusters: Iterable[str], sealing: Sealing) -> DataKeys:
     """Look at the encrypted files of clusters. Raises OsmGitopsError for files and keys that cannot be read."""
     found = DataKeys()
-    places = {Origin.FOREIGN: found.foreign, Origin.UNVERIFIED: found.unverified}
+    lists = {
+        Origin.VERIFIED: found.verified,
+        Origin.FORMER: found.former,
+        Origin.FOREIGN: found.foreign,
+        Origin.UNVERIFIED: found.unverified,
+        Origin.PLAIN: [],
+    }
     for path in (each for cluster in clusters for each in _yaml_files(folder / owned_path(cluster))):
         text = read_file(path) or b""
-        if repeats_recipients(text):
-            found.repeated.append(path)
-        if lacks_seal(text):
-            found.former.append(path)
-        elif (origin := sealing.origin(text)) in places:
-            places[origin].append(path)
+        name = path.relative_to(folder)
+        origin = Origin.FORMER if lacks_seal(text) else sealing.origin(text)
+        lists[origin].append(name)
+        if origin not in {Origin.VERIFIED, Origin.PLAIN} and repeats_recipients(path, text):
+            found.repeated.append(name)
     return found
 
 

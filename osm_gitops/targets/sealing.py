@@ -25,7 +25,7 @@ from pathlib import Path
 from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json
-from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, refuse_other_keys
+from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, refuse_other_keys
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.search import KeySearch
@@ -298,9 +298,12 @@ def _recipients(text: bytes) -> list[str]:
     return sorted(name.decode().strip("'\"\r") for name in _RECIPIENT.findall(lines[0])) if lines else []
 
 
-def repeats_recipients(text: bytes) -> bool:
-    """Whether an encrypted file has several entries for one recipient."""
-    names = _recipients(text)
+def repeats_recipients(path: Path, text: bytes) -> bool:
+    """Whether an encrypted file has several entries for one recipient, however it is spelled as YAML."""
+    try:
+        names = recipients_of(_only_document(text, path))
+    except (InputError, EncryptionError):
+        return False
     return len(names) != len(set(names))
 
 

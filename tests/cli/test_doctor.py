@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from osm_gitops.sops.keys import new_identity
 from tests.apiserver.cluster import Cluster
@@ -163,6 +164,29 @@ def test_a_recipient_that_no_key_here_opens_is_named(repo: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("repo")
+def test_encrypted_files_that_osm_gitops_did_not_write_are_named(repo: Path) -> None:
+    applied = osm_gitops("apply", "--yes")
+    assert applied.code == 0, applied.err
+    assert _has(_lines(osm_gitops("doctor"), "ok", "target clusters"), "made the data keys of all encrypted files")
+    folder = repo / "clusters" / "one" / "worker" / "secrets"
+    (sealed,) = folder.glob("*-bootstrap-config.yaml")
+    line, text = sealed.read_text().split("\n", 1)
+    body = yaml.safe_load(text)
+    body["sops"]["age"] *= 2
+    (folder / "twice.yaml").write_text(yaml.safe_dump(body))
+    (folder / "former.yaml").write_text(f"{line.split(',')[0]},{line.split(',')[1]}\n{text}")
+    (folder / "edited.yaml").write_text(f"{line}\n{text}# edited\n")
+    ran = osm_gitops("doctor")
+    assert ran.code == 1
+    wrong = _lines(ran, "fix", "target clusters")
+    assert _has(wrong, "several entries are for one recipient", "one/worker/secrets/twice.yaml", "osm-gitops rekey")
+    assert _has(wrong, "did not write these encrypted files", "twice.yaml", "osm-gitops rekey --rotate")
+    assert _has(wrong, "an earlier version wrote these files", "former.yaml", "osm-gitops rekey --rotate once")
+    notes = _lines(ran, "note", "target clusters")
+    assert _has(notes, "no key at hand verifies", "edited.yaml", "OSM_GITOPS_DIGEST_KEY")
+    assert not _has([*wrong, *notes], sealed.name)
+
+
 def test_keys_that_cannot_be_used_are_told_without_a_word_of_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _key_file(home).write_text(f"{_KEY}AGE-PLUGIN-YUBIKEY-1QQQQ\n", "utf-8")
     ran = osm_gitops("doctor")

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
+from osm_gitops.sops.rules import Rule
+from osm_gitops.sops.selection import Selection
+from osm_gitops.yamldoor.emit import dump
 from tests.cli.running import Ran, osm_gitops
-from tests.cli.scenes import pool, profile, write_tree
+from tests.cli.scenes import pool, profile, secret, write_tree
 from tests.gitdoor.repos import git, new_repository
 
 _SOURCE = ("--from", "tree", "--to", "repo/clusters")
+_NOW = "2026-01-02T03:04:05Z"
 
 
 @pytest.fixture
@@ -90,3 +95,30 @@ def test_rekey_with_nothing_to_do_says_so(repo: Path, recipient: str) -> None:
     assert (ran.code, ran.out) == (0, "")
     assert "Nothing to do" in ran.err
     assert git(repo, "status", "--porcelain") == ""
+
+
+def test_rekey_rotates_what_osm_gitops_wrote_and_names_the_rest(repo: Path, recipient: str) -> None:
+    """The way that the changelog tells: once in every repository, with its sources that sops encrypted."""
+    assert _apply("--age-recipient", recipient).code == 0
+    sealed = encrypt(secret("pull", "kube-system", {"a": "b"}), Rule((recipient,), Selection("^stringData$")), now=_NOW)
+    (repo / "pull.yaml").write_text(dump(sealed))
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "--message", "Sources")
+    ran = osm_gitops("rekey", "repo", "--rotate", "--age-recipient", recipient)
+    assert ran.code == 0, ran.err
+    assert len(ran.out.splitlines()) == len(git(repo, "diff", "--name-only").split()) == 6
+    assert {line.partition(" ")[2] for line in ran.out.splitlines()} == {"(new data key)"}
+    assert "keep their data keys. Give them new ones with --include PATH: repo/pull.yaml" in ran.err
+    ran = osm_gitops("rekey", "--include", "repo/pull.yaml", "--age-recipient", recipient)
+    assert (ran.code, ran.out) == (0, "repo/pull.yaml (new data key)\n")
+    git(repo, "commit", "--quiet", "--all", "--message", "New data keys")
+    assert _apply("--age-recipient", recipient).out == "No changes.\n"
+
+
+def test_rekey_names_files_whose_data_key_it_cannot_verify(repo: Path, recipient: str) -> None:
+    assert _apply("--age-recipient", recipient).code == 0
+    path = repo / "clusters/default/worker/secrets/a-kube-system-bootstrap-config.yaml"
+    path.write_text(path.read_text().split("\n", 1)[1])
+    ran = osm_gitops("rekey", "repo", "--age-recipient", recipient)
+    assert (ran.code, ran.out) == (0, "")
+    assert f"Run osm-gitops rekey --rotate: {path.relative_to(repo.parent)}" in ran.err

@@ -121,6 +121,8 @@ def _data_keys(area: str, found: DataKeys) -> Iterator[Finding]:
         names = named_files(found.former)
         what = f"an earlier version wrote these files, and may have kept a data key that others know: {names}"
         yield fix(area, what, "Run osm-gitops rekey --rotate once")
+    if found.verified and not (found.repeated or found.foreign or found.former or found.unverified):
+        yield ok(area, "osm-gitops made the data keys of all encrypted files")
     if found.unverified:
         what = f"no key at hand verifies that osm-gitops wrote these files: {named_files(found.unverified)}"
         yield note(area, what, f"Give all runs the same {DIGEST_KEY}, or run osm-gitops rekey --rotate")
