@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -227,10 +228,8 @@ class Sealing:
 
     def _sealed(self, path: Path, body: Mapping[str, Json], rule: Rule, previous: Mapping[str, Json] | None) -> bytes:
         """A body as an encrypted file with its digest. Raises EncryptionError, InputError and TargetError."""
-        try:
+        with _naming(path):
             sealed = encrypt(body, rule, now=self.now, previous=previous, keyring=self.keyring)
-        except EncryptionError as error:
-            raise EncryptionError(problem.at(where=str(path)) for problem in error.problems) from None
         _refuse_gaps(path, sealed, rule)
         return self.with_digest(body, sealed)
 
@@ -264,8 +263,9 @@ class Sealing:
         if self.is_sealed(there) and _identity(previous) == _identity(body):
             return previous
         if read_digest(there):
-            # It may be ours, and edited with sops since.
-            refuse_other_keys(previous)
+            # It may be ours, and got other keys with sops since.
+            with _naming(path):
+                refuse_other_keys(previous)
         return None
 
 
@@ -278,6 +278,14 @@ def _with_names(rule: Rule) -> Rule:
     if rule.selection.selector != Selection().selector:
         return rule
     return replace(rule, selection=replace(rule.selection, encrypted_regex=HIDDEN))
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except EncryptionError as error:
+        raise EncryptionError(problem.at(where=str(path)) for problem in error.problems) from None
 
 
 def is_sealed_text(text: bytes) -> bool:

@@ -438,6 +438,28 @@ def test_two_entries_of_one_name_are_refused_where_a_data_key_would_be_kept(pers
         unseal(AESGCM(key), again["data"]["cloud-config"], "data:cloud-config:")
 
 
+def _with_pgp(text: str) -> str:
+    body = _body(text)
+    return dump({**body, "sops": {**body["sops"], "pgp": [{"fp": "AA", "enc": "BB", "created_at": _NOW}]}})
+
+
+def test_other_keys_protect_a_file_of_ours_from_a_new_data_key_and_no_planted_one(
+    tmp_path: Path, person: Person, attacker: Attacker
+) -> None:
+    """Whoever added a key of another kind to our file with sops is not locked out without a word."""
+    _rules(tmp_path, person.recipient)
+    _write(tmp_path, desired({"a": "x\n"}), person.environment)
+    path = tmp_path / _FOLDER / "a-kube-system-provisioning-config.yaml"
+    line, text = path.read_text().split("\n", 1)
+    path.write_text(f"{line}\n{_with_pgp(text)}")
+    with pytest.raises(EncryptionError, match=f"{path.name}.*also encrypted with PGP keys"):
+        _write(tmp_path, desired({"a": "z\n"}), person.environment)
+    planted = _stanza_taken_out(_bait(path.stem), person, attacker)
+    path.write_text(_with_pgp(planted.text))
+    _write(tmp_path, desired({"a": "z\n"}), person.environment)
+    planted.check_reads_nothing(path, attacker)
+
+
 # -- the whole way, by the commands and with the real sops --
 
 
