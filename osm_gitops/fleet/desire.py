@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.fleet.overlaid import patched
 from osm_gitops.model.desired import Desired, DesiredObject, LazyBody
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -26,7 +27,7 @@ from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
 from osm_gitops.templates.bounds import Bounds
 from osm_gitops.templates.engine import Engine
-from osm_gitops.workers.calls import Series
+from osm_gitops.workers.calls import Series, warm_up
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.process import LimitReached
 from osm_gitops.yamldoor.emit import dump
@@ -61,6 +62,11 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
         hosts=inputs.hosts,
         narrowed=bool(left_out),
     )
+
+
+def prepare() -> None:
+    """Start a worker that :func:`desire` will need: it is ready when what it renders has been read."""
+    warm_up(render_pool, patched)
 
 
 @dataclass(slots=True)

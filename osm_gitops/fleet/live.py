@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
-from osm_gitops.fleet.desire import desire
+from osm_gitops.fleet.desire import desire, prepare
 from osm_gitops.fleet.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
@@ -75,6 +75,7 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
 
     Changes nothing, unless it is to ``make_tokens`` that profiles print.
     """
+    prepare()
     settings = load_settings(spec)
     live = options.connections.clusters(spec)
     read = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)

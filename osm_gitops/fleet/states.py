@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
-from osm_gitops.fleet.desire import desire
+from osm_gitops.fleet.desire import desire, prepare
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
@@ -18,6 +18,7 @@ def desired_states(
     clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]
 ) -> Iterator[tuple[ClusterSpec, Desired]]:
     """The desired state of each cluster; one that cannot be read at all adds its problems."""
+    prepare()
     for spec in clusters:
         try:
             settings = load_settings(spec)

@@ -63,7 +63,7 @@ class Worker:
         self._incoming = bytearray()
         # No environment, no open file but the two pipes, no signals of the terminal: it ends when its input ends.
         self._process = subprocess.Popen(  # noqa: S603 - this Python, with a program of ours
-            [sys.executable, "-I", "-S", "-c", _PROGRAM, *sys.path],
+            [sys.executable, "-I", "-c", _PROGRAM, *map(os.path.abspath, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -98,11 +98,12 @@ def test_validate_judges_the_others(tmp_path: Path) -> None:
     assert ran.code == 1
     told = json.loads(ran.out)
     limited = [each for each in told["findings"] if "more than 1 s of CPU time" in each["message"]]
-    assert {each["object"] for each in limited} == {
+    assert {each.get("object") for each in limited} == {
         "OperatingSystemProfile kube-system/osp-bad",
         "MachineDeployment kube-system/bad-0",
     }
-    assert any("osp-good" in each["object"] for each in told["findings"])  # its getter token lies in a file for all
+    # Its token lies in a file that everybody may read.
+    assert any("osp-good" in each.get("object", "") for each in told["findings"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
