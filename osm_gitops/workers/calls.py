@@ -73,9 +73,7 @@ atexit.register(_pool.close)
 def warm_up(*functions: Callable[..., Any], limits: Limits = DEFAULT) -> None:
     """Start a worker that will be asked to call these soon, so that it is ready when the first call comes."""
     if not _pool.idle:
-        worker = Worker({each.__module__ for each in functions}, limits.memory)
-        worker.flush()
-        _pool.put(worker)
+        _pool.put(Worker({each.__module__ for each in functions}, limits.memory))
 
 
 def call(function: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> R:

@@ -6,12 +6,17 @@ import contextlib
 import ctypes
 import math
 import os
-import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+try:
+    import resource
+except ImportError:  # Windows: what limits a call there is the patience of its parent
+    resource = None  # type: ignore[assignment]
+
+LIMITS_CPU_TIME: Final = resource is not None
 MEBIBYTE: Final = 1 << 20
 
 _NEW_USER_NAMESPACE: Final = 0x10000000  # CLONE_NEWUSER and CLONE_NEWNET of sched.h
@@ -36,6 +41,8 @@ def drop_rights(memory: int) -> None:
 
     No file, socket or pipe can be opened any more, so everything that is imported must have been before.
     """
+    if resource is None:
+        return
     most = _address_space() + memory
     # A kernel without user namespaces, or a system that forbids them, has no network to take away this way. There,
     # the limit of no files keeps the worker from opening a socket.
@@ -57,6 +64,8 @@ def drop_rights(memory: int) -> None:
 
 def allow_seconds(seconds: int) -> None:
     """Let this process use so many more seconds of CPU time. Beyond them the system ends it with SIGXCPU."""
+    if resource is None:
+        return
     # The limit is in whole seconds. The hard limit stays, or the next call could not raise the soft one again.
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     until = math.ceil(time.process_time()) + seconds
@@ -65,6 +74,8 @@ def allow_seconds(seconds: int) -> None:
 
 def used_memory() -> int:
     """The most bytes of memory that this process has had at a time."""
+    if resource is None:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * 1024 if _counts_kibibytes() else peak
 

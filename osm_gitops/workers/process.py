@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
+import threading
+from collections import deque
 from collections.abc import Iterable
-from typing import Final
+from queue import Empty, SimpleQueue
+from typing import IO, Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.workers.limits import MEBIBYTE
+from osm_gitops.workers.limits import LIMITS_CPU_TIME, MEBIBYTE
 from osm_gitops.workers.messages import (
     LARGEST_ANSWER,
     LENGTH,
@@ -29,7 +31,12 @@ from osm_gitops.workers.messages import (
 # The child finds the program where this process found it, whatever its own environment would say.
 _PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from osm_gitops.workers.child import main; main()"
 _PATIENCE: Final = 10
-"""How much longer than its CPU time a call may take: the machine is shared, and the worker may have to wait."""
+"""How much longer than its CPU time a call may take: the machine is shared, and the worker may have to wait. Where the
+system cannot limit CPU time, a call may take as long as it may compute."""
+_NEEDED: Final = ("SYSTEMROOT",)
+"""What Python on Windows cannot start without."""
+SIGXCPU: Final = getattr(signal, "SIGXCPU", 24)
+SIGKILL: Final = getattr(signal, "SIGKILL", 9)
 _PART: Final = 1 << 20
 _START: Final = 60
 """Seconds, as for a call, for a worker to start."""
@@ -58,25 +65,25 @@ class Worker:
         self.worn = False
         self._modules: frozenset[str] | None = None
         self._parent = os.getpid()
-        self._waiting: list[int] = []  # the seconds of each request
-        self._outgoing = bytearray()
-        self._incoming = bytearray()
+        self._waiting: deque[int] = deque()  # the seconds of each request
+        self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
+        self._incoming: SimpleQueue[bytes | None] = SimpleQueue()
         # No environment, no open file but the two pipes, no signals of the terminal: it ends when its input ends.
         self._process = subprocess.Popen(  # noqa: S603 - this Python, with a program of ours
             [sys.executable, "-I", "-c", _PROGRAM, *map(os.path.abspath, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={},
+            env={name: os.environ[name] for name in _NEEDED if name in os.environ},
             cwd="/",
             start_new_session=True,
+            bufsize=0,
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self._input, False)
-        os.set_blocking(self._output, False)
-        self._outgoing += frame(Start(tuple(sorted(self.asked_for)), memory))
+        # Threads, as no other way to read and write pipes at the same time is the same on all systems.
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._read, self._write)]
+        for thread in self._threads:
+            thread.start()
+        self._outgoing.put(frame(Start(tuple(sorted(self.asked_for)), memory)))
 
     @property
     def busy(self) -> bool:
@@ -100,16 +107,16 @@ class Worker:
         return self._modules
 
     def send(self, request: Encoded) -> None:
-        """Queue a request; it is on its way once :meth:`flush` or :meth:`receive` was called."""
-        self._outgoing += request.data
+        """Send a request; :meth:`receive` has its answer after those of the requests before it."""
         self._waiting.append(request.seconds)
+        self._outgoing.put(request.data)
 
     def forget(self, series: set[int]) -> None:
         """Drop states that are needed no more."""
         gone = self.states & series
         if gone:
             self.states -= gone
-            self._outgoing += frame(Forget(tuple(gone)))
+            self._outgoing.put(frame(Forget(tuple(gone))))
 
     def receive(self) -> Answer:
         """The answer to the oldest request. Raises LimitReached where the worker did not give one."""
@@ -118,7 +125,7 @@ class Worker:
         if not isinstance(answer, Answer):
             self.end()
             raise LimitReached(_NO_ANSWER)
-        del self._waiting[0]
+        self._waiting.popleft()
         self.answered += 1
         self.worn = self.worn or answer.worn
         if isinstance(answer.outcome, OutOfMemory):
@@ -127,73 +134,81 @@ class Worker:
             raise LimitReached(what, _MORE_MEMORY, memory=True)
         return answer
 
-    def flush(self) -> None:
-        """Send as much as the worker takes now."""
-        try:
-            while self._outgoing:
-                del self._outgoing[: os.write(self._input, self._outgoing[:_PART])]
-        except (BlockingIOError, BrokenPipeError):
-            return
-
     def end(self) -> None:
         """Kill it, unless this is a fork of its parent."""
         if self._parent != os.getpid():
             return
-        if self._process.returncode is None:
-            self._process.kill()
+        if self._process.poll() is None and hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):  # its whole session, should it have started others
+                os.killpg(self._process.pid, SIGKILL)
+        self._process.kill()
+        self._process.wait()
+        self._outgoing.put(None)
+        for thread in self._threads:
+            thread.join()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
-        self._process.wait()
 
     def _message(self, seconds: int) -> Answer | Ready | None:
-        return read_answer(self._next_frame(seconds))
-
-    def _next_frame(self, seconds: int) -> bytes:
-        deadline = time.monotonic() + _PATIENCE * seconds
-        while (length := self._frame_length()) is None or len(self._incoming) < LENGTH.size + length:
-            if length is not None and length > LARGEST_ANSWER:
-                self.end()
-                raise LimitReached(f"it makes more than {LARGEST_ANSWER // MEBIBYTE} MiB of output")
-            self._wait(deadline, seconds)
-        end = LENGTH.size + length
-        data = bytes(self._incoming[LENGTH.size : end])
-        del self._incoming[:end]
-        return data
-
-    def _frame_length(self) -> int | None:
-        if len(self._incoming) < LENGTH.size:
-            return None
-        (length,) = LENGTH.unpack_from(self._incoming)
-        return int(length)
-
-    def _wait(self, deadline: float, seconds: int) -> None:
-        """Read and write what can be; raises LimitReached where the worker has ended, or the deadline passes."""
-        left = deadline - time.monotonic()
-        writes = [self._input] if self._outgoing else []
-        readable, writable, _ = select.select([self._output], writes, [], max(left, 0))
-        if writable:
-            self.flush()
-        if readable:
-            data = os.read(self._output, _PART)
-            if not data:
-                raise self._ended(seconds)
-            self._incoming += data
-        elif not writable and left <= 0:
+        patience = _PATIENCE * seconds if LIMITS_CPU_TIME else seconds
+        try:
+            data = self._incoming.get(timeout=patience)
+        except Empty:
             self.end()
-            raise LimitReached(f"it takes longer than {_PATIENCE * seconds} s", _MORE_TIME)
+            raise LimitReached(f"it takes longer than {patience} s", _MORE_TIME) from None
+        if data is None:
+            raise self._ended(seconds)
+        return read_answer(data)
 
     def _ended(self, seconds: int) -> LimitReached:
         """Why the worker ended by itself."""
         code = self._process.wait()
         self.end()
-        if code == -signal.SIGXCPU:
+        if code == -SIGXCPU:
             return LimitReached(f"it needs more than {seconds} s of CPU time", _MORE_TIME)
-        if code == -signal.SIGKILL:  # the system's own guard against processes that take all memory
+        if code == -SIGKILL:  # the system's own guard against processes that take all memory
             return LimitReached("the system ended its worker process, usually for too much memory", memory=True)
         if code < 0:
             return LimitReached(f"its worker process ended with signal {-code} ({_signal_name(-code)})")
         return LimitReached(f"its worker process ended with exit code {code}")
+
+    def _read(self) -> None:
+        """In a thread: frames from the worker, and ``None`` at their end."""
+        output = self._process.stdout
+        assert output is not None
+        while (head := _exactly(output, LENGTH.size)) is not None:
+            (length,) = LENGTH.unpack(head)
+            data = _exactly(output, length) if length <= LARGEST_ANSWER else b""
+            if data is None:
+                break
+            self._incoming.put(data)  # what is too large is no answer that can be read
+            if length > LARGEST_ANSWER:
+                return
+        self._incoming.put(None)
+
+    def _write(self) -> None:
+        """In a thread: frames to the worker, until there are no more or it has ended."""
+        stream = self._process.stdin
+        assert stream is not None
+        while (data := self._outgoing.get()) is not None:
+            view = memoryview(data)
+            try:
+                while view:
+                    view = view[stream.write(view) :]
+            except OSError:  # it has ended, which the other thread sees too
+                return
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes | None:
+    """So many bytes; ``None`` where the stream ends before."""
+    data = bytearray()
+    while len(data) < size:
+        part = stream.read(min(size - len(data), _PART))
+        if not part:
+            return None
+        data += part
+    return bytes(data)
 
 
 def _signal_name(number: int) -> str:
