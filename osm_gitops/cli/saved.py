@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from osm_gitops import __version__
+from osm_gitops.bounded.files import LARGE, read_file
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
 from osm_gitops.errors import InputError, Problem, input_error
@@ -79,7 +80,7 @@ def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
 def open_plan(path: Path) -> SavedPlan:
     """A saved plan; raises InputError."""
     try:
-        return read_saved_plan(path.read_bytes(), str(path))
+        return read_saved_plan(read_file(path, LARGE), str(path))
     except OSError as failure:
         raise input_error(f"cannot be read: {failure.strerror}", where=str(path)) from failure
 

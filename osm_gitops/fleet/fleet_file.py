@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.fleet_keys import (
     API_VERSION,
@@ -54,7 +55,7 @@ def find_fleet_file(start: Path, *, above: bool = True) -> Path | None:
 def read_fleet(path: Path, display: str) -> tuple[ClusterSpec, ...]:
     """All clusters of a fleet file. Raises InputError with every problem of the file."""
     try:
-        text = path.read_bytes()
+        text = read_file(path, DOCUMENT)
     except OSError as fault:
         raise InputError([Problem(f"the fleet file cannot be read: {fault.strerror}", where=display)]) from fault
     return parse_fleet(text, path.parent, display)

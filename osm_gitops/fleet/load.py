@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from posixpath import join
 from typing import TYPE_CHECKING, TypeVar
 
+from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
@@ -240,5 +241,4 @@ def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:
 
 
 def _read_text(path: str) -> str:
-    with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-        return file.read()
+    return read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")

@@ -11,12 +11,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.address import Address
 from osm_gitops.gitdoor.process import Extras
 
 _FILE_VARIABLE = "OSM_GITOPS_GIT_TOKEN_FILE"
-_LARGEST_TOKEN = 64 * 1024
 # `read` and `printf` are builtins of the shell: no process is started that could show the token.
 # A user name in the address stays; hosts that want a certain one get it there.
 _HELPER = (
@@ -51,8 +51,7 @@ class TokenFile:
     def _read(self) -> str:
         where = f"--git-token-file {self._shown()}".rstrip()
         try:
-            with self.path.open(encoding="utf-8") as file:
-                token = file.readline(_LARGEST_TOKEN).strip()
+            token = read_file(self.path, SMALL).decode().partition("\n")[0].strip()
         except OSError as fault:
             fix = "Give the name of a file whose first line is the token"
             raise TargetError([Problem(f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]) from fault

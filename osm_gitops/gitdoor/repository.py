@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.history import History
 from osm_gitops.gitdoor.objects import ObjectReader
@@ -279,5 +280,10 @@ def _git_dir(root: Path) -> Path:
     if not entry.exists():
         return root.absolute()
     # A linked work tree or a submodule: one line names the folder.
-    text = entry.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-    return (root / text).absolute()
+    try:
+        text = os.fsdecode(read_file(entry, SMALL))
+    except OSError as fault:
+        raise TargetError([Problem(f"cannot be read: {fault.strerror}", where=str(entry))]) from None
+    if "\0" in text:
+        raise TargetError([Problem("is not a file that git wrote", where=str(entry))])
+    return (root / text.removeprefix("gitdir:").strip()).absolute()

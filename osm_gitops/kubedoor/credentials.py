@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import input_error
 from osm_gitops.kubedoor.kubeconfig import Context, Entry
 from osm_gitops.kubedoor.plugin import Issued, Plugin
@@ -86,10 +87,10 @@ def content(entry: Entry, key: str) -> bytes:
 
 def _bytes(path: Path, entry: Entry, key: str) -> bytes:
     try:
-        return path.read_bytes()
-    except (OSError, ValueError):
+        return read_file(path, SMALL)
+    except OSError as fault:
         # The path is not told: it may be a key that was put in its place.
-        raise input_error(f"the file of {key} cannot be read", where=str(entry.path)) from None
+        raise input_error(f"the file of {key} cannot be read: {fault.strerror}", where=str(entry.path)) from None
 
 
 def _token(user: Entry) -> tuple[str, datetime | None]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -165,7 +166,7 @@ def _files(access: Access, environment: Mapping[str, str]) -> Sequence[Path]:
 def _read(path: Path) -> Mapping[str, Any] | None:
     """One file; ``None`` where it is not there. Raises InputError."""
     try:
-        text = path.read_bytes()
+        text = read_file(path, DOCUMENT)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as fault:

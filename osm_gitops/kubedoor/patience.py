@@ -17,7 +17,8 @@ class Patience:
     """Seconds, and ways to wait that tests replace.
 
     ``connect`` bounds making a connection, ``read`` every wait for more bytes, ``total`` a request with all of its
-    tries. A server that never answered is given up after ``strange`` tries: its address may be wrong.
+    tries to the last byte of the answer. A server that never answered is given up after ``strange`` tries: its address
+    may be wrong. Without ``sleep`` a pause ends when the run is interrupted.
     """
 
     connect: float = 10.0
@@ -27,7 +28,7 @@ class Patience:
     strange: int = 3
     first: float = 0.25
     longest: float = 15.0
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] | None = None
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
     today: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -45,7 +46,7 @@ class Patience:
             return min(float(text), _LONGEST_RETRY_AFTER)
         try:
             at = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             return 0.0
         moment = at if at.tzinfo else at.replace(tzinfo=UTC)
         return min(max(0.0, (moment - self.today()).total_seconds()), _LONGEST_RETRY_AFTER)

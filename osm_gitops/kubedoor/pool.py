@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.kubedoor.credentials import Identity, content
+from osm_gitops.kubedoor.exchange import bound
 from osm_gitops.kubedoor.kubeconfig import Entry
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def open_pool(server: Server) -> PoolManager:
     urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)
     # The kubernetes client takes as long to load as a thousand pools to plan; it is for its rules on proxies.
     pool = _proxied_pool(server) if server.proxy else urllib3.PoolManager(maxsize=_CONNECTIONS)
+    bound(pool)
     pool.connection_pool_kw |= {"block": True}
     if server.url.startswith("https"):
         pool.connection_pool_kw["ssl_context"] = _trust(server)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Event
+from time import monotonic
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from osm_gitops.errors import ClusterError, Problem, input_error
+from osm_gitops.kubedoor.exchange import Exchange, LostError, exchanging
 from osm_gitops.kubedoor.pool import Server, open_pool, proxy_for
 
 _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _CONNECT: Final = 5.0  # seconds
 _ANSWER: Final = 10.0
+_TOTAL: Final = 30.0
+_MOST: Final = 1 << 20  # bytes of the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +56,19 @@ class Pushgateway:
         if self.authorization:
             headers["Authorization"] = self.authorization
         try:
-            answer = pool.request(
-                "PUT" if whole else "POST",
-                f"{self.url}/metrics{''.join(_segment(*label) for label in group.items())}",
-                body=text.encode(),
-                headers=headers,
-                timeout=urllib3.Timeout(connect=_CONNECT, read=_ANSWER),
-                retries=urllib3.Retry(1, redirect=False),
-                redirect=False,
-            )
+            with exchanging(Exchange(monotonic, monotonic() + _TOTAL, _ANSWER, _MOST, Event())):
+                answer = pool.request(
+                    "PUT" if whole else "POST",
+                    f"{self.url}/metrics{''.join(_segment(*label) for label in group.items())}",
+                    body=text.encode(),
+                    headers=headers,
+                    timeout=urllib3.Timeout(connect=_CONNECT, read=_ANSWER),
+                    retries=urllib3.Retry(1, redirect=False),
+                    redirect=False,
+                    decode_content=False,
+                )
+        except LostError as lost:
+            raise self._failure(lost.what, "Check that the address is that of a Pushgateway") from None
         except (urllib3.exceptions.HTTPError, OSError):
             # What the libraries write of it may hold the password of a proxy.
             raise self._failure(

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from http.client import HTTPException, IncompleteRead, RemoteDisconnected
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from osm_gitops import __version__
 from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.kubedoor.credentials import Credentials, Identity
+from osm_gitops.kubedoor.exchange import Exchange, LostError, exchanging
 from osm_gitops.kubedoor.patience import Patience
 from osm_gitops.kubedoor.pool import Server, open_pool, present
 
@@ -25,13 +27,23 @@ _MISFIT = b"failed to create typed patch object"
 _AGENT = f"osm-gitops/{__version__}"
 _UNREACHED = "Check the address, the network between here and there, and that the API server runs"
 _DISTRUSTED = "Check the address, and the certificate-authority and tls-server-name of the kubeconfig"
+_LYING = "Check that the address is that of an API server"
 _HEAD = 1000
 _CHUNK = 1 << 20
+_DIGITS = 20  # of a Content-Length
+
+OBJECT: Final = 16 << 20
+"""Bytes of an answer that is one object: etcd takes no larger ones than 1.5 MiB."""
+PAGE_OF_OBJECTS: Final = 64 << 20
+"""Bytes of a page of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request. ``body`` is JSON text; ``accept`` and ``content_type`` are media types."""
+    """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` bytes of an answer.
+
+    An answer that is larger is not read.
+    """
 
     method: str
     path: str
@@ -39,6 +51,7 @@ class Call:
     body: bytes | None = field(default=None, repr=False)
     content_type: str = "application/json"
     accept: str = "application/json"
+    most: int = OBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +64,8 @@ class Answer:
     unsure: bool = False
 
 
-class _Lost(Exception):
-    """No answer, or half of one. ``sent``: the server may have got the request; ``final``: another try is no use."""
-
-    def __init__(self, what: str, *, sent: bool = True, final: bool = False) -> None:
-        super().__init__(what)
-        self.what = what
-        self.sent = sent
-        self.final = final
+class OversizedError(ClusterError):
+    """An answer that is larger than a request allows."""
 
 
 class Transport:
@@ -73,6 +80,7 @@ class Transport:
         self._lock = threading.Lock()
         self._presented: Identity | None = None
         self._known = False  # it has answered before
+        self._interrupted = threading.Event()
 
     @cached_property
     def _pool(self) -> PoolManager:
@@ -83,6 +91,10 @@ class Transport:
         pool = self.__dict__.get("_pool")
         if pool is not None:
             pool.clear()
+
+    def hurry(self) -> None:
+        """The run was interrupted: what is under way gets two seconds more, and nothing is tried again."""
+        self._interrupted.set()
 
     def send(self, call: Call, check: Callable[[], None] | None = None) -> Answer:
         """The answer, of whatever status, after all tries. Raises ClusterError where there is none.
@@ -99,11 +111,11 @@ class Transport:
                 check()
             try:
                 answer = self._once(call, identity, until)
-            except _Lost as lost:
+            except LostError as lost:
                 unsure = unsure or lost.sent
                 limit = patience.tries if self._known else patience.strange
                 wait = patience.pause(tried)
-                if lost.final or tried >= limit or patience.clock() + wait >= until:
+                if lost.final or self._interrupted.is_set() or tried >= limit or patience.clock() + wait >= until:
                     raise self._unanswered(call, lost, tried) from None
             else:
                 self._known = True
@@ -112,10 +124,11 @@ class Transport:
                     continue
                 wait = patience.pause(tried, answer.retry_after)
                 final = answer.status not in _AGAIN or _MISFIT in answer.data[:_HEAD]
+                final = final or self._interrupted.is_set()
                 if final or tried >= patience.tries or patience.clock() + wait >= until:
                     return replace(answer, unsure=unsure)
                 unsure = unsure or answer.status != 429
-            patience.sleep(wait)
+            (patience.sleep or self._interrupted.wait)(wait)
 
     def _identity(self) -> Identity:
         """As whom to ask, shown to the pool."""
@@ -146,49 +159,65 @@ class Transport:
         if call.body is not None:
             headers["Content-Type"] = call.content_type
         url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
+        exchange = Exchange(self._patience.clock, until, self._patience.read, call.most, self._interrupted)
         left = max(0.001, until - self._patience.clock())
+        if self._interrupted.is_set():
+            left = min(left, exchange.grace)
         limits = Timeout(connect=min(left, self._patience.connect), read=min(left, self._patience.read))
         try:
-            response = self._pool.urlopen(
-                call.method,
-                url,
-                body=call.body,
-                headers=headers,
-                retries=False,
-                redirect=False,
-                timeout=limits,
-                pool_timeout=left,
-                preload_content=False,
-            )
-            return Answer(response.status, self._read(response, until), response.headers.get("Retry-After", ""))
+            with exchanging(exchange):
+                response = self._pool.urlopen(
+                    call.method,
+                    url,
+                    body=call.body,
+                    headers=headers,
+                    retries=False,
+                    redirect=False,
+                    timeout=limits,
+                    pool_timeout=left,
+                    preload_content=False,
+                    decode_content=False,
+                )
+                data = _read(response, exchange)
+            return Answer(response.status, data, response.headers.get("Retry-After", ""))
+        except KeyboardInterrupt:
+            self.hurry()  # what ends the run may ask this server for more: not for minutes
+            raise
         except Exception as fault:
             lost = _explain(fault)
             if lost is None:
                 raise
             raise lost from None
 
-    def _read(self, response: BaseHTTPResponse, until: float) -> bytes:
-        """The whole body, within the time of the request: a server could send a byte now and then for ever."""
-        chunks = []
-        try:
-            for chunk in response.stream(_CHUNK):
-                chunks.append(chunk)
-                if self._patience.clock() > until:
-                    raise _Lost("the answer took too long")
-        except BaseException:
-            response.close()  # what is left of the answer must not be taken for the next one
-            response.release_conn()  # and others may wait for the place of its connection
-            raise
-        response.release_conn()
-        if not chunks and response.headers.get("Content-Length") != "0":
-            raise _Lost("the connection broke off")  # in the head, which the library takes for the whole
-        return b"".join(chunks)
-
-    def _unanswered(self, call: Call, lost: _Lost, tried: int) -> ClusterError:
+    def _unanswered(self, call: Call, lost: LostError, tried: int) -> ClusterError:
         times = "once" if tried == 1 else f"{tried} times"
         # Without a colon behind the path: what follows "…-token:" would be masked.
         what = f"{call.method} {call.path} failed, {lost.what} (tried {times})"
-        return ClusterError([Problem(what, where=self._where, fix=_DISTRUSTED if lost.final else _UNREACHED)])
+        fix = lost.fix or (_LYING if lost.final else _UNREACHED)
+        return (OversizedError if lost.oversized else ClusterError)([Problem(what, where=self._where, fix=fix)])
+
+
+def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:
+    """The whole body. Raises LostError at a limit of the exchange, and for an encoding that was not asked for."""
+    data = bytearray()
+    try:
+        length = response.headers.get("Content-Length", "")
+        too_large = exchange.too_large(int(length)) if length.isdecimal() and len(length) < _DIGITS else None
+        if too_large is not None:
+            raise too_large
+        encoding = response.headers.get("Content-Encoding", "").strip()
+        if encoding.lower() not in {"", "identity"}:
+            raise LostError(f"the answer is encoded ({encoding[:40]}), which was not asked for", final=True)
+        for chunk in response.stream(_CHUNK, decode_content=False):
+            data += chunk
+    except BaseException:
+        response.close()  # what is left of the answer must not be taken for the next one
+        response.release_conn()  # and others may wait for the place of its connection
+        raise
+    response.release_conn()
+    if not data and response.headers.get("Content-Length") != "0":
+        raise LostError("the connection broke off")  # in the head, which the library takes for the whole
+    return bytes(data)
 
 
 @contextmanager
@@ -200,28 +229,30 @@ def _in_a_run() -> Iterator[None]:
         raise ClusterError(failure.problems) from None
 
 
-def _explain(fault: Exception) -> _Lost | None:
+def _explain(fault: Exception) -> LostError | None:
     """What became of a request, without what libraries write: it may hold the proxy's password."""
     from urllib3 import exceptions  # noqa: PLC0415 - slow
 
-    if isinstance(fault, _Lost):
+    if isinstance(fault, LostError):
         return fault
     if isinstance(fault, exceptions.SSLError):
         detail = getattr(fault.args[0] if fault.args else None, "verify_message", "")
         if detail:
-            return _Lost(f"its certificate is not trusted: {detail}", sent=False, final=True)
-        return _Lost("the encrypted connection broke off")
+            what = f"its certificate is not trusted: {detail}"
+            return LostError(what, sent=False, final=True, fix=_DISTRUSTED)
+        return LostError("the encrypted connection broke off")
     if isinstance(fault, exceptions.ProxyError):
-        return _Lost("the proxy does not let it through", sent=False)
+        return LostError("the proxy does not let it through", sent=False)
     if isinstance(fault, exceptions.NameResolutionError):
-        return _Lost("its name cannot be resolved", sent=False)
+        return LostError("its name cannot be resolved", sent=False)
     if isinstance(fault, exceptions.NewConnectionError):  # before timeouts, of which it is a kind
         refused = isinstance(fault.__cause__, ConnectionRefusedError)
-        return _Lost("the connection is refused" if refused else "there is no way to it", sent=False)
+        return LostError("the connection is refused" if refused else "there is no way to it", sent=False)
     if isinstance(fault, (exceptions.ConnectTimeoutError, exceptions.EmptyPoolError)):  # the latter: none became free
-        return _Lost("no connection within the time limit", sent=False)
+        return LostError("no connection within the time limit", sent=False)
     if isinstance(fault, exceptions.TimeoutError):
-        return _Lost("no answer within the time limit")
-    if isinstance(fault, (exceptions.HTTPError, OSError)):
-        return _Lost("the connection broke off")
-    return None
+        return LostError("no answer within the time limit")
+    inner = fault.args[1] if isinstance(fault, exceptions.ProtocolError) and len(fault.args) > 1 else None
+    if isinstance(inner, HTTPException) and not isinstance(inner, (RemoteDisconnected, IncompleteRead)):
+        return LostError("the answer is not HTTP")
+    return LostError("the connection broke off") if isinstance(fault, (exceptions.HTTPError, OSError)) else None

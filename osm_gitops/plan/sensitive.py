@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json
@@ -191,6 +191,6 @@ def _json(text: str) -> Json:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return None

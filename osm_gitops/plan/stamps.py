@@ -13,10 +13,10 @@ made in another way and has such defaults is never stamped, and named.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
@@ -161,7 +161,7 @@ def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
 
 def _last_applied(annotations: Mapping[str, str]) -> Iterator[Json]:
     try:
-        body = json.loads(annotations.get(LAST_APPLIED, "null"))
+        body = parse_json(annotations.get(LAST_APPLIED, "null"))
     except ValueError:
         return
     spec = body.get("spec") if isinstance(body, Mapping) else None

@@ -13,6 +13,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.objects import Json
 
 _NamedText = tuple[str, str]
@@ -87,7 +88,7 @@ def file_line(path: str, mode: str, encoding: str) -> str:
 
 def _ignition(text: str, half: str) -> list[_NamedText] | None:
     try:
-        root = json.loads(text)
+        root = parse_json(text)
         return list(_ignition_texts(root, half))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

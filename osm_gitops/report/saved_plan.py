@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import InputError, Problem, input_error, some
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import ClusterPlan, Plan
@@ -54,7 +55,7 @@ def saved_plan(plan: Plan, version: str, options: Mapping[str, Json]) -> str:
 def read_saved_plan(text: bytes, where: str) -> SavedPlan:
     """What a file holds. Raises InputError for anything else than a saved plan of this format."""
     try:
-        document = json.loads(text)
+        document = parse_json(text)
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("kind") != _KIND:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from osm_gitops.bounded.files import SMALL, read_file
+from osm_gitops.bounded.programs import Limits, ProgramLimitError, run_program
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.sops.identities import Identity, Unusable, age_identities, is_locked, ssh_identity
 
 _SSH_FILES: Final = ("id_ed25519", "id_rsa")
 _DIGEST_INFO: Final = b"osm-gitops digest v1"
 _DIGEST_BYTES: Final = 32
+COMMAND_LIMITS: Final = Limits(seconds=120, most=SMALL)
+"""For commands that print a key, which may ask for a passphrase or a touch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,12 @@ def new_identity() -> tuple[str, str]:
 def add_identity(path: Path, text: str) -> None:
     """Append a key to a key file, which only its owner may read then. Raises InputError for a file that is none."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "rb+") as file:
-        before = file.read()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
+    with os.fdopen(descriptor, "rb+", buffering=0) as file:
+        try:
+            before = read_file(path, SMALL)
+        except OSError as fault:
+            raise input_error(f"the key file cannot be read: {fault.strerror}", where=str(path)) from None
         if is_locked(before) or b"\0" in before:
             raise input_error(
                 "the key file is encrypted or no text, so no key can be added to it",
@@ -99,7 +105,6 @@ def add_identity(path: Path, text: str) -> None:
                 fix="Make a key with age-keygen and give its public side as --age-recipient",
             )
         file.write((b"\n" if before and not before.endswith(b"\n") else b"") + text.encode())
-        file.flush()
         os.fsync(file.fileno())
     path.chmod(0o600)
 
@@ -205,7 +210,7 @@ def _named_file(variable: str, path: str) -> str:
 def _reader(path: Path) -> Callable[[], str | None]:
     def read() -> str | None:
         try:
-            return path.read_text("utf-8")
+            return read_file(path, SMALL).decode()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, UnicodeDecodeError) as error:
@@ -219,12 +224,14 @@ def _output(variable: str, line: str, environment: Mapping[str, str]) -> str:
     """What the command prints; its words split as in a shell, but no shell runs."""
     try:
         words = shlex.split(line)
-        done = subprocess.run(words, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - the user's
-        text = done.stdout.decode()
+        done = run_program(words, environment, COMMAND_LIMITS, terminal=True)
+        text = done.out.decode()
     except (OSError, ValueError, IndexError):
         raise input_error("the command cannot be run", where=variable, fix=f"Correct {variable}, or unset it") from None
-    if done.returncode:
+    except ProgramLimitError as limit:
+        raise input_error(f"the command {limit}", where=variable, fix="Run it by itself to see why") from None
+    if done.status:
         raise input_error(
-            f"the command ended with exit code {done.returncode}", where=variable, fix="Run it by itself to see why"
+            f"the command ended with exit code {done.status}", where=variable, fix="Run it by itself to see why"
         )
     return text

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.regex import compile_pattern
@@ -113,7 +114,7 @@ class _RuleFile:
 def _read(folder: str) -> _RuleFile | None:
     path = Path(folder, FILE_NAME)
     try:
-        text = path.read_bytes()
+        text = read_file(path, SMALL)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -10,7 +11,9 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import Final, Protocol
 
-MAX_BYTES: Final = 256 << 20
+from osm_gitops.bounded.files import LARGE, read_file
+
+MAX_BYTES: Final = LARGE
 
 Keeper = Callable[[Sequence[PurePath]], Collection[PurePath]]
 """Says which of some files are in git, or will be with the next commit of everything."""
@@ -79,8 +82,12 @@ class Folder:
             return [entry.name for entry in entries]
 
     def read(self, file: PurePath) -> bytes | None:
-        path = Path(file)
-        return None if path.stat().st_size > MAX_BYTES else path.read_bytes()
+        try:
+            return read_file(file, MAX_BYTES)
+        except OSError as fault:
+            if fault.errno == errno.EFBIG:
+                return None
+            raise
 
     def kept_in_git(self, files: Sequence[PurePath]) -> Collection[PurePath]:
         return self.keeper(files)

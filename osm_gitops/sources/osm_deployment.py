@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from posixpath import basename
 from typing import Final
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import DEPLOYMENT
@@ -74,7 +74,7 @@ def _unwrapped(words: Sequence[PodText]) -> Iterator[PodText]:
             continue
         carrier = words[at] if equals else (*words[at + 1 :], PodText(""))[0]
         try:
-            inner = json.loads(value if equals else carrier.value)
+            inner = parse_json(value if equals else carrier.value)
             texts = [inner["command"], *(inner.get("args") or ())]
         except (ValueError, TypeError, KeyError):
             return

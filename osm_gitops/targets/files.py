@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from osm_gitops.bounded.files import LARGE
+from osm_gitops.bounded.files import read_file as _read_file
 from osm_gitops.errors import Problem, TargetError, some
 from osm_gitops.targets.layout import KUSTOMIZATION, owned_path
 
 TEMPORARY_PREFIX = ".osm-gitops-"
 _PRIVATE = 0o600
 _NAMED_FILES = 5
-# Windows has no such flag, and lets few people make links.
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 Content = Callable[[], bytes]
 
@@ -130,9 +130,7 @@ def _remove_staged(folder: Path, names: Iterable[str]) -> None:
 
 def read_file(path: Path) -> bytes | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read()
+        return _read_file(path, LARGE, follow=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from osm_gitops.bounded.files import LARGE, read_file
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.repository import Repository
 from osm_gitops.targets.files import remove_temporary_beside
@@ -59,7 +60,7 @@ class JournaledFiles:
     def content_id(self, path: str) -> str | None:
         """The id of what a file holds now; ``None`` where there is none."""
         file = self._repository.root / path
-        return self.id_of(file.read_bytes()) if file.is_file() and not file.is_symlink() else None
+        return self.id_of(read_file(file, LARGE)) if file.is_file() and not file.is_symlink() else None
 
     def id_of(self, content: bytes) -> str:
         """The id that git gives to a file with these bytes."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.cli.commands.schema import Described, schema_text
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_cluster
@@ -180,7 +181,7 @@ def _bundle(flag: str, path: str) -> PodText:
     from osm_gitops.sources.pod import PodText  # noqa: PLC0415
 
     try:
-        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
+        text = read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")
     except OSError as fault:
         raise input_error(f"{path} cannot be read: {fault.strerror}", where=f"--{flag}") from fault
     return PodText(text, (f"the file given with --{flag}",))

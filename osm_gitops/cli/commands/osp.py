@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from osm_gitops.bounded.files import LARGE, read_file, read_stream
 from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
@@ -218,7 +219,13 @@ def convert(
 
 def _read(file: Path) -> bytes:
     if str(file) == _STDIN:
-        return sys.stdin.buffer.read()
+        try:
+            return read_stream(sys.stdin.buffer, LARGE)
+        except OSError as fault:
+            raise input_error(f"cannot be read: {fault.strerror}", where="stdin") from fault
     if file.is_dir():
         raise input_error("is a folder", where=str(file), fix="Name a file of manifests")
-    return file.read_bytes()
+    try:
+        return read_file(file, LARGE)
+    except OSError as fault:
+        raise input_error(f"cannot be read: {fault.strerror}", where=str(file)) from fault

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from osm_gitops.bounded.files import DOCUMENT, read_file
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.doctor.clusters import look_at_source, look_at_targets
@@ -76,7 +77,7 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
 def _schema(path: Path) -> Iterator[Finding]:
     """Whether the schema by which editors check the fleet file is of this release."""
     try:
-        same = json.loads(path.read_bytes()) == fleet_schema()
+        same = parse_json(read_file(path, DOCUMENT)) == fleet_schema()
     except FileNotFoundError:
         return
     except (OSError, ValueError):

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from osm_gitops import __version__
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, LostLockError, Problem
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
@@ -218,8 +219,8 @@ def _stored(management: Api, namespace: str) -> RunRecord | None:
     """What the ConfigMap says; what somebody made of it by hand counts as nothing, and is written anew."""
     found = management.get(CONFIG_MAP, namespace, STATUS_NAME)
     try:
-        return _parsed(json.loads((found or {})["data"][_KEY]))
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return _parsed(parse_json((found or {})["data"][_KEY]))
+    except (LookupError, TypeError, ValueError, AttributeError):
         return None
 
 

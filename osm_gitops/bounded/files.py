@@ -1,0 +1,81 @@
+"""Regular files, read up to a limit: a device, a pipe or a file of many gigabytes must not stop a run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path, PurePath
+from typing import BinaryIO, Final
+
+SMALL: Final = 1 << 20
+"""For credentials, certificates, keys and single settings."""
+DOCUMENT: Final = 16 << 20
+"""For configuration files: fleet files, kubeconfigs, overlays."""
+LARGE: Final = 256 << 20
+"""For manifests and saved plans, which hold the objects of a whole fleet."""
+
+_PIECE: Final = 1 << 20
+# A FIFO without a writer would block; a terminal must not become ours. Windows has neither flag.
+_FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+_NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
+
+
+def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
+    """The content of a regular file of at most ``most`` bytes.
+
+    Raises OSError whose ``strerror`` continues a sentence that ends in "cannot be read:". A link is followed unless
+    ``follow`` is false. Files of procfs, which say that they are empty and are not, count as no regular files.
+    """
+    try:
+        # Asked before it is opened: to open a device may act on it.
+        _check(path, Path(path).stat(follow_symlinks=follow), most)
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS | (0 if follow else _NO_LINKS))
+    except ValueError:  # NUL, or half of a surrogate pair
+        raise _fault(errno.EINVAL, "its name holds a character that no file name can hold", path) from None
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        found = os.fstat(file.fileno())
+        _check(path, found, most)
+        pieces: list[bytes] = []
+        left = most + 1
+        # What the file says of its size, and one byte more to see its end.
+        while left and (piece := file.read(min(left, max(found.st_size + 1, _PIECE)))):
+            pieces.append(piece)
+            left -= len(piece)
+    if pieces and not found.st_size:
+        raise _fault(errno.EINVAL, "it is not a regular file", path)
+    if not left:
+        raise _too_large(path, most)
+    return b"".join(pieces)
+
+
+def read_stream(stream: BinaryIO, most: int) -> bytes:
+    """All that a stream gives, at most ``most`` bytes; raises OSError as :func:`read_file` does."""
+    text = stream.read(most + 1)
+    if len(text) > most:
+        raise _too_large("", most)
+    return text
+
+
+def shown_size(size: int) -> str:
+    """A limit as sentences have it: ``16 MiB``."""
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB" if size >= 1 << 10 else f"{size} bytes"
+
+
+def _check(path: PurePath | str, found: os.stat_result, most: int) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise _fault(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if stat.S_ISLNK(found.st_mode):
+        raise _fault(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    if not stat.S_ISREG(found.st_mode):
+        raise _fault(errno.EINVAL, "it is not a regular file", path)
+    if found.st_size > most:
+        raise _too_large(path, most)
+
+
+def _too_large(path: PurePath | str, most: int) -> OSError:
+    return _fault(errno.EFBIG, f"it is larger than {shown_size(most)}", path)
+
+
+def _fault(number: int, what: str, path: PurePath | str) -> OSError:
+    return OSError(number, what, *([str(path)] if str(path) else []))

@@ -1,0 +1,67 @@
+"""JSON of servers, programs and files: strict, and no deeper than the code behind it can follow."""
+
+from __future__ import annotations
+
+import json
+import re
+from math import isinf
+from typing import Any, Final, NoReturn
+
+Json = Any
+
+DEEPEST: Final = 150
+"""Nesting of lists and mappings. Manifests have at most 100; servers add their field managers."""
+
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_json(text: bytes | str, deepest: int = DEEPEST) -> Json:
+    """The value of a JSON text. Raises ValueError with the rest of a sentence that begins with what it is about.
+
+    Refused are text that is no UTF-8, NaN and infinite numbers, half surrogate pairs, which no UTF-8 can hold, and
+    nesting of more than ``deepest``. JSON of any length is read: the caller has limited that.
+    """
+    try:
+        plain = text.decode() if isinstance(text, bytes) else text
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
+    too_deep = f"is nested more than {deepest} deep"
+    try:
+        value = json.loads(plain, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    level = [value]
+    for _ in range(deepest + 1):
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
+        if not level:
+            break
+    else:
+        raise ValueError(too_deep)
+    if _HALF.search(plain) and not _is_text(value):
+        raise ValueError("holds half of a surrogate pair (\\ud800 to \\udfff)")
+    return value
+
+
+def _inside(value: Json) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _is_text(value: Json) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse(_: str) -> NoReturn:
+    raise ValueError
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise ValueError
+    return number
