@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
+
+LONGEST: Final = 2000
+"""Characters of each part of a problem that are shown: a template or a server may say a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,15 @@ class UnexpectedError(Exception):
         super().__init__(f"{kind} at {place}")
         self.kind = kind
         self.place = place
+
+
+def shortened(text: str) -> str:
+    """The start of a text that is longer than :data:`LONGEST`, and how much more there is.
+
+    To be done after masking: half a secret is not recognised.
+    """
+    more = len(text) - LONGEST
+    return f"{text[:LONGEST]}… ({more} more characters)" if more > 0 else text
 
 
 def some(names: Sequence[object], most: int) -> str:

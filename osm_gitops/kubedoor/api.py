@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, Problem
 from osm_gitops.kubedoor.failures import Wanted, is_missing_object, refusal, status_of
 from osm_gitops.kubedoor.kinds import ACCESS_REVIEW, KINDS, SERVICE_ACCOUNT, Kind
-from osm_gitops.kubedoor.transport import Answer, Call, Transport
+from osm_gitops.kubedoor.shapes import misfit
+from osm_gitops.kubedoor.transport import PAGE_OF_OBJECTS, Answer, Call, OversizedError, Transport
 
 FIELD_MANAGER: Final = "osm-gitops"
 """Our field manager."""
@@ -18,6 +20,11 @@ PAGE: Final = 500
 """Objects that a list brings at a time."""
 
 _RESTARTS = 5
+_PAGES: Final = 4000  # two million objects
+_LIST: Final = 4 << 30  # bytes of all pages
+_TOKEN: Final = 16 << 10  # of a next page: it goes into an address
+_LONGEST_NAME: Final = 253
+_NO_API: Final = "Check that the address is that of an API server"
 _PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 
@@ -96,17 +103,32 @@ class Api:
         raise ClusterError([Problem(what, where=self.display, fix="The server is very busy: try again later")], 410)
 
     def _items(self, wanted: Wanted, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
-        kind, token = wanted.kind, ""
+        kind, token, size, length = wanted.kind, "", PAGE, 0
         path, accept = kind.collection(wanted.namespace), _accept("List", metadata_only=metadata_only)
-        while True:
-            page = {**query, "limit": str(PAGE)} | ({"continue": token} if token else {})
-            answer = self._ask(wanted, Call("GET", path, page, accept=accept))
-            for item in answer.get("items") or []:
-                item["apiVersion"], item["kind"] = kind.api_version, kind.name
-                yield item
-            token = (answer.get("metadata") or {}).get("continue") or ""
+        seen = {token}
+        while len(seen) <= _PAGES and length <= _LIST:
+            page = {**query, "limit": str(size)} | ({"continue": token} if token else {})
+            try:
+                answer = self._transport.send(Call("GET", path, page, accept=accept, most=PAGE_OF_OBJECTS))
+            except OversizedError:
+                if size == 1:
+                    raise
+                size = max(1, size // 8)  # large objects: fewer at a time
+                continue
+            length += len(answer.data)
+            listed = self._object(wanted, answer)
+            items, metadata = listed.get("items") or [], listed.get("metadata") or {}
+            if not isinstance(items, list) or not isinstance(metadata, dict):
+                raise self._wrong(wanted, "it is not a list of objects")
+            for item in items:
+                yield self._checked(wanted, item)
+            token = metadata.get("continue") or ""
             if not token:
                 return
+            if not isinstance(token, str) or len(token) > _TOKEN or token in seen:
+                raise self._wrong(wanted, "the token of its next page is not a new one")
+            seen.add(token)
+        raise self._wrong(wanted, f"it has more than {_PAGES} pages or {_LIST >> 30} GiB")
 
     def serves(self, kind: Kind) -> bool:
         """Whether the server has this kind at all, which whoever is logged in may ask."""
@@ -114,7 +136,10 @@ class Api:
         if answer.status == 404:
             return False
         found = self._object(Wanted("discover", kind), answer)
-        return any(each.get("name") == kind.plural for each in found.get("resources") or [])
+        resources = found.get("resources") or []
+        if not isinstance(resources, list) or not all(isinstance(each, dict) for each in resources):
+            raise self._wrong(Wanted("discover", kind), "it is not a list of resources")
+        return any(each.get("name") == kind.plural for each in resources)
 
     def may(self, verb: str, kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> bool:
         """Whether this user is allowed something, which whoever is logged in may ask. Nothing is done."""
@@ -125,8 +150,11 @@ class Api:
             "spec": {"resourceAttributes": asked | {"subresource": subresource}},
         }
         call = Call("POST", ACCESS_REVIEW.collection(), {}, _json(body))
-        answer = self._ask(Wanted("create", ACCESS_REVIEW), call)
-        return (answer.get("status") or {}).get("allowed") is True
+        wanted = Wanted("create", ACCESS_REVIEW)
+        status = self._object(wanted, self._transport.send(call, self._check)).get("status") or {}
+        if not isinstance(status, dict):
+            raise self._wrong(wanted, "status is not a mapping")
+        return status.get("allowed") is True
 
     def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
         """An object; ``None`` where the server says that it is not there, and only then."""
@@ -136,7 +164,7 @@ class Api:
         )
         if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
             return None
-        return self._object(wanted, answer)
+        return self._checked(wanted, self._object(wanted, answer))
 
     def apply(
         self,
@@ -219,28 +247,48 @@ class Api:
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": seconds},
         }
-        answer = self._ask(wanted, Call("POST", _path(wanted), {}, _json(body)))
-        status = answer["status"]
-        return str(status["token"]), str(status["expirationTimestamp"])
+        answer = self._object(wanted, self._transport.send(Call("POST", _path(wanted), {}, _json(body)), self._check))
+        status = answer.get("status")
+        found = [status.get(key) for key in ("token", "expirationTimestamp")] if isinstance(status, dict) else []
+        token, until = (each if isinstance(each, str) else "" for each in found or ("", ""))
+        if not token or not until:
+            raise self._wrong(wanted, "it holds no token with its end")
+        return token, until
 
     def _ask(self, wanted: Wanted, call: Call) -> Object:
-        return self._object(wanted, self._transport.send(call, self._check))
+        return self._checked(wanted, self._object(wanted, self._transport.send(call, self._check)))
+
+    def _checked(self, wanted: Wanted, body: Any) -> Object:
+        """An object of the wanted kind, named so. Raises ClusterError for what the API defines otherwise."""
+        wrong = misfit(wanted.kind, body)
+        if wrong:
+            metadata = body.get("metadata") if isinstance(body, dict) else None
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            raise self._wrong(
+                wanted, f"{wrong}{f' (of {name[:_LONGEST_NAME]})' if isinstance(name, str) and name else ''}"
+            )
+        body["apiVersion"], body["kind"] = wanted.kind.api_version, wanted.kind.name
+        checked: Object = body
+        return checked
+
+    def _wrong(self, wanted: Wanted, what: str) -> ClusterError:
+        told = f"{wanted}: the answer is not what the API defines, {what}"
+        return ClusterError([Problem(told, where=self.display, fix=_NO_API)])
 
     def _object(self, wanted: Wanted, answer: Answer) -> Object:
         """What a good answer holds. Raises ClusterError for any other."""
         if not 200 <= answer.status < 300:
             raise refusal(wanted, answer.status, answer.data, self.display)
         try:
-            parsed = json.loads(answer.data)
-        except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
-            what = f"{wanted}: the answer is no JSON object"
-            fix = "Check that the address is that of an API server"
-            raise ClusterError([Problem(what, where=self.display, fix=fix)], answer.status)
-        if parsed.get("kind") == "PartialObjectMetadata":
-            parsed["apiVersion"], parsed["kind"] = wanted.kind.api_version, wanted.kind.name
-        return parsed
+            parsed = parse_json(answer.data)
+            why = "" if isinstance(parsed, dict) else "it is a list or a single value"
+        except ValueError as fault:
+            parsed, why = None, f"it {fault}"
+        if why:
+            what = f"{wanted}: the answer is no JSON object: {why}"
+            raise ClusterError([Problem(what, where=self.display, fix=_NO_API)], answer.status)
+        found: Object = parsed
+        return found
 
 
 def _wanted(verb: str, body: Mapping[str, Any], subresource: str = "") -> Wanted:

@@ -88,9 +88,10 @@ class Exchange:
         """Set how long the next piece of the request may take to be sent."""
         sock.settimeout(self._remaining(self.clock() + self.wait))
 
-    def too_large(self, announced: int) -> LostError | None:
-        """The error of a body of so many bytes, if it is one."""
-        return self._oversized() if announced > self.most else None
+    def check_length(self, announced: int) -> None:
+        """Raise LostError for a body of too many bytes before any of it is read."""
+        if announced > self.most:
+            raise self._oversized()
 
     def _remaining(self, silent: float) -> float:
         now = self.clock()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, ConflictError, Problem
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, Kind
 
@@ -44,10 +44,16 @@ class Wanted:
 def status_of(data: bytes) -> Mapping[str, Any]:
     """The Status that an answer holds; empty where it holds none."""
     try:
-        parsed = json.loads(data)
+        parsed = parse_json(data)
     except ValueError:
         return {}
-    return parsed if isinstance(parsed, Mapping) and parsed.get("kind") == "Status" else {}
+    if not isinstance(parsed, dict) or parsed.get("kind") != "Status":
+        return {}
+    details = parsed.get("details")
+    details = details if isinstance(details, dict) else {}
+    causes = details.get("causes")
+    listed = [each for each in causes if isinstance(each, dict)] if isinstance(causes, list) else []
+    return parsed | {"details": details | {"causes": listed}}
 
 
 def is_missing_object(wanted: Wanted, status: Mapping[str, Any]) -> bool:
@@ -144,8 +150,8 @@ def _managers(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    causes = (status.get("details") or {}).get("causes")
-    return causes if isinstance(causes, list) else []
+    causes: list[Mapping[str, Any]] = (status.get("details") or {}).get("causes") or []
+    return causes
 
 
 def _fields(status: Mapping[str, Any]) -> Iterator[str]:

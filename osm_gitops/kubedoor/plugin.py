@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from osm_gitops.bounded.files import SMALL, read_file
+from osm_gitops.bounded.json_values import parse_json
+from osm_gitops.bounded.programs import Limits, ProgramLimitError, run_program
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.kubedoor.kubeconfig import Context, plugin_command
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_SECONDS = 120  # some ask for a login in a browser
+LIMITS: Final = Limits(seconds=120, most=SMALL)
+"""For a plugin, which may ask for a login in a browser."""
 _EXTENSION = "client.authentication.k8s.io/exec"
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 
@@ -62,27 +65,20 @@ class Plugin:
     def issue(self) -> Issued:
         """Run it. Raises InputError."""
         try:
-            ran = subprocess.run(  # noqa: S603 - what the user's kubeconfig names
-                self.command,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise self._failed(f"gave no answer within {_SECONDS} s") from None
+            ran = run_program(self.command, self.environment, LIMITS)
+        except ProgramLimitError as limit:
+            raise self._failed(str(limit)) from None
         except OSError as fault:
             raise self._failed(f"cannot be run: {fault.strerror}") from None
         except ValueError:
             raise self._failed("cannot be run: its arguments or its environment hold a NUL character") from None
-        if ran.returncode:
-            raise self._failed(f"failed with exit status {ran.returncode}")
-        return self._read(ran.stdout)
+        if ran.status:
+            raise self._failed(f"failed with exit status {ran.status}")
+        return self._read(ran.out)
 
     def _read(self, out: bytes) -> Issued:
         try:
-            answer = json.loads(out)
+            answer = parse_json(out)
             status = answer["status"] if answer["apiVersion"] == self.version else {}
             until = status.get("expirationTimestamp")
             issued = Issued(
@@ -91,7 +87,7 @@ class Plugin:
                 str(status.get("clientKeyData") or "").encode(),
                 datetime.fromisoformat(until).astimezone(UTC) if until else None,
             )
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             raise self._failed("gave no ExecCredential") from None
         if not issued.token and not (issued.certificate and issued.key):
             raise self._failed(f"gave neither a token nor a certificate with its key, in {self.version}")
@@ -111,7 +107,11 @@ def _spec(context: Context, body: Mapping[str, Any]) -> Mapping[str, Any]:
         told = {key: cluster.body[key] for key in _CLUSTER if key in cluster.body}
         path = cluster.file("certificate-authority")
         if path and "certificate-authority-data" not in told:
-            told["certificate-authority-data"] = base64.b64encode(path.read_bytes()).decode()
+            try:
+                told["certificate-authority-data"] = base64.b64encode(read_file(path, SMALL)).decode()
+            except OSError as fault:
+                what = f"the file of certificate-authority cannot be read: {fault.strerror}"
+                raise input_error(what, where=str(cluster.path)) from None
         for extension in cluster.body.get("extensions") or []:
             if extension.get("name") == _EXTENSION:
                 told["config"] = extension.get("extension")

@@ -18,7 +18,6 @@ _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _CONNECT: Final = 5.0  # seconds
 _ANSWER: Final = 10.0
 _TOTAL: Final = 30.0
-_MOST: Final = 1 << 20  # bytes of the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Pushgateway:
         if self.authorization:
             headers["Authorization"] = self.authorization
         try:
-            with exchanging(Exchange(monotonic, monotonic() + _TOTAL, _ANSWER, _MOST, Event())):
+            with exchanging(Exchange(monotonic, monotonic() + _TOTAL, _ANSWER, 0, Event())):
                 answer = pool.request(
                     "PUT" if whole else "POST",
                     f"{self.url}/metrics{''.join(_segment(*label) for label in group.items())}",
@@ -65,7 +64,7 @@ class Pushgateway:
                     timeout=urllib3.Timeout(connect=_CONNECT, read=_ANSWER),
                     retries=urllib3.Retry(1, redirect=False),
                     redirect=False,
-                    decode_content=False,
+                    preload_content=False,  # its status says all
                 )
         except LostError as lost:
             raise self._failure(lost.what, "Check that the address is that of a Pushgateway") from None

@@ -202,9 +202,8 @@ def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:
     data = bytearray()
     try:
         length = response.headers.get("Content-Length", "")
-        too_large = exchange.too_large(int(length)) if length.isdecimal() and len(length) < _DIGITS else None
-        if too_large is not None:
-            raise too_large
+        # More digits than Python takes for a number are a length all the same.
+        exchange.check_length(int(length[:_DIGITS]) if length.isascii() and length.isdecimal() else 0)
         encoding = response.headers.get("Content-Encoding", "").strip()
         if encoding.lower() not in {"", "identity"}:
             raise LostError(f"the answer is encoded ({encoding[:40]}), which was not asked for", final=True)
@@ -252,7 +251,10 @@ def _explain(fault: Exception) -> LostError | None:
         return LostError("no connection within the time limit", sent=False)
     if isinstance(fault, exceptions.TimeoutError):
         return LostError("no answer within the time limit")
-    inner = fault.args[1] if isinstance(fault, exceptions.ProtocolError) and len(fault.args) > 1 else None
-    if isinstance(inner, HTTPException) and not isinstance(inner, (RemoteDisconnected, IncompleteRead)):
+    # What http.client and urllib3 make of lines that they cannot read, and of a negative length.
+    inner = fault.args[-1] if isinstance(fault, exceptions.ProtocolError) else None
+    broken = isinstance(inner, (RemoteDisconnected, IncompleteRead))
+    unreadable = isinstance(fault, ValueError) or (isinstance(inner, HTTPException) and not broken)
+    if unreadable or isinstance(inner, exceptions.InvalidChunkLength) or "chunk size line" in str(inner):
         return LostError("the answer is not HTTP")
     return LostError("the connection broke off") if isinstance(fault, (exceptions.HTTPError, OSError)) else None

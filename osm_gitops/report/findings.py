@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+from osm_gitops.errors import shortened
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
@@ -49,16 +50,16 @@ class Judgement:
 
 
 def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
-    """The findings with every secret masked."""
+    """The findings as they may be shown: every secret masked, and what is too long cut."""
     return tuple(
         replace(
             finding,
-            message=masker.text(finding.message),
-            where=masker.text(finding.where),
-            about=masker.text(finding.about),
-            field=masker.text(finding.field),
-            fix=masker.text(finding.fix),
-            suppressed=masker.text(finding.suppressed),
+            message=shortened(masker.text(finding.message)),
+            where=shortened(masker.text(finding.where)),
+            about=shortened(masker.text(finding.about)),
+            field=shortened(masker.text(finding.field)),
+            fix=shortened(masker.text(finding.fix)),
+            suppressed=shortened(masker.text(finding.suppressed)),
         )
         for finding in findings
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Problem, shortened
 from osm_gitops.report.encodings import base64_forms, escaped_forms
 from osm_gitops.report.shapes import is_distinct, secret_spans
 
@@ -80,9 +80,12 @@ class Masker:
         return _masked(data, [(span, MASK) for span in self.spans(line)])
 
     def problem(self, problem: Problem) -> Problem:
-        """A problem whose every part is masked."""
+        """A problem as it may be shown: every part is masked, and then cut where it is too long."""
         return Problem(
-            *(self.text(part) for part in (problem.what, problem.where, problem.about, problem.field, problem.fix))
+            *(
+                shortened(self.text(part))
+                for part in (problem.what, problem.where, problem.about, problem.field, problem.fix)
+            )
         )
 
     def diff_lines(self, lines: Sequence[str]) -> list[str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-# Control characters would act on a terminal, and break the lines of any other report.
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Control characters would act on a terminal, and break the lines of any other report. Half surrogate pairs cannot be
+# written at all, but for those that Python has in the place of bytes of file names.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
+)
 
 
 def visible(text: str) -> str:

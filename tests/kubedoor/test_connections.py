@@ -245,7 +245,8 @@ class _Whoami(BaseHTTPRequestHandler):
         assert isinstance(self.connection, ssl.SSLSocket)
         shown: Any = self.connection.getpeercert() or {}
         name = dict(part for parts in shown.get("subject", ()) for part in parts).get("commonName", "")
-        body = json.dumps({"metadata": {"name": name, "uid": self.headers.get("Authorization")}}).encode()
+        data = {"name": name, "authorization": self.headers.get("Authorization") or ""}
+        body = json.dumps({"metadata": {"name": "me", "namespace": "default"}, "data": data}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -272,10 +273,10 @@ def _whoami(folder: Path) -> Iterator[Cluster]:
         thread.join()
 
 
-def _name(api: Api) -> tuple[str, str | None]:
+def _name(api: Api) -> tuple[str, str]:
     found = api.get(CONFIG_MAP, "default", "me")
     assert found is not None
-    return found["metadata"]["name"], found["metadata"]["uid"]
+    return found["data"]["name"], found["data"]["authorization"]
 
 
 def test_a_client_certificate_is_shown_and_lies_nowhere(
@@ -286,9 +287,9 @@ def test_a_client_certificate_is_shown_and_lies_nowhere(
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     with _whoami(tmp_path) as server:
         pair = {"client-certificate": "server.crt", "client-key": "server.key", "token": None}
-        assert _name(_edited(server, tmp_path / "1", user=pair)) == ("jane", None)
+        assert _name(_edited(server, tmp_path / "1", user=pair)) == ("jane", "")
         data = {f"{key}-data": b64encode((tmp_path / name).read_bytes()).decode() for key, name in pair.items() if name}
-        assert _name(_edited(server, tmp_path / "2", user=data | {"token": None})) == ("jane", None)
+        assert _name(_edited(server, tmp_path / "2", user=data | {"token": None})) == ("jane", "")
         assert _name(_edited(server, tmp_path / "3", user={"token": None, "username": "joe", "password": "p"})) == (
             "",
             "Basic am9lOnA=",
@@ -383,7 +384,7 @@ def test_a_plugin_may_issue_certificates(tmp_path: Path) -> None:
             "clientCertificateData": (tmp_path / "server.crt").read_text("utf-8"),
             "clientKeyData": (tmp_path / "server.key").read_text("utf-8"),
         }
-        assert _name(_edited(server, tmp_path / "config", _PATH, user=_plugin(tmp_path, status))) == ("jane", None)
+        assert _name(_edited(server, tmp_path / "config", _PATH, user=_plugin(tmp_path, status))) == ("jane", "")
 
 
 @pytest.mark.parametrize(
