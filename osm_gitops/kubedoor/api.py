@@ -264,9 +264,8 @@ class Api:
         if wrong:
             metadata = body.get("metadata") if isinstance(body, dict) else None
             name = metadata.get("name") if isinstance(metadata, dict) else None
-            raise self._wrong(
-                wanted, f"{wrong}{f' (of {name[:_LONGEST_NAME]})' if isinstance(name, str) and name else ''}"
-            )
+            named = f" (of {name[:_LONGEST_NAME]})" if isinstance(name, str) and name else ""
+            raise self._wrong(wanted, f"{wrong}{named}")
         body["apiVersion"], body["kind"] = wanted.kind.api_version, wanted.kind.name
         checked: Object = body
         return checked
