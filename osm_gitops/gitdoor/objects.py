@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
+from osm_gitops.bounded.files import shown_size
+
 _FOLDER: Final = 0o040000
 _LINK: Final = 0o120000
 _SUBMODULE: Final = 0o160000
-_PIECE: Final = 1 << 20
+_LARGEST_FOLDER: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +44,32 @@ class Entry:
 class ObjectReader:
     """Reads objects by their ids through one ``git cat-file --batch``, which ends with this context.
 
-    ``process`` is that command, with pipes for its input, output and errors. What git cannot give
+    ``start`` starts that command, with pipes for its input, output and errors. What git cannot give
     (a damaged repository, a partial clone without its remote) raises OSError.
     """
 
-    def __init__(self, process: Any) -> None:
-        self._process = process
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start = start
+        self._process = start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._close()
+
+    def _close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             pipe.close()
         self._process.proc.wait()  # its input has ended, and so does it
 
     def folder(self, identity: str) -> dict[str, Entry]:
         """The entries of a tree."""
-        text = self._take(self._ask(identity))
+        size = self._ask(identity)
+        if size > _LARGEST_FOLDER:
+            self._again()
+            raise OSError(errno.EFBIG, f"the folder has more than {shown_size(_LARGEST_FOLDER)} of entries")
+        text = self._take(size)
         width = len(identity) // 2
         found: dict[str, Entry] = {}
         at = 0
@@ -75,9 +86,14 @@ class ObjectReader:
         size = self._ask(identity)
         if size <= limit:
             return self._take(size)
-        while size > 0:
-            size -= len(self._take(min(size, _PIECE), last=size <= _PIECE))
+        self._again()
         return None
+
+    def _again(self) -> None:
+        """Leave what git is about to print: a few bytes in a repository may stand for terabytes."""
+        self._process.proc.kill()
+        self._close()
+        self._process = self._start()
 
     def _ask(self, identity: str) -> int:
         """The size of what comes next."""
@@ -88,8 +104,7 @@ class ObjectReader:
             raise OSError(errno.EIO, f"the repository lacks the object {identity}")
         return int(answer[2])
 
-    def _take(self, size: int, *, last: bool = True) -> bytes:
+    def _take(self, size: int) -> bytes:
         text: bytes = self._process.stdout.read(size)
-        if last:
-            self._process.stdout.read(1)  # the line break after an object
+        self._process.stdout.read(1)  # the line break after an object
         return text

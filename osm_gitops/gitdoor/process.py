@@ -5,21 +5,31 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
 
+from osm_gitops.bounded.files import shown_size
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.failures import failure
+from osm_gitops.gitdoor.failures import REMOTE_VERBS, failure
 
 if TYPE_CHECKING:
     import git
 
 # `git restore --pathspec-from-file` is the youngest of what we use.
 OLDEST_GIT = (2, 25)
+REMOTE_SECONDS: Final = 600.0
+"""For a command that talks to a remote, with the hooks that run with it."""
+MOST_OUT: Final = 256 << 20
+"""Bytes that a command may print: lists of paths, of refs, of commits."""
+_MOST_ERRORS: Final = 1 << 20
+_PIECE: Final = 1 << 16
+_GRACE: Final = 5.0  # seconds to remove what is half made
 _INSTALL = f"Install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer, or mend PATH"
 _SAFETY = ("-c", "protocol.ext.allow=never", "-c", "core.quotePath=false", "-c", "advice.detachedHead=false")
 # With these the branch could come to point to what its repository lacks.
@@ -98,12 +108,36 @@ class Git:
                 as_process=True,
                 env=environment | dict(extras.environment),
             )
+            verb = _verb(command)
+            child: Any = process.proc
+            out, error = bytearray(), bytearray()
+            readers = (
+                threading.Thread(target=_read, args=(os.dup(child.stdout.fileno()), out, MOST_OUT), daemon=True),
+                threading.Thread(target=_read_end, args=(os.dup(child.stderr.fileno()), error), daemon=True),
+            )
             try:
-                out, error = process.communicate()
+                for reader in readers:
+                    reader.start()
+                self._wait(verb, readers, out, REMOTE_SECONDS if verb in REMOTE_VERBS else None)
+                status: int = child.wait()
             except BaseException:
-                _end(process.proc)
+                _end(child)
                 raise
-        return Said(process.returncode, os.fsdecode(out), os.fsdecode(error))
+            process.stdout.close()
+            process.stderr.close()
+        return Said(status, os.fsdecode(bytes(out)), os.fsdecode(bytes(error)))
+
+    def _wait(self, verb: str, readers: Sequence[threading.Thread], out: bytearray, seconds: float | None) -> None:
+        """Wait until git has closed its pipes. Raises TargetError where it says too much, or nothing for too long."""
+        until = None if seconds is None else monotonic() + seconds
+        for reader in readers:
+            reader.join(None if until is None else max(0.0, until - monotonic()))
+            if reader.is_alive():
+                fix = "Check the address, the network between here and there, and hooks that run with it"
+                raise TargetError([Problem(f"git {verb} did not end within {seconds:g} s", str(self.folder), fix=fix)])
+            if len(out) > MOST_OUT:
+                what = f"git {verb} printed more than {shown_size(MOST_OUT)}"
+                raise TargetError([Problem(what, str(self.folder), fix="Check the repository, and the remote")])
 
     def pipe(self, *command: str) -> Any:
         """A running git command, with pipes for its input, output and errors."""
@@ -113,8 +147,7 @@ class Git:
 
     def error(self, command: Sequence[str], said: str, extras: Extras = NO_EXTRAS) -> TargetError:
         """A failed command as a sentence."""
-        verb = next((word for word in command if not word.startswith("-")), "")
-        return TargetError([failure(verb, said, str(self.folder), extras.hidden)])
+        return TargetError([failure(_verb(command), said, str(self.folder), extras.hidden)])
 
 
 def refuse_astray(folder: Path) -> None:
@@ -126,10 +159,32 @@ def refuse_astray(folder: Path) -> None:
         raise TargetError([Problem(what, where=str(folder), fix=fix)])
 
 
+def _verb(command: Sequence[str]) -> str:
+    return next((word for word in command if not word.startswith("-")), "")
+
+
+def _read(pipe: int, into: bytearray, most: int) -> None:
+    with os.fdopen(pipe, "rb", buffering=0) as file:
+        while len(into) <= most and (piece := file.read(_PIECE)):
+            into += piece
+
+
+def _read_end(pipe: int, into: bytearray) -> None:
+    """The end of what git says of its trouble, where it says what counts; a remote may say what it likes before."""
+    with os.fdopen(pipe, "rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
+            into += piece
+            del into[:-_MOST_ERRORS]
+
+
 def _end(process: Any) -> None:
     """End git. Its children (ssh, a hook) may live on and hold its pipes: waiting for those could last for ever."""
     process.terminate()
-    process.wait()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
     process.stdout.close()
     process.stderr.close()
 

@@ -114,7 +114,7 @@ class Repository:
 
     def objects(self) -> ObjectReader:
         """A reader of the files of commits; a context manager."""
-        return ObjectReader(self.git.pipe("cat-file", "--batch"))
+        return ObjectReader(lambda: self.git.pipe("cat-file", "--batch"))
 
     # -- changing the work tree's branch --
 

@@ -66,6 +66,10 @@ class Api:
         """How many have been made, retries included."""
         return self._transport.requests
 
+    def hurry(self) -> None:
+        """The run was interrupted: what is under way gets two seconds more, and nothing is tried again."""
+        self._transport.hurry()
+
     def close(self) -> None:
         """End the connections; a further request makes new ones."""
         self._transport.close()

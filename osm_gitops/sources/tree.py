@@ -27,6 +27,7 @@ _NOT_ASCII: Final = bytes((0, *range(128, 256)))
 # A file that says so is meant as a manifest, however broken it is.
 _MEANT: Final = re.compile(rb"""(?:^|[\s{,-])["']?(apiVersion|kind)["']?[ \t]*:""")
 _NAMED: Final = 10
+_LONGEST_KIND: Final = 63
 # What git stores in the place of a file that a filter would bring back in a checkout.
 _FILTERED: Final = {b"\0GITCRYPT\0": "git-crypt", b"version https://git-lfs.github.com/": "Git LFS"}
 
@@ -195,7 +196,7 @@ class _Tree:
             self.gathering.unreadable.append(problem)
         else:
             named = loose.api_version and loose.kind
-            self.passed_over[f"of kind {loose.kind}" if named else "without apiVersion and kind"] += 1
+            self.passed_over[f"of kind {loose.kind[:_LONGEST_KIND]}" if named else "without apiVersion and kind"] += 1
 
     def _is_chart_template(self, file: PurePath) -> bool:
         """Whether the file is below ``templates/`` of a folder with a ``Chart.yaml``."""

@@ -10,6 +10,9 @@ from typing import Final
 from osm_gitops.errors import Problem, input_error
 from osm_gitops.sources.files import Kind, SourceFiles
 
+MOST_ENTRIES: Final = 300_000
+_DEEPEST: Final = 100
+_NARROW: Final = "Name the folder in which the manifests are"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
@@ -50,13 +53,23 @@ class _Walker:
         self.root = root
         self.found = found
         self.seen = {root}
+        self.entries = 0
 
     def folder(self, path: PurePath, name: str) -> None:
+        if len(path.parts) - len(self.root.parts) > _DEEPEST:
+            what = f"is nested more than {_DEEPEST} folders deep, and not read"
+            self.found.problems.append(Problem(what, where=self.shown(name)))
+            return
         try:
             names = sorted(entry for entry in self.source.names(path) if not entry.startswith("."))
         except OSError as error:
             self.problem(self.shown(name), error)
             return
+        self.entries += len(names)
+        if self.entries > MOST_ENTRIES:
+            # A commit may hold one folder thousands of times, in folders that it holds thousands of times.
+            shown = self.shown(self.source.display)
+            raise input_error(f"the source has more than {MOST_ENTRIES} files and folders", where=shown, fix=_NARROW)
         for entry in names:
             self.entry(path / entry, f"{name.rstrip('/')}/{entry}" if name else entry)
 

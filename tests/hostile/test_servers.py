@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from osm_gitops.kubedoor.connecting import connect
 from osm_gitops.kubedoor.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
 from osm_gitops.kubedoor.patience import Patience
 from osm_gitops.kubedoor.pushgateway import Pushgateway
-from tests.cli.scenes import profile, write_tree
+from tests.cli.scenes import profile, write_fleet, write_tree
 from tests.hostile.servers import (
     ENDLESS,
     LYING,
@@ -388,14 +389,16 @@ def _child(*arguments: str, cwd: Path, patience: str = "") -> subprocess.Popen[s
 def _commands(config: Path, folder: Path) -> dict[str, tuple[str, ...]]:
     tree = write_tree(folder / "tree", profile())
     live = ("--from", "cluster", "--to", "cluster", "--kubeconfig", str(config))
+    cluster = {"name": "a", "from": "cluster", "to": "cluster", "management": {"kubeconfig": str(config)}}
+    fleet = write_fleet(folder, f"clusters: {json.dumps([cluster])}\n")
     return {
         "plan": ("plan", *live),
         "apply": ("apply", "--yes", *live, "--profiles-from", str(tree)),
-        "status": ("status", *live),
+        "status": ("status", "--kubeconfig", str(config)),
         "refresh": ("refresh", "--kubeconfig", str(config)),
-        "doctor": ("doctor", "--kubeconfig", str(config)),
+        "doctor": ("doctor", "--fleet", str(fleet)),
         "uninstall": ("uninstall", "--kubeconfig", str(config), "--yes"),
-        "osp list": ("osp", "list", *live),
+        "osp list": ("osp", "list", "--from", "cluster", "--kubeconfig", str(config)),
     }
 
 
@@ -416,10 +419,18 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS.values(), ids=BEHAVIOURS)
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_ends_with_sentences(command: str, behaviour: Behaviour, tmp_path: Path) -> None:
-    with hostile(behaviour) as server:
+def _some(pairs: Iterable[tuple[str, str]], every: int) -> list[Any]:
+    """All pairs, of which most are for the long run: each takes a process."""
+    return [
+        pytest.param(*pair, marks=() if number % every == 0 else pytest.mark.exhaustive)
+        for number, pair in enumerate(pairs)
+    ]
+
+
+# Of the short run too each command meets something, and each behaviour a command.
+@pytest.mark.parametrize(("command", "name"), _some(product(COMMANDS, BEHAVIOURS), 8))
+def test_every_command_ends_with_sentences(command: str, name: str, tmp_path: Path) -> None:
+    with hostile(BEHAVIOURS[name]) as server:
         arguments = _commands(server.kubeconfig(tmp_path / "config"), tmp_path)[command]
         patience = "total=1.0, read=0.5, sleep=lambda _: None"
         with _child(*arguments, cwd=tmp_path, patience=patience) as process:
@@ -430,24 +441,20 @@ def test_every_command_ends_with_sentences(command: str, behaviour: Behaviour, t
         assert sign not in out + err
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("behaviour", [BEHAVIOURS["dead"], BEHAVIOURS["slow"]], ids=["dead", "slow"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_signal_ends_a_run_that_waits_for_a_server(
-    command: str, behaviour: Behaviour, number: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("command", "name"), _some(product(COMMANDS, ("dead", "slow")), 3))
+def test_a_signal_ends_a_run_that_waits_for_a_server(command: str, name: str, tmp_path: Path) -> None:
     waits = threading.Event()
 
     def noted(connection: socket.socket, request: int) -> None:
         waits.set()
-        behaviour(connection, request)
+        BEHAVIOURS[name](connection, request)
 
     with hostile(noted) as server:
         arguments = _commands(server.kubeconfig(tmp_path / "config"), tmp_path)[command]
         # Without the signal it would be an hour.
         with _child(*arguments, cwd=tmp_path, patience="total=3600, read=3600") as process:
             assert waits.wait(120)
-            process.send_signal(number)
+            process.send_signal(signal.SIGTERM if name == "dead" else signal.SIGINT)
             out, err = process.communicate(timeout=60)
     assert process.returncode == 130, out + err
     assert "Interrupted" in err

@@ -82,7 +82,7 @@ def stamp_pools(
     run = _Stamping(live, pools, stampings, control)
     due = [ref for ref, stamping in stampings.items() if stamping.stamps]
     jobs = (partial(run.stamp, ref) for ref in due)
-    side_by_side(jobs, lambda outcome: run.take(outcome, len(due)), options.concurrency, control.stop)
+    side_by_side(jobs, lambda outcome: run.take(outcome, len(due)), options.concurrency, control.stop, live.hurry)
     if options.nudge:
         run.nudge()
     return run.delivery()

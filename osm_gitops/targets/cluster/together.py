@@ -10,12 +10,19 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def side_by_side(jobs: Iterable[Callable[[], T]], take: Callable[[T], None], concurrency: int, stop: Event) -> None:
+def side_by_side(
+    jobs: Iterable[Callable[[], T]],
+    take: Callable[[T], None],
+    concurrency: int,
+    stop: Event,
+    hurry: Callable[[], None],
+) -> None:
     """Do ``jobs`` in threads and hand what they give to ``take``, in the order in which they end.
 
     Jobs are drawn one by one in the calling thread, never more than twice ``concurrency`` ahead of their end: what is
     made for them need not be thread-safe, and little of it is in memory. An error, or an interruption, sets ``stop``
-    and is raised when the jobs that had begun have ended; others are not begun any more.
+    and is raised when the jobs that had begun have ended; others are not begun any more. An interruption also calls
+    ``hurry``, by which jobs that wait for a server end.
     """
     executor = ThreadPoolExecutor(concurrency, "writes")
     pending: set[Future[T]] = set()
@@ -26,8 +33,10 @@ def side_by_side(jobs: Iterable[Callable[[], T]], take: Callable[[T], None], con
                 pending = _take(pending, take)
         while pending:
             pending = _take(pending, take)
-    except BaseException:
+    except BaseException as end:
         stop.set()
+        if isinstance(end, KeyboardInterrupt):
+            hurry()
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)

@@ -118,7 +118,7 @@ class _Run:
             self._take(self._carry_out(unit, self._work(unit)))
 
     def many(self, units: Sequence[Unit]) -> None:
-        side_by_side(self._jobs(units), self._take, self.options.concurrency, self.control.stop)
+        side_by_side(self._jobs(units), self._take, self.options.concurrency, self.control.stop, self.live.hurry)
 
     def _jobs(self, units: Sequence[Unit]) -> Iterator[Callable[[], _Outcome]]:
         spared = self._spared(units)
