@@ -28,6 +28,7 @@ class _MapOf:
 
 
 _TEXTS: Final = _MapOf(str)
+_FIELDS: Final = "mappings alone, however deep"
 _METADATA: Final = {
     **dict.fromkeys(("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generateName"), str),
     "generation": int,
@@ -38,7 +39,7 @@ _METADATA: Final = {
         {**dict.fromkeys(("apiVersion", "kind", "name", "uid"), str), "controller": bool, "blockOwnerDeletion": bool}
     ],
     "managedFields": [
-        {**dict.fromkeys(("manager", "operation", "subresource", "apiVersion", "time"), str), "fieldsV1": dict}
+        {**dict.fromkeys(("manager", "operation", "subresource", "apiVersion", "time"), str), "fieldsV1": _FIELDS}
     ],
 }
 _VALUE_FROM: Final = {
@@ -83,9 +84,10 @@ _REST: Final[Mapping[str, Json]] = {
         }
     },
     "Deployment": {"spec": {"replicas": int, "template": {"spec": _POD}}, "status": {"readyReplicas": int}},
-    "MachineDeployment": {"spec": {"paused": bool}},
-    "MachineSet": {"spec": {"template": dict}},
-    "Machine": {"spec": dict, "status": dict},
+    # Their definitions let anything be inside, so one that somebody wrote must not stop all others.
+    "MachineDeployment": {"spec": dict},
+    "MachineSet": {"spec": dict},
+    "Machine": {"spec": dict},
     "OperatingSystemProfile": {"spec": dict},
     "CustomOperatingSystemProfile": {"spec": dict},
     "OperatingSystemConfig": {"spec": dict},
@@ -127,9 +129,22 @@ def _misfit(value: Json, shape: Any, path: str) -> str:
         if not isinstance(value, list):
             return f"{path} is not a list"
         return next(filter(None, (_misfit(each, shape[0], f"{path}[{at}]") for at, each in enumerate(value))), "")
-    if not isinstance(value, dict):
-        return f"{path} is not a mapping"
+    if not isinstance(value, dict) or (shape is _FIELDS and not _is_fields(value)):
+        return f"{path} is not a mapping{' of mappings' if shape is _FIELDS else ''}"
+    if shape is _FIELDS:
+        return ""
     if isinstance(shape, _MapOf):
         return next(filter(None, (_misfit(each, shape.inner, f"{path}.{key}") for key, each in value.items())), "")
     within = ((key, value[key], inner) for key, inner in shape.items() if value.get(key) is not None)
     return next(filter(None, (_misfit(each, inner, f"{path}.{key}".lstrip(".")) for key, each, inner in within)), "")
+
+
+def _is_fields(value: Json) -> bool:
+    """Whether a value is as field managers' are: mappings of mappings."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if not isinstance(each, dict):
+            return False
+        waiting.extend(each.values())
+    return True

@@ -76,15 +76,20 @@ def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> t
 def template_key(template: Json) -> str:
     """Equal for templates that machine-controller takes for equal: but for the hash label that it adds to
     MachineSets, and with no difference between what is absent, null and empty."""
-    template = template if isinstance(template, Mapping) else {}
-    metadata = dict(template.get("metadata") or {})
-    metadata["labels"] = {key: value for key, value in (metadata.get("labels") or {}).items() if key != _HASH_LABEL}
-    spec = {key: value for key, value in (template.get("spec") or {}).items() if key in _SPEC_FIELDS}
+    whole = _mapping(template)
+    metadata = dict(_mapping(whole.get("metadata")))
+    metadata["labels"] = {key: value for key, value in _mapping(metadata.get("labels")).items() if key != _HASH_LABEL}
+    spec = {key: value for key, value in _mapping(whole.get("spec")).items() if key in _SPEC_FIELDS}
     # The provider's part is text to machine-controller: it compares it as it stands.
-    provider = dict(spec.pop("providerSpec", None) or {})
+    provider = dict(_mapping(spec.pop("providerSpec", None)))
     value = provider.pop("value", None)
     key = [_without_empty(metadata), _without_empty(spec), _without_empty(provider), value]
     return _digest(key)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    """Of what no machine is made from nothing counts: the definition lets anything be there."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def annotations_key(annotations: Mapping[str, str] | None) -> str:
