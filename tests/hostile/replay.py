@@ -45,10 +45,15 @@ def _key(path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> str
 
 
 class Replayed:
-    """``texts`` are the answers to GET; whoever writes gets its own object back, as if it had been stored."""
+    """``texts`` are the answers to GET; whoever writes gets its own object back, as if it had been stored.
+
+    To what is written to a path with ``keeps`` in it there is no answer; ``waits`` is set when one is waited for.
+    """
 
     def __init__(self) -> None:
         self.texts: dict[str, bytes] = {}
+        self.waits = threading.Event()
+        self.keeps = ""
         self._listener = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._listener.daemon_threads = True
         self._listener.block_on_close = False
@@ -99,7 +104,12 @@ class _Handler(BaseHTTPRequestHandler):
         path = target.path
         key = _key(path, dict(parse_qsl(target.query)), dict(self.headers.items()))
         texts: dict[str, bytes] = self.server.replayed.texts  # type: ignore[attr-defined]
-        if self.command != "GET":
+        replayed: Replayed = self.server.replayed  # type: ignore[attr-defined]
+        if replayed.keeps and replayed.keeps in path and self.command != "GET":
+            replayed.waits.set()
+            self.connection.recv(1)  # until the client hangs up
+            self.close_connection = True
+        elif self.command != "GET":
             stored = json.loads(body)
             metadata = stored.setdefault("metadata", {})
             parts = path.split("/")

@@ -7,8 +7,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -29,6 +27,7 @@ from osm_gitops.kubedoor.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kin
 from osm_gitops.kubedoor.patience import Patience
 from osm_gitops.kubedoor.pushgateway import Pushgateway
 from tests.cli.scenes import profile, write_fleet, write_tree
+from tests.hostile.children import child
 from tests.hostile.servers import (
     ENDLESS,
     LYING,
@@ -43,9 +42,6 @@ from tests.hostile.servers import (
     silent,
     whole,
 )
-
-_MEMORY: Final = 1 << 30  # what a child may address beyond what Python maps anyway
-_CPU: Final = 20
 
 
 @pytest.fixture
@@ -363,29 +359,6 @@ def _alive(group: int) -> Iterator[int]:
 # --- whole runs, in a child with limits ---
 
 
-def _child(*arguments: str, cwd: Path, patience: str = "") -> subprocess.Popen[str]:
-    """The command line with limits of the system; ``patience`` are arguments of the Patience that it has."""
-    code = (
-        "import resource, sys\n"
-        f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))\n"
-        f"resource.setrlimit(resource.RLIMIT_CPU, ({_CPU}, {_CPU}))\n"
-        "from osm_gitops.kubedoor import connecting\n"
-        "from osm_gitops.kubedoor.patience import Patience\n"
-        f"connecting.PATIENCE = Patience({patience})\n"
-        "from osm_gitops.__main__ import main\n"
-        "main()\n"
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SOPS_", "KUBE"))}
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment | {"HOME": str(cwd)},
-    )
-
-
 def _commands(config: Path, folder: Path) -> dict[str, tuple[str, ...]]:
     tree = write_tree(folder / "tree", profile())
     live = ("--from", "cluster", "--to", "cluster", "--kubeconfig", str(config))
@@ -433,7 +406,7 @@ def test_every_command_ends_with_sentences(command: str, name: str, tmp_path: Pa
     with hostile(BEHAVIOURS[name]) as server:
         arguments = _commands(server.kubeconfig(tmp_path / "config"), tmp_path)[command]
         patience = "total=1.0, read=0.5, sleep=lambda _: None"
-        with _child(*arguments, cwd=tmp_path, patience=patience) as process:
+        with child(*arguments, cwd=tmp_path, patience=patience) as process:
             out, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
     assert server.address in out + err
@@ -452,7 +425,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_server(command: str, name: str, tm
     with hostile(noted) as server:
         arguments = _commands(server.kubeconfig(tmp_path / "config"), tmp_path)[command]
         # Without the signal it would be an hour.
-        with _child(*arguments, cwd=tmp_path, patience="total=3600, read=3600") as process:
+        with child(*arguments, cwd=tmp_path, patience="total=3600, read=3600") as process:
             assert waits.wait(120)
             process.send_signal(signal.SIGTERM if name == "dead" else signal.SIGINT)
             out, err = process.communicate(timeout=60)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from osm_gitops.errors import LONGEST
 from osm_gitops.kubedoor import connecting
 from osm_gitops.kubedoor.patience import Patience
 from tests.apiserver.cluster import Cluster
@@ -21,6 +22,7 @@ from tests.cli.running import osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret, write_tree
 from tests.cluster_faults.scene import scenes
 from tests.gitdoor.repos import new_repository, pin_git
+from tests.hostile.children import child
 from tests.hostile.replay import Answers, Replayed, record, replayed
 
 # The template engine raises the limit when it is first used.
@@ -404,3 +406,54 @@ def test_any_answer_of_a_server_is_understood_or_told(
                     judge.look(f"{path} {what}", *arguments)
                 server.texts[path] = json.dumps(answer).encode()
     assert judge.faults == {}
+
+
+# --- what is said of it ---
+
+_LOUD: Final = '#!/bin/sh\n{{ fail (repeat 100000 "0123456789") }}\n'
+
+
+@pytest.mark.parametrize(
+    "output",
+    [(), ("-o", "json"), ("-o", "markdown"), ("-o", "html"), ("--log-format", "json")],
+    ids=["text", "json", "markdown", "html", "log"],
+)
+def test_a_message_of_a_megabyte_is_cut_everywhere(output: tuple[str, ...], tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", profile(script=_LOUD), pool())
+    ran = osm_gitops("plan", "--from", str(tree), "--to", str(new_repository(tmp_path / "repo")), *output)
+    assert ran.code == 1
+    assert "0123456789" in ran.err
+    assert "more characters)" in ran.err
+    assert len(ran.err) < 10_000
+    assert len(ran.out) < 30_000
+
+
+def test_a_secret_at_the_cut_of_a_message_is_masked_first(tmp_path: Path) -> None:
+    """Half a secret is not recognised, so what is too long is masked as a whole and then cut."""
+    token = "getter-token-that-nobody-may-see"
+    for length in range(LONGEST - 120, LONGEST, 7):
+        script = f'#!/bin/sh\n{{{{ fail (printf "%s%s" (repeat {length} "x") .Token) }}}}\n'
+        tree = write_tree(tmp_path / str(length), profile(script=script), pool(), token=token)
+        ran = osm_gitops("plan", "--from", str(tree), "--to", str(tmp_path / "to"))
+        assert ran.code == 1
+        assert "getter-t" not in ran.err + ran.out
+
+
+def test_a_signal_ends_a_delivery_that_waits_for_a_server(
+    recorded: tuple[Answers, Answers, Path], tmp_path: Path
+) -> None:
+    """Writes are made in threads, which no signal interrupts: they are told to hurry."""
+    management, worker, tree = recorded
+    with replayed() as one, replayed() as other:
+        _serve(one, management)
+        _serve(other, worker)
+        other.keeps = "/secrets/"
+        clusters = (str(one.kubeconfig(tmp_path / "one")), str(other.kubeconfig(tmp_path / "other")))
+        plan = _commands(*clusters, tree)["plan"]
+        # Without the signal it would be an hour.
+        patience = "total=3600, read=3600"
+        with child("apply", "--yes", *plan[1:], "--settle", "0", cwd=tmp_path, patience=patience) as process:
+            assert other.waits.wait(120), process.communicate(timeout=1)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
