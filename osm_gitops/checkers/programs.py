@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
 
+from osm_gitops.children import plain_path
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -35,12 +37,12 @@ class Ran:
 def find_program(name: str, environment: Mapping[str, str]) -> str | None:
     """The program on the PATH of ``environment``, or beside the Python that runs us, where extras install theirs."""
     beside = str(Path(sys.executable).parent)
-    return shutil.which(name, path=environment.get("PATH", os.defpath)) or shutil.which(name, path=beside)
+    return shutil.which(name, path=plain_path(environment)) or shutil.which(name, path=beside)
 
 
 def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = SECONDS) -> Ran:
     """Run a program in ``folder``, which is its home and its place for temporary files as well."""
-    plain = {**_PLAIN, "PATH": environment.get("PATH", os.defpath), "HOME": str(folder), "TMPDIR": str(folder)}
+    plain = {**_PLAIN, "PATH": plain_path(environment), "HOME": str(folder), "TMPDIR": str(folder)}
     try:
         ran = subprocess.run(  # noqa: S603 -- words of ours and names of our own files
             words,

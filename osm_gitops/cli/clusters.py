@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from osm_gitops.fleet.spec import (
     source_ref,
 )
 from osm_gitops.model.overlay import OverlayRef
-from osm_gitops.sources.overlay_files import overlay_ref
+from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG, Kind
+from osm_gitops.sources.overlay_files import BUILT_IN, overlay_ref
+from osm_gitops.sources.trust import TRUSTED, Trust, distrust
 from osm_gitops.targets.layout import owned_path
 
 
@@ -32,6 +35,7 @@ def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)
     else:
         specs = _from_fleet(request, needs_target=needs_target)
+    if request.source is None and not request.untrusted:
         check_live_targets(specs, request.connections)
     for flag in () if any(spec.is_live for spec in specs) else request.connection_flags:
         console.say(f"{flag} is passed over: a run from trees to git does not use it")
@@ -73,7 +77,8 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
         home = home_of(request, revision)
         return (_with_overlays(spec_at(replace(spec, overlays=()), revision, home), request, revision, home),)
     path = home_of(request, revision)
-    found = fleet_at(path, _shown(path, request), revision)
+    trust = trust_of(request)
+    found = tuple(replace(spec, trust=trust) for spec in fleet_at(path, _shown(path, request), revision, trust))
     chosen = [spec for spec in found if request.cluster in (None, spec.name)]
     given = replace(request, overlays=())
     return tuple(
@@ -83,7 +88,7 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
 
 def _with_overlays(spec: ClusterSpec, request: Request, revision: str, home: Path) -> ClusterSpec:
     """A cluster at a revision, with what the overlays that flags name were then."""
-    return replace(spec, overlays=(*spec.overlays, *given_at(overlays_of(request), revision, home)))
+    return replace(spec, overlays=(*spec.overlays, *given_at(overlays_of(request), revision, home, spec.trust)))
 
 
 def home_of(request: Request, revision: str) -> Path:
@@ -95,6 +100,32 @@ def home_of(request: Request, revision: str) -> Path:
     if home is None:
         raise input_error("a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git")
     return home
+
+
+def trust_of(request: Request, paths: Iterable[Path] = ()) -> Trust:
+    """What a run may read: everything, or of a tree that is not trusted what lies in it, and what flags name.
+
+    ``paths`` are further ones that were named.
+    """
+    if not request.untrusted:
+        return TRUSTED
+    named = [request.source, request.profiles_from, request.target, *request.overlays]
+    refs = (source_ref(request.base, text) for text in named if text not in {None, ""} and not _is_built_in(text))
+    given = [*paths, *(ref.path for ref in refs if isinstance(ref, TreeRef))]
+    settings = (each for each in request.settings.values() if SETTINGS_BY_FLAG[each.name].kind is Kind.FILE)
+    given += [Path(each.base, str(each.value)) for each in settings if each.value]
+    if request.clone is None and request.source is None and names_clusters(request):
+        return distrust(_fleet_file(request).parent, given)
+    return distrust(request.base, given) if request.clone else distrust(*_first(given, request.base))
+
+
+def _first(given: Sequence[Path], base: Path) -> tuple[Path, Sequence[Path]]:
+    """The tree of a run without a fleet file: the first that is named."""
+    return (given[0], given[1:]) if given else (base, ())
+
+
+def _is_built_in(text: str) -> bool:
+    return text.startswith(BUILT_IN)
 
 
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
@@ -113,6 +144,7 @@ def _from_flags(request: Request, source: str, *, needs_target: bool) -> Cluster
         request.management,
         request.worker,
         overlays=overlays_of(request),
+        trust=trust_of(request),
     )
 
 
@@ -124,7 +156,9 @@ def overlays_of(request: Request) -> tuple[OverlayRef, ...]:
 def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
     path = _fleet_file(request)
     shown = _shown(path, request)
-    found = read_fleet(path, shown)
+    trust = trust_of(request)
+    trust.check(path, shown)
+    found = tuple(replace(spec, trust=trust) for spec in read_fleet(path, shown))
     chosen = [spec for spec in found if request.cluster in (None, spec.name)]
     if not chosen:
         known = ", ".join(spec.name for spec in found)

@@ -17,13 +17,16 @@ from typing import Annotated, Any
 
 import typer
 
+from osm_gitops.children import for_untrusted
 from osm_gitops.cli.completion import complete_cluster, complete_context, complete_pool, complete_worker_context
+from osm_gitops.errors import input_error
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.gitdoor.clone import Clone
 from osm_gitops.gitdoor.credentials import TokenFile
 from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.resolve.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
 from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.sources.trust import FLAG
 
 _METAVARS: Mapping[Kind, str] = {
     Kind.TEXT: "TEXT",
@@ -53,6 +56,8 @@ class Form(Enum):
 class Request:
     """What the shared options say; ``settings`` come from flags and the environment, by flag name.
 
+    ``untrusted``: nothing that the tree names is run, asked, or read outside of it.
+
     Relative paths start at ``base``. ``clone`` is the config repo of a run with ``--repo``, and there ``base`` is.
     ``management`` and ``worker`` are what was named of the two clusters; ``connections`` last as long as the command.
     """
@@ -72,6 +77,12 @@ class Request:
     base: Path = Path()
     clone: Clone | None = None
     token: TokenFile | None = None
+    untrusted: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The process's environment; for a tree that is not trusted without keys, credentials and the home."""
+        return for_untrusted(os.environ) if self.untrusted else dict(os.environ)
 
     @property
     def connection_flags(self) -> tuple[str, ...]:
@@ -152,7 +163,34 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         None,
     ),
     "verbose": (_option(bool, "--verbose,-v", "Tell more."), False),
+    "untrusted": (
+        _work(
+            bool,
+            "--untrusted",
+            "Read a tree that strangers may have written: run and ask nothing that it names, use no key or credential.",
+        ),
+        False,
+    ),
 }
+# Commands that work for the tree and so have to trust it. They know the flag and its variable to refuse them: whoever
+# sets it for all commands must not believe that it counts here.
+_TRUSTING: Mapping[str, str] = {
+    "apply": "apply writes what the tree says, where the tree says",
+    "refresh": "refresh asks and writes the clusters that the tree names",
+    "status": "status asks the clusters that the tree names",
+    "uninstall": "uninstall changes the clusters that the tree names",
+    "install": "install may ask the clusters that the tree names",
+    "init": "init reads no tree",
+    "rekey": "rekey opens files with your private keys and encrypts them for the recipients that the tree names",
+}
+Untrusted = _SHARED["untrusted"][0]
+RefusedUntrusted = _option(bool, "--untrusted", "Refused.", hidden=True)
+
+
+def refuse_untrusted(command: str) -> None:
+    """Refuse ``--untrusted`` for a command that has to trust its tree. Raises InputError."""
+    fix = f"Run it without {FLAG} on a tree that you trust; plan, render, explain, validate, osp and doctor take it"
+    raise input_error(f"{_TRUSTING[command]}, so it cannot do without trust in it", where=FLAG, fix=fix)
 
 
 # Named as OSM names them, or in their style.
@@ -173,22 +211,22 @@ def with_sources(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what only reads sources: no target, no pools, and of the settings those that say
     which profiles there are."""
     settings = tuple(setting for setting in SETTINGS if setting.flag in _OF_PROFILES)
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), settings)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), settings)
 
 
 def with_judged(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what looks at everything in the sources: no target, no choice of pools."""
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), SETTINGS)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), SETTINGS)
 
 
 def with_live(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what looks at clusters, whatever the target is."""
-    return _with_options(command, tuple(name for name in _SHARED if name != "target"), SETTINGS)
+    return _with_options(command, tuple(name for name in _SHARED if name not in {"target", "untrusted"}), SETTINGS)
 
 
 def with_explained(command: Callable[..., int]) -> Callable[..., int]:
     """As :func:`with_request`, for what tells of pools that are named otherwise than by a glob."""
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays"), SETTINGS)
+    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), SETTINGS)
 
 
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
@@ -219,10 +257,12 @@ def _with_options(
     shared: Sequence[str],
     settings: Sequence[SettingName],
 ) -> Callable[..., int]:
+    name, refused = command.__name__, command.__name__ in _TRUSTING
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     parameters = [
         *own,
-        *(_parameter(name, *_SHARED[name]) for name in shared),
+        *(_parameter(each, *_SHARED[each]) for each in shared if not (refused and each == "untrusted")),
+        *((_parameter("untrusted", RefusedUntrusted, default=False),) if refused else ()),
         *_connection_parameters(),
         *_setting_parameters(settings),
     ]
@@ -231,7 +271,9 @@ def _with_options(
 
     @functools.wraps(command)
     def called(ctx: typer.Context, **given: Any) -> int:
-        taken = {name: given.pop(name, default) for name, (_, default) in _SHARED.items()}
+        taken = {each: given.pop(each, default) for each, (_, default) in _SHARED.items()}
+        if refused and taken["untrusted"]:
+            refuse_untrusted(name)
         taken["overlays"] = tuple(taken["overlays"] or ())
         named = [given.pop(_python_name(flag)) or "" for flag in _CONNECTION]
         raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in settings}

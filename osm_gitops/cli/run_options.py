@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Annotated
 
@@ -87,9 +86,10 @@ def run_options(
     ``without_keys`` is for reports only: encrypted sources are read with stand-ins for their values.
     """
     console.verbose = request.verbose
-    environment = dict(os.environ)
+    environment = request.environment
     return RunOptions(
         environment=environment,
+        untrusted=request.untrusted,
         keys=KeySearch(environment, without_keys=without_keys),
         note=console.note,
         tell=console.say,

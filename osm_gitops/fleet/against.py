@@ -23,11 +23,12 @@ from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
 from osm_gitops.plan.compare import make_cluster_plan
 from osm_gitops.sources.overlay_files import is_there
 from osm_gitops.sources.revision import open_revision
+from osm_gitops.sources.trust import TRUSTED, Trust
 
 _NAMED = 10
 
 
-def fleet_at(path: Path, display: str, revision: str) -> tuple[ClusterSpec, ...]:
+def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) -> tuple[ClusterSpec, ...]:
     """The clusters that a fleet file named at a revision; none where it was not there yet.
 
     Raises InputError where there is no such revision, or the file was none that can be read.
@@ -36,7 +37,7 @@ def fleet_at(path: Path, display: str, revision: str) -> tuple[ClusterSpec, ...]
     if found is None:
         raise input_error("the fleet file is in no git repository", where=f"--against {revision}")
     root, inside = found
-    with open_revision(root, revision, str(root)) as files:
+    with open_revision(root, revision, str(root), trust) as files:
         try:
             place, _ = files.locate(PurePosixPath(inside))
             text = files.read(place)
@@ -59,12 +60,14 @@ def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
     )
 
 
-def given_at(overlays: Sequence[OverlayRef], revision: str, home: Path) -> tuple[OverlayRef, ...]:
+def given_at(
+    overlays: Sequence[OverlayRef], revision: str, home: Path, trust: Trust = TRUSTED
+) -> tuple[OverlayRef, ...]:
     """Overlays that flags name, as they were at a revision; without those that were not there yet, which a flag is
     there to try."""
     repository = _repository(home)
     found = ((overlay, _overlay_at(overlay, revision, repository)) for overlay in overlays)
-    return tuple(then for now, then in found if then == now or is_there(then))
+    return tuple(then for now, then in found if then == now or is_there(then, trust))
 
 
 def plan_against(

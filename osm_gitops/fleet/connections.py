@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget
 from osm_gitops.model.desired import Side
 from osm_gitops.model.settings import Settings
@@ -16,10 +16,24 @@ if TYPE_CHECKING:
     from osm_gitops.kubedoor.clusters import Clusters
 
 
+def refuse_server(spec: ClusterSpec, part: str) -> None:
+    """Refuse to ask a server where the tree is not trusted; ``part`` is what of the fleet file asks for it.
+
+    Raises InputError.
+    """
+    if spec.trust.untrusted:
+        raise input_error(
+            f"{part} is a cluster, and an untrusted run asks no server",
+            fix="Name a tree in its place, choose other clusters with --cluster, or, if you trust the tree, run "
+            "without --untrusted and --without-keys",
+        )
+
+
 class Connections:
     """Opens what a cluster of the fleet names, at the first use. ``environment`` is that of the process.
 
-    Nothing is asked of a server here. Where a kubeconfig leads nowhere, InputError says so.
+    Nothing is asked of a server here. Where a kubeconfig leads nowhere, InputError says so; and for clusters of a tree
+    that is not trusted, of which no kubeconfig is even read.
     """
 
     def __init__(
@@ -39,10 +53,12 @@ class Connections:
 
     def management(self, spec: ClusterSpec) -> Api:
         """Where profiles and OSCs are."""
+        refuse_server(spec, "its management cluster")
         return self._api(spec.management)
 
     def worker(self, spec: ClusterSpec) -> Api:
         """Where all else is; in the single mode the same as :meth:`management`."""
+        refuse_server(spec, "its worker cluster")
         return self._api(spec.worker)
 
     def clusters(self, spec: ClusterSpec) -> Clusters:

@@ -153,7 +153,7 @@ class _Reader:
                 self._problem(f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY))
             else:
                 where = f"{self._where(f'{at}.{key}')} {at}.{key}"
-                raw[known.flag] = RawSetting(known.flag, setting, where, str(self.base))
+                raw[known.flag] = RawSetting(known.flag, setting, where, str(self.base), from_tree=True)
         return raw
 
     def _namespace(self, merged: Mapping[str, tuple[Json, str]]) -> dict[str, RawSetting]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.fleet.connections import Connections
+from osm_gitops.fleet.connections import Connections, refuse_server
 from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
 from osm_gitops.fleet.overlaid import load_stack, overlaid
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
@@ -22,13 +23,14 @@ from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.overlays import Stack
-from osm_gitops.resolve.settings import RawSetting, parse_settings
+from osm_gitops.resolve.settings import RawSetting, parse_settings, raises_bound
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
 from osm_gitops.sources.builtin import check_version
-from osm_gitops.sources.files import Folder, Keeper, in_no_git
+from osm_gitops.sources.files import Folder, Keeper, SourceFiles, in_no_git
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
+from osm_gitops.sources.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
     from osm_gitops.kubedoor.api import Api
@@ -38,29 +40,47 @@ T = TypeVar("T")
 
 def load_settings(spec: ClusterSpec) -> Settings:
     """The cluster's settings. Raises InputError with every problem."""
-    return checked_settings(spec.settings, load_stack(spec.overlays))
+    return checked_settings(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
 
 
 def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
     """What the cluster's settings come from, one entry a name. Raises InputError with every problem of its overlays."""
-    return _given(spec.settings, load_stack(spec.overlays))
+    return _given(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
 
 
-def checked_settings(raw: Sequence[RawSetting], stack: Stack) -> Settings:
+def checked_settings(raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRUSTED) -> Settings:
     """Settings that fit this program: ``raw`` and, below them, those of overlays. Raises InputError with every
     problem."""
-    given = _given(raw, stack)
+    given = _given(raw, stack, trust)
     texts = {join(each.folder, name): text for each in stack.overlays for name, text in each.texts.items()}
-    settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path))
+    settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path, trust))
     for setting in given:
         if setting.name == "profiles-version":
             check_version(settings.profiles_version, setting.where)
     return settings
 
 
-def _given(raw: Sequence[RawSetting], stack: Stack) -> tuple[RawSetting, ...]:
-    """Flags, environment and fleet file win over overlays."""
-    return tuple({each.name: each for each in (*stack.settings, *raw)}.values())
+def _given(raw: Sequence[RawSetting], stack: Stack, trust: Trust) -> tuple[RawSetting, ...]:
+    """Flags, environment and fleet file win over overlays. A tree that is not trusted cannot allow itself more."""
+    given = [each for each in (*stack.settings, *raw) if not _goes_too_far(each, trust)]
+    return tuple({each.name: each for each in given}.values())
+
+
+def _goes_too_far(setting: RawSetting, trust: Trust) -> bool:
+    return trust.untrusted and setting.from_tree and raises_bound(setting)
+
+
+def _refused_bounds(spec: ClusterSpec, stack: Stack) -> tuple[Problem, ...]:
+    """Settings of a tree that is not trusted that do not count."""
+    return tuple(
+        Problem(
+            f"an untrusted run does not raise {each.name}: its default counts",
+            where=each.where,
+            fix=f"Give --{each.name} if templates need it",
+        )
+        for each in (*stack.settings, *spec.settings)
+        if _goes_too_far(each, spec.trust)
+    )
 
 
 def load_inputs(
@@ -107,21 +127,27 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
         # What a server holds can be told apart by name, whatever is wrong with it.
         unreadable = () if from_cluster else profiles.unreadable
         inputs = with_profiles_of(inputs, profiles)
-    read = replace(inputs, hosts=reader.hosts(), sources=_joined(inputs.sources, _named(spec.overlays)))
+    stack = load_stack(spec.overlays, spec.trust)
+    read = replace(
+        inputs,
+        hosts=reader.hosts(),
+        sources=_joined(inputs.sources, _named(spec.overlays, spec.trust)),
+        warnings=_joined(inputs.warnings, _refused_bounds(spec, stack)),
+    )
     hidden = () if unused else unreadable  # a list of profiles tells of both
     inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
 
     def unread() -> Iterable[OperatingSystemProfile]:
         return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
 
-    return overlaid(inputs, load_stack(spec.overlays), unread, partial=spec.lacks_profiles)
+    return overlaid(inputs, stack, unread, partial=spec.lacks_profiles)
 
 
-def _named(overlays: Iterable[OverlayRef]) -> tuple[str, ...]:
+def _named(overlays: Iterable[OverlayRef], trust: Trust) -> tuple[str, ...]:
     """The overlays with the revisions of their files."""
     found = []
     for overlay in overlays:
-        revision = overlay.revision or (None if overlay.built_in else _in_git(overlay.path)[1])
+        revision = overlay.revision or (None if overlay.built_in else _in_git(overlay.path, trust)[1])
         found.append(f"{overlay.display}@{revision}" if revision else overlay.display)
     return tuple(found)
 
@@ -159,18 +185,23 @@ class _Reader:
 
     def machines(self) -> Inputs:
         part = self.spec.source.machines
-        return cluster.read_machines(self._worker) if isinstance(part, LiveRef) else self._tree(part)
+        if isinstance(part, TreeRef):
+            return self._tree(part)
+        refuse_server(self.spec, "from.machineDeployments")
+        return cluster.read_machines(self._worker)
 
     def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
         part = self.spec.source.facts
         if isinstance(part, TreeRef):
             return self._tree(part)
+        refuse_server(self.spec, "from.facts")
         return cluster.read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
 
     def profiles(self, inputs: Inputs) -> Inputs:
         part = self.spec.source.profiles
         if isinstance(part, TreeRef):
             return self._tree(part)
+        refuse_server(self.spec, "from.profiles")
         management = self._connections.management(self.spec)
         at_hand = default_profiles(self.settings)
         return cluster.read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
@@ -188,31 +219,37 @@ class _Reader:
 
     def _tree(self, tree: TreeRef) -> Inputs:
         if tree not in self._trees:
-            self._trees[tree] = _read(tree, self.settings.namespace, self._environment, self._keys)
+            self._trees[tree] = self._read(tree)
         return self._trees[tree]
 
+    def _read(self, tree: TreeRef) -> Inputs:
+        trust = self.spec.trust
+        trust.check(tree.path, tree.display)
+        if tree.revision:
+            with open_revision(tree.path, tree.revision, tree.display, trust) as files:
+                # A branch moves on; the commit tells for ever what was read.
+                return replace(self._objects(files), sources=(f"{tree.display}@{files.commit}",))
+        keeper, revision, trouble = _in_git(tree.path, trust)
+        inputs = self._objects(Folder(tree.path, tree.display, keeper))
+        source = f"{tree.display}@{revision}" if revision else tree.display
+        return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
 
-def _read(tree: TreeRef, namespace: str, environment: Mapping[str, str], keys: KeySearch) -> Inputs:
-    if tree.revision:
-        with open_revision(tree.path, tree.revision, tree.display) as files:
-            inputs = read_tree(files, management_namespace=namespace, environment=environment, keys=keys)
-            # A branch moves on; the commit tells for ever what was read.
-            return replace(inputs, sources=(f"{tree.display}@{files.commit}",))
-    keeper, revision, trouble = _in_git(tree.path)
-    folder = Folder(tree.path, tree.display, keeper)
-    inputs = read_tree(folder, management_namespace=namespace, environment=environment, keys=keys)
-    source = f"{tree.display}@{revision}" if revision else tree.display
-    return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
+    def _objects(self, files: SourceFiles) -> Inputs:
+        namespace = self.settings.namespace
+        return read_tree(files, management_namespace=namespace, environment=self._environment, keys=self._keys)
 
 
-def _in_git(path: Path) -> tuple[Keeper, str | None, tuple[Problem, ...]]:
+def _in_git(path: Path, trust: Trust) -> tuple[Keeper, str | None, tuple[Problem, ...]]:
     """Which files at ``path`` git keeps, their revision, and why that cannot be told."""
     root = find_work_tree(path)
     if root is None:
         return in_no_git, None, ()
     try:
-        repository, inside = Repository(root), _inside(path, root)
+        repository, inside = trust.repository(root), _inside(path, root)
         revision = repository.head()
+        if trust.untrusted and repository.names_filters():
+            what = "its configuration names filters, which an untrusted run does not use: the revision is not known"
+            return lambda files: _kept(repository, files), None, (Problem(what, where=str(root)),)
         if revision and repository.changed_paths(inside):
             revision += "-dirty"  # as git describe says it: more than that commit holds
         return lambda files: _kept(repository, files), revision, ()
@@ -240,5 +277,7 @@ def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys((*first, *second)))
 
 
-def _read_text(path: str) -> str:
+def _read_text(path: str, trust: Trust) -> str:
+    if not trust.allows(path):
+        raise PermissionError(errno.EACCES, "it leads out of the tree, and an untrusted run reads nothing there", path)
     return read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")

@@ -19,6 +19,7 @@ from osm_gitops.resolve.patches import PatchedProfile, fits, patch_profile
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.overlays import read_overlays
 from osm_gitops.sources.profiles import read_profile
+from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
 from osm_gitops.workers.calls import Series, call
 from osm_gitops.workers.process import LimitReached
@@ -27,9 +28,9 @@ OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
 """Profiles that are at hand but were not read, as no pool needs them; read only where a question needs them."""
 
 
-def load_stack(overlays: Sequence[OverlayRef]) -> Stack:
+def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
     """What overlays say together. Raises InputError with every problem of them."""
-    return call(stack_overlays, read_overlays(overlays)) if overlays else Stack()
+    return call(stack_overlays, read_overlays(overlays, trust)) if overlays else Stack()
 
 
 def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:

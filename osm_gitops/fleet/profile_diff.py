@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from osm_gitops.errors import InputError, Problem
@@ -15,6 +15,7 @@ from osm_gitops.model.objects import Json
 from osm_gitops.plan.content import TextChange, changed_texts
 from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.trust import distrust
 
 _NAMED = 10
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
@@ -34,11 +35,13 @@ class ProfileDiff:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Where the two are looked for: paths start at ``base``; ``at_hand`` reads the profiles of the fleet."""
+    """Where the two are looked for: paths start at ``base``; ``at_hand`` reads the profiles of the fleet.
+    ``untrusted``: strangers may have written what lies there."""
 
     base: Path
     environment: Mapping[str, str]
     at_hand: Callable[[], ProfilesAtHand]
+    untrusted: bool = False
 
 
 def diff_profiles(before: str, after: str, sides: Sides) -> ProfileDiff:
@@ -73,17 +76,19 @@ def _compared(names: tuple[str, str], first: _Side, second: _Side) -> ProfileDif
 def _side(text: str, sides: Sides) -> _Side:
     tree = tree_ref(sides.base, text)
     if os.path.lexists(tree.path) or tree.path.suffix in _SUFFIXES:
-        found = _of_tree(tree, sides.environment)
+        found = _of_tree(tree, sides)
         return choose_profile(_only(found, text), found), found
     at_hand = released_profile(text, ()) if "@" in text else sides.at_hand()
     return choose_profile(text, at_hand), at_hand
 
 
-def _of_tree(tree: TreeRef, environment: Mapping[str, str]) -> ProfilesAtHand:
+def _of_tree(tree: TreeRef, sides: Sides) -> ProfilesAtHand:
     """The profiles that a file or folder holds itself."""
     alone = RawSetting("disable-default-osps", "true", "")
     spec = ClusterSpec(tree.display, SourceSpec(tree, tree, tree), (alone,), None)
-    return profiles_of([spec], environment, Connections(environment))
+    if sides.untrusted:
+        spec = replace(spec, trust=distrust(tree.path))
+    return profiles_of([spec], sides.environment, Connections(sides.environment))
 
 
 def _only(found: ProfilesAtHand, text: str) -> str:

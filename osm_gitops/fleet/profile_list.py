@@ -22,6 +22,7 @@ from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.builtin import names
 from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.templates.hints import similar
 
 
@@ -62,15 +63,17 @@ def profiles_of(
     return ProfilesAtHand(tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(stand_ins))
 
 
-def built_in_profiles(raw: Sequence[RawSetting], overlays: Sequence[OverlayRef]) -> ProfilesAtHand:
+def built_in_profiles(
+    raw: Sequence[RawSetting], overlays: Sequence[OverlayRef], trust: Trust = TRUSTED
+) -> ProfilesAtHand:
     """The built-in profiles that settings leave, of no cluster, with ``overlays``. Raises InputError."""
-    stack = load_stack(overlays)
-    settings = checked_settings(raw, stack)
+    stack = load_stack(overlays, trust)
+    settings = checked_settings(raw, stack, trust)
     inputs = overlaid(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
     return _of_no_cluster(inputs, settings.namespace)
 
 
-def released_profile(text: str, overlays: Sequence[OverlayRef]) -> ProfilesAtHand:
+def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> ProfilesAtHand:
     """The built-in profile that ``NAME@VERSION`` means, alone, with ``overlays``. Raises InputError."""
     name, _, version = text.rpartition("@")
     found = built_in_profile(name, version)
@@ -79,7 +82,7 @@ def released_profile(text: str, overlays: Sequence[OverlayRef]) -> ProfilesAtHan
     def others() -> Iterator[OperatingSystemProfile]:
         return (built_in_profile(each, version) for each in names(version))
 
-    return _of_no_cluster(overlaid(alone, load_stack(overlays), others), found.namespace)
+    return _of_no_cluster(overlaid(alone, load_stack(overlays, trust), others), found.namespace)
 
 
 def _of_no_cluster(inputs: Inputs, namespace: str) -> ProfilesAtHand:

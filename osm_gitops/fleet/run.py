@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError
+from osm_gitops.fleet.connections import refuse_server
 from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
 from osm_gitops.fleet.live import LiveWork, look_at
 from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
@@ -46,6 +47,7 @@ def _planned(
     """A cluster's desired state and plan, or nothing but problems."""
     try:
         if isinstance(spec.target, LiveTarget):
+            refuse_server(spec, "to")
             look = look_at(spec, options)
             problems.extend(look.problems)
             yield look.desired, look.plan
@@ -53,6 +55,9 @@ def _planned(
         for _, desired in desired_states([spec], options, problems):
             advance = options.advance(spec.name, COMPARED)
             folder = _folder(spec).path
+            if spec.trust.untrusted:
+                spec.trust.check(folder, _folder(spec).display)
+                sealing = sealing.within(spec.trust.allows)
             yield desired, plan_folder(folder, desired, options.plan, sealing, advance=advance)
     except OsmGitopsError as failure:
         problems.extend(named(spec.name, failure.problems))

@@ -9,6 +9,7 @@ from pathlib import Path
 from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.resolve.settings import RawSetting
+from osm_gitops.sources.trust import TRUSTED, Trust
 
 DEFAULT_CLUSTER = "default"
 LIVE = "cluster"
@@ -92,7 +93,7 @@ class ClusterSpec:
 
     ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
     ``overlays`` are in the order in which they are applied; where the source ``lacks_profiles`` of the cluster, what
-    they say may be for nothing that is there.
+    they say may be for nothing that is there. ``trust`` says what of all this may be read.
     """
 
     name: str
@@ -103,6 +104,7 @@ class ClusterSpec:
     worker_access: Access = UNNAMED
     overlays: tuple[OverlayRef, ...] = field(default=(), kw_only=True)
     lacks_profiles: bool = field(default=False, kw_only=True)
+    trust: Trust = field(default=TRUSTED, kw_only=True)
 
     @property
     def worker(self) -> Access:

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from osm_gitops.bounded.files import shown_size
+from osm_gitops.children import for_git
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.gitdoor.failures import REMOTE_VERBS, failure
 
@@ -31,7 +32,21 @@ _MOST_ERRORS: Final = 1 << 20
 _PIECE: Final = 1 << 16
 _GRACE: Final = 5.0  # seconds to remove what is half made
 _INSTALL = f"Install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer, or mend PATH"
-_SAFETY = ("-c", "protocol.ext.allow=never", "-c", "core.quotePath=false", "-c", "advice.detachedHead=false")
+_SAFETY = (
+    *("-c", "protocol.ext.allow=never", "-c", "core.quotePath=false", "-c", "advice.detachedHead=false"),
+    # A repository that somebody committed into another one has a configuration of its own, which names programs.
+    *("-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false", "-c", "core.pager=cat"),
+)
+# What only reads fetches nothing (a partial clone would, by a program that its configuration may name) and runs no
+# hook. The variables are of different age: git before 2.45 does not know the first.
+_READING = ("-c", f"core.hooksPath={os.devnull}")
+_READING_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_READERS = frozenset(
+    {
+        *("cat-file", "check-attr", "check-ignore", "config", "ls-files", "ls-tree", "rev-parse", "status"),
+        *("symbolic-ref", "var", "version"),
+    }
+)
 # With these the branch could come to point to what its repository lacks.
 _ASTRAY = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_SHALLOW_FILE")
 _ENVIRONMENT = {
@@ -98,12 +113,14 @@ class Git:
     ) -> Said:
         """Run git to its end, however it ends. Who is interrupted ends git too."""
         chosen = index or self._index
-        environment = _ENVIRONMENT | ({"GIT_INDEX_FILE": str(chosen)} if chosen else {})
+        options, environment = _surroundings(command)
+        if chosen:
+            environment["GIT_INDEX_FILE"] = str(chosen)
         with tempfile.TemporaryFile() as given:
             given.write(stdin)
             given.seek(0)
             process = self._git.execute(
-                ["git", *_SAFETY, *extras.options, *self.place, *command],
+                ["git", *options, *extras.options, *self.place, *command],
                 istream=given,
                 as_process=True,
                 env=environment | dict(extras.environment),
@@ -141,13 +158,25 @@ class Git:
 
     def pipe(self, *command: str) -> Any:
         """A running git command, with pipes for its input, output and errors."""
+        options, environment = _surroundings(command)
         return self._git.execute(
-            ["git", *_SAFETY, *self.place, *command], istream=subprocess.PIPE, as_process=True, env=_ENVIRONMENT
+            ["git", *options, *self.place, *command], istream=subprocess.PIPE, as_process=True, env=environment
         )
 
     def error(self, command: Sequence[str], said: str, extras: Extras = NO_EXTRAS) -> TargetError:
         """A failed command as a sentence."""
         return TargetError([failure(_verb(command), said, str(self.folder), extras.hidden)])
+
+
+def _surroundings(command: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Options before the verb, and the environment. GitPython hands on all variables of this process, so those that
+    git is not to see are emptied."""
+    reads = _verb(command) in _READERS
+    kept = for_git(os.environ, reads_only=reads)
+    environment = dict.fromkeys(os.environ, "") | kept | _ENVIRONMENT
+    if reads:
+        return (*_SAFETY, *_READING), environment | _READING_ENVIRONMENT
+    return _SAFETY, environment
 
 
 def refuse_astray(folder: Path) -> None:

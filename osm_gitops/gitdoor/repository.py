@@ -10,26 +10,38 @@ from pathlib import Path
 
 from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import Problem, TargetError
+from osm_gitops.gitdoor.embedded import refuse_borrowed, refuse_embedded
 from osm_gitops.gitdoor.history import History
 from osm_gitops.gitdoor.objects import ObjectReader
-from osm_gitops.gitdoor.process import Git
+from osm_gitops.gitdoor.process import NO_EXTRAS, Extras, Git
 
 # Operations in progress would swallow our commit or be swallowed by it.
 _IN_PROGRESS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 _OWN_FOLDER = "osm-gitops"
 _COMMIT_FOLDER = "commit-"
+# For the one command by which git checks who owns a repository; that it lies in no other one was seen before.
+_BARE_TOO = Extras(("-c", "safe.bareRepository=all"))
+_FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 
 
 class Repository:
-    """One git work tree, or a bare repository to read from. Paths are relative to ``root`` and use ``/``."""
+    """One git work tree, or a bare repository to read from. Paths are relative to ``root`` and use ``/``.
 
-    def __init__(self, root: Path) -> None:
+    An ``untrusted`` one is only read: it may not lead elsewhere, and no program that its configuration names is run.
+    Raises TargetError for repositories that are refused.
+    """
+
+    def __init__(self, root: Path, *, untrusted: bool = False) -> None:
         self.root = root
         self.git_dir = _git_dir(root)
+        self._untrusted = untrusted
+        refuse_embedded(root, self.git_dir)
+        if untrusted:
+            refuse_borrowed(root, self.git_dir)
         # An environment that git sets for hooks must not lead us elsewhere, so the place is always named;
         # but first git is asked without that, because only then does it check who owns the repository.
         if "GIT_DIR" not in os.environ:
-            Git(root).run("rev-parse", "--git-dir")
+            Git(root).run("rev-parse", "--git-dir", extras=_BARE_TOO if self.git_dir == root.absolute() else NO_EXTRAS)
         place = (f"--git-dir={self.git_dir}", f"--work-tree={root}")
         self.git = Git(root, place=place, index=self.git_dir / "index")
         self.history = History(self.git)
@@ -75,9 +87,19 @@ class Repository:
 
     def changed_paths(self, path: str) -> tuple[str, ...]:
         """Paths under ``path`` that differ from HEAD, staged or not, and untracked ones."""
-        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", path)
+        # In a submodule git would run a git of its own, by the configuration that lies there.
+        options = ("--ignore-submodules=all",) if self._untrusted else ()
+        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", *options, "--", path)
         out = self.git.run("--literal-pathspecs", *command)
         return tuple(sorted(entry[3:] for entry in out.split("\0") if entry))
+
+    def names_filters(self) -> bool:
+        """Whether the repository's own configuration names programs that ``git status`` runs over files."""
+        places: list[tuple[str, ...]] = [("--local",)]
+        own = self.git_dir / "config.worktree"
+        places += [("--file", str(own))] if os.path.lexists(own) else []
+        found = (self.git.attempt("config", *place, "--includes", "--get-regexp", _FILTERS) for place in places)
+        return any(each is not None for each in found)
 
     def unseen_paths(self, path: str) -> tuple[str, ...]:
         """Paths under ``path`` that git does not look at: a sparse checkout leaves them out, or the user froze them."""

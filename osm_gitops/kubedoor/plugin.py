@@ -17,6 +17,7 @@ from typing import Any, Final
 from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.bounded.programs import Limits, ProgramLimitError, run_program
+from osm_gitops.children import for_plugin
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.kubedoor.kubeconfig import Context, plugin_command
 
@@ -59,7 +60,7 @@ class Plugin:
             raise input_error(what, where=str(path), fix="Use one that issues credentials without questions")
         given = {str(item.get("name")): str(item.get("value")) for item in body.get("env") or []}
         info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(context, body)}
-        known = {**environment, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        known = {**for_plugin(environment), **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         return cls(path, version, (command, *map(str, body.get("args") or [])), known)
 
     def issue(self) -> Issued:

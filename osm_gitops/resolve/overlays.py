@@ -116,7 +116,7 @@ class _Work:
         if before is not None and self.settings[flag].value != value:
             self.rival(before[0], overlay, (before[1], spot), f"settings.{key}")
         where = f"{spot.where} settings.{key}"
-        self.settings[flag] = RawSetting(flag, value, where, overlay.folder)
+        self.settings[flag] = RawSetting(flag, value, where, overlay.folder, from_tree=not overlay.built_in)
         self.owners[flag] = (overlay, spot)
 
     def value(self, path: ValuePath, given: GivenValue) -> None:

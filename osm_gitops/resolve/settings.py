@@ -31,6 +31,9 @@ _CONTAINERD_MIRRORS: Final = "node-containerd-registry-mirrors"
 _LIFE: Final = "token-life"
 _INTERVAL: Final = "interval"
 
+BOUNDS: Final = frozenset({"max_output_bytes", "max_loop_steps", "max_template_depth"})
+"""The settings that say how much a template may use."""
+
 ReadFile = Callable[[str], str]
 """Reads a file as it is: line ends unchanged, bytes that are no UTF-8 as surrogate escapes. Raises OSError."""
 
@@ -42,13 +45,14 @@ class RawSetting:
     ``name`` is the flag without dashes. ``value`` is a text, a boolean, a list of texts
     (a repeated flag) or what a YAML file holds. ``where`` says for messages where it was
     given (``flag --cluster-dns``). ``base`` is the folder at which the name of a file
-    starts, where it is relative.
+    starts, where it is relative. ``from_tree``: the tree says it, not whoever runs us.
     """
 
     name: str
     value: Json
     where: str
     base: str = ""
+    from_tree: bool = False
 
 
 class _WrongError(Exception):
@@ -83,6 +87,22 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
     if problems:
         raise InputError(problems)
     return settings
+
+
+def raises_bound(setting: RawSetting) -> bool:
+    """Whether a setting allows templates more than they are allowed without it."""
+    attribute = setting.name.replace("-", "_")
+    if attribute not in BOUNDS:
+        return False
+    try:
+        given = parse_settings([setting], _no_file)
+    except InputError:  # told when all settings are read
+        return False
+    return bool(getattr(given, attribute) > getattr(Settings(), attribute))
+
+
+def _no_file(path: str) -> str:
+    raise FileNotFoundError(path)
 
 
 # --- from what a file or flag holds to what OSM's flag would hold ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -33,9 +33,13 @@ class Rule:
 
 @dataclass(slots=True)
 class CreationRules:
-    """Finds the rule of a file; every ``.sops.yaml`` is read once. Folders above ``top`` are not looked into."""
+    """Finds the rule of a file; every ``.sops.yaml`` is read once. Folders above ``top`` are not looked into.
+
+    ``allows`` says of a path whether it may be read.
+    """
 
     top: Path | None = None
+    allows: Callable[[Path], bool] | None = None
     _files: dict[str, _RuleFile | None] = field(default_factory=dict)
 
     def rule_for(self, path: Path) -> Rule | None:
@@ -51,13 +55,23 @@ class CreationRules:
     def _nearest(self, folder: str) -> _RuleFile | None:
         if folder in self._files:
             return self._files[folder]
-        found = _read(folder)
+        found = self._read(folder)
         if found is None:
             above = os.path.dirname(folder)  # noqa: PTH120
             if above != folder and folder != (os.path.abspath(self.top) if self.top else ""):  # noqa: PTH100
                 found = self._nearest(above)
         self._files[folder] = found
         return found
+
+    def _read(self, folder: str) -> _RuleFile | None:
+        path = Path(folder, FILE_NAME)
+        if self.allows is None or self.allows(path):
+            return _read(folder)
+        if path.is_symlink():
+            raise input_error(
+                "the file is a link that leads out of the tree", where=str(path), fix="Write a file there"
+            )
+        return None  # of folders above the tree
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from osm_gitops.sources.builtin import data_folder
 from osm_gitops.sources.files import Folder, Kind, SourceFiles
 from osm_gitops.sources.overlay_keys import OVERLAY_FILE
 from osm_gitops.sources.revision import open_revision
+from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.templates.hints import similar
 
 BUILT_IN: Final = "builtin:"
@@ -58,25 +59,30 @@ def builtin_overlays() -> tuple[str, ...]:
 
 
 @contextmanager
-def opened(ref: OverlayRef) -> Iterator[OverlayFiles]:
-    """The files of an overlay. Raises InputError where there is none."""
-    with _source(ref) as files:
-        yield _overlay_files(files, ref)
+def opened(ref: OverlayRef, trust: Trust = TRUSTED) -> Iterator[OverlayFiles]:
+    """The files of an overlay. Raises InputError where there is none, or it may not be read."""
+    if not ref.built_in:
+        trust.check(ref.path, ref.display)
+    with _source(ref, trust) as files:
+        found = _overlay_files(files, ref)
+        if not (ref.built_in or ref.revision):
+            trust.check(Path(found.file), found.shown)  # it may be a link
+        yield found
 
 
-def is_there(ref: OverlayRef) -> bool:
+def is_there(ref: OverlayRef, trust: Trust = TRUSTED) -> bool:
     """Whether there is such an overlay, whatever it holds."""
     try:
-        with opened(ref):
+        with opened(ref, trust):
             return True
     except InputError:
         return False
 
 
-def _source(ref: OverlayRef) -> AbstractContextManager[SourceFiles]:
+def _source(ref: OverlayRef, trust: Trust) -> AbstractContextManager[SourceFiles]:
     if ref.built_in:
         _check_name(ref)
-    return open_revision(ref.path, ref.revision, ref.display) if ref.revision else _plain(ref)
+    return open_revision(ref.path, ref.revision, ref.display, trust) if ref.revision else _plain(ref)
 
 
 @contextmanager

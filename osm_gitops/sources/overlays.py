@@ -16,18 +16,19 @@ from osm_gitops.sources.overlay_files import OverlayFiles, base_ref, opened
 from osm_gitops.sources.overlay_keys import API_VERSION, KIND, OVERLAY_FILE, TOP
 from osm_gitops.sources.overlay_patches import read_patches
 from osm_gitops.sources.schema import Reading
+from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.yamldoor.kubernetes import load_documents
 
 _DEEPEST: Final = 20
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
-def read_overlays(refs: Iterable[OverlayRef]) -> tuple[Overlay, ...]:
+def read_overlays(refs: Iterable[OverlayRef], trust: Trust = TRUSTED) -> tuple[Overlay, ...]:
     """These overlays and those that they are built on, each once, in the order in which they are applied.
 
     Raises InputError with the problems of all of them.
     """
-    reader = _Reader()
+    reader = _Reader(trust)
     for ref in refs:
         reader.read(ref, (), "")
     if reader.problems:
@@ -39,6 +40,7 @@ def read_overlays(refs: Iterable[OverlayRef]) -> tuple[Overlay, ...]:
 class _Reader:
     """``bases`` has for every overlay that was reached the keys of those that it is built on."""
 
+    trust: Trust
     found: dict[str, Overlay] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     bases: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -59,7 +61,7 @@ class _Reader:
 
     def take(self, ref: OverlayRef, key: str, chain: tuple[tuple[str, str], ...], where: str) -> None:
         try:
-            with opened(ref) as files:
+            with opened(ref, self.trust) as files:
                 overlay, bases = read_overlay(files, key)
         except InputError as failure:
             self.problems += (_named(problem, ref, where) for problem in failure.problems)

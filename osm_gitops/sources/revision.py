@@ -14,6 +14,7 @@ from osm_gitops.errors import InputError, Problem, TargetError, input_error
 from osm_gitops.gitdoor.objects import Entry, ObjectReader
 from osm_gitops.gitdoor.repository import Repository, find_repository
 from osm_gitops.sources.files import MAX_BYTES, Kind
+from osm_gitops.sources.trust import TRUSTED, Trust
 
 _MOST_LINKS: Final = 40
 _LONGEST_LINK: Final = 4096
@@ -87,14 +88,15 @@ class RevisionFiles:
 
 
 @contextmanager
-def open_revision(path: Path, revision: str, display: str) -> Iterator[RevisionFiles]:
+def open_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTED) -> Iterator[RevisionFiles]:
     """The files at ``path`` (which need not exist now) in a branch, a tag or a commit of its repository.
 
-    Raises InputError where there is no repository, no such revision, or no such path in it.
+    Raises InputError where there is no repository, no such revision, or no such path in it, or it may not be read.
     """
     shown = f"{display}@{revision}"
+    trust.check(path, display or ".")
     try:
-        repository, inside = _repository(path, display, shown)
+        repository, inside = _repository(path, display, shown, trust)
         commit = _commit(repository, revision, shown)
         with repository.objects() as objects:
             root = PurePosixPath(inside)
@@ -105,16 +107,16 @@ def open_revision(path: Path, revision: str, display: str) -> Iterator[RevisionF
         raise InputError(failure.problems) from failure
 
 
-def check_revision(path: Path, revision: str, display: str) -> None:
+def check_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTED) -> None:
     """Raises InputError where ``path`` (which need not be there) is in no repository, or that has no such revision."""
     shown = f"{display}@{revision}"
     try:
-        _commit(_repository(path, display, shown)[0], revision, shown)
+        _commit(_repository(path, display, shown, trust)[0], revision, shown)
     except TargetError as failure:
         raise InputError(failure.problems) from failure
 
 
-def _repository(path: Path, display: str, shown: str) -> tuple[Repository, str]:
+def _repository(path: Path, display: str, shown: str, trust: Trust) -> tuple[Repository, str]:
     found = find_repository(path)
     if found is None:
         raise input_error(
@@ -122,7 +124,7 @@ def _repository(path: Path, display: str, shown: str) -> tuple[Repository, str]:
             where=shown,
             fix="Name a folder or a file that is there, or PATH@REVISION inside of a git repository",
         )
-    return Repository(found[0]), found[1]
+    return trust.repository(found[0]), found[1]
 
 
 def _commit(repository: Repository, revision: str, shown: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -113,7 +113,13 @@ class Sealing:
     def anew(self, top: Path | None = None) -> Sealing:
         """The same with rules that are read again, and are not looked for above ``top``."""
         other = copy(self)
-        other._rules = CreationRules(top or self._rules.top)
+        other._rules = CreationRules(top or self._rules.top, self._rules.allows)
+        return other
+
+    def within(self, allows: Callable[[Path], bool]) -> Sealing:
+        """The same with rules of those ``.sops.yaml`` alone that may be read."""
+        other = copy(self)
+        other._rules = CreationRules(self._rules.top, allows)
         return other
 
     @property

@@ -15,8 +15,9 @@ from typing import Annotated
 import typer
 
 from osm_gitops import __version__
+from osm_gitops.children import for_untrusted
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Form
+from osm_gitops.cli.options import Form, Untrusted
 from osm_gitops.fleet.doctor.finding import Finding, State, note, ok
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
@@ -62,6 +63,7 @@ def doctor(
     worker_context: Annotated[
         str, typer.Option("--worker-context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_WORKER_CONTEXT")
     ] = "",
+    untrusted: Untrusted = False,
     output: Annotated[
         Form, typer.Option("--output", "-o", help="How the findings are written.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
@@ -89,7 +91,8 @@ def doctor(
     )
     checkup = Checkup(
         folder=Path.cwd(),
-        environment=dict(os.environ),
+        environment=for_untrusted(os.environ) if untrusted else dict(os.environ),
+        untrusted=untrusted,
         fleet=fleet,
         recipients=tuple(recipients or ()),
         connections=connections,

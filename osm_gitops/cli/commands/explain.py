@@ -13,6 +13,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, with_explained
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import InputError, input_error
+from osm_gitops.fleet.options import RunOptions
 from osm_gitops.model.explained import Explanation
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
@@ -107,7 +108,7 @@ def explain(
     if not name:
         raise input_error("explain needs the name of a MachineDeployment", fix="Name one, or add --downloads")
     clusters = clusters_of(request, needs_target=False)
-    told = explain_pool(name, clusters, run_options(request, Limits(), None))
+    told = explain_pool(name, clusters, _options(request))
     masker = masker_of(told)
     if file or user_data is not None:
         console.out(masked_text(_chosen_text(told, file, half, user_data, masker), masker))
@@ -117,12 +118,17 @@ def explain(
     return 1 if told.problems else 0
 
 
+def _options(request: Request) -> RunOptions:
+    """Without trust in the tree nothing is opened: stand-ins show as well what made a pool."""
+    return run_options(request, Limits(), None, without_keys=request.untrusted)
+
+
 def _show_downloads(request: Request, name: str, output: Form) -> int:
     from osm_gitops.fleet.downloading import downloads_of_all, downloads_of_pool  # noqa: PLC0415 - reads scripts
     from osm_gitops.report.downloads import downloads_json, downloads_text  # noqa: PLC0415
 
     clusters = clusters_of(request, needs_target=False)
-    options = run_options(request, Limits(), None)
+    options = _options(request)
     found = downloads_of_pool(name, clusters, options) if name else downloads_of_all(clusters, options)
     masker = Masker(found.sensitive)
     write = downloads_json if output is Form.JSON else downloads_text

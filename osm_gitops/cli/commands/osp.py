@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import replace
 from enum import Enum
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops.bounded.files import LARGE, read_file, read_stream
-from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of
+from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of, trust_of
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
-from osm_gitops.cli.options import Form, Request, with_sources
+from osm_gitops.cli.options import Form, Request, Untrusted, with_sources
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.profile_list import (
     ProfilesAtHand,
@@ -30,6 +29,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.profiles import format_profiles, profiles_json
 from osm_gitops.report.text import Style
+from osm_gitops.sources.trust import distrust
 from osm_gitops.yamldoor.emit import dump
 
 if TYPE_CHECKING:
@@ -176,7 +176,8 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
     from osm_gitops.fleet.profile_diff import Sides, diff_overlaid, diff_profiles  # noqa: PLC0415 - as above
 
     if after:
-        return diff_profiles(before, after, Sides(request.base, os.environ, lambda: _at_hand(request)))
+        sides = Sides(request.base, request.environment, lambda: _at_hand(request), untrusted=request.untrusted)
+        return diff_profiles(before, after, sides)
     if not request.overlays:
         raise input_error("there is nothing to compare it with", fix="Name a second one, or overlays with --overlay")
     plain = replace(request, overlays=())
@@ -186,15 +187,16 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
 def _at_hand(request: Request, name: str = "") -> ProfilesAtHand:
     """The profiles among which one is looked for by ``name``; for a built-in ``NAME@VERSION`` no source is read."""
     if "@" in name:
-        return released_profile(name, overlays_of(request))
+        return released_profile(name, overlays_of(request), trust_of(request))
     if not names_clusters(request):
-        return built_in_profiles(tuple(request.settings.values()), overlays_of(request))
-    return profiles_of(clusters_of(request, needs_target=False), os.environ, request.connections)
+        return built_in_profiles(tuple(request.settings.values()), overlays_of(request), trust_of(request))
+    return profiles_of(clusters_of(request, needs_target=False), request.environment, request.connections)
 
 
 @osp.command()
 def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of manifests, YAML or JSON; - for stdin.")],
+    untrusted: Untrusted = False,
 ) -> int:
     """Print a file of profiles with its Go templates as Jinja2.
 
@@ -208,6 +210,8 @@ def convert(
     """
     from osm_gitops.fleet.profiles import convert_file  # noqa: PLC0415 - no other command needs it
 
+    if untrusted and str(file) != _STDIN:
+        distrust(file.parent).check(file, str(file))
     name = "stdin" if str(file) == _STDIN else str(file)
     done = convert_file(_read(file), name, Settings().namespace)
     console.out(done.text)

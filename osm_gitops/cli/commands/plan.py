@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -49,7 +50,7 @@ def plan(
         bool,
         typer.Option(
             "--without-keys",
-            help="With --against: open nothing that is encrypted; stand-ins show which values changed.",
+            help="With --against: as --untrusted, and open nothing encrypted; stand-ins show which values changed.",
             envvar="OSM_GITOPS_WITHOUT_KEYS",
         ),
     ] = False,
@@ -80,6 +81,8 @@ def plan(
     """
     from osm_gitops.fleet.run import plan_clusters  # noqa: PLC0415 - render needs nothing of it
 
+    if without_keys:  # who has no keys is to see what strangers wrote
+        request = replace(request, untrusted=True)
     reports = Reports(
         form=output,
         verbose=request.verbose,
@@ -92,6 +95,7 @@ def plan(
         raise input_error("stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV")
     if against and out is not None:
         raise input_error("a plan against a revision cannot be applied", where="--out", fix="Leave out --against")
+    without_keys = without_keys or bool(against and request.untrusted)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
     options = run_options(request, guards, age_recipients, without_keys=without_keys)
     clusters = clusters_of(request, needs_target=not against)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.console import Progress, console
+from osm_gitops.cli.options import RefusedUntrusted, refuse_untrusted
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.report.visible import visible
 from osm_gitops.targets.files import named_files
@@ -40,6 +41,7 @@ def rekey(
         ),
     ] = None,
     age_recipients: AgeRecipients = None,
+    untrusted: RefusedUntrusted = False,
 ) -> int:
     """Re-encrypt files for the current recipients.
 
@@ -54,6 +56,8 @@ def rekey(
       osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
       osm-gitops rekey --include sources   # new data keys for files that sops wrote
     """
+    if untrusted:
+        refuse_untrusted("rekey")
     sealing = Sealing(dict(os.environ), tuple(age_recipients or ()))
     rotation = Rotation(rotate, tuple(include or ()))
     places = paths or ([] if include and not rotate else [Path()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.clusters import clusters_of, trust_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
@@ -50,6 +50,8 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     sealing = sealing_of(options) if kept or options.age_recipients else NO_SEALING
     if target is not None and kept and not plaintext_secrets:
         refuse_plaintext(target, names, sealing)
+    if target is not None:
+        trust_of(request).check(target, request.target)  # it may be a link in the tree
     problems: list[Problem] = []
     failed = False
     pools: list[ObjectRef] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from enum import Enum
@@ -14,7 +13,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.checks.rules import FLEET_FILE, PASSED_OVER
 from osm_gitops.checks.templates import problem_finding
-from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of
+from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, trust_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_judged
 from osm_gitops.errors import InputError, Problem
@@ -83,7 +82,7 @@ def validate(
     from osm_gitops.report import findings as report  # noqa: PLC0415
 
     found: list[Finding] = []
-    named, environment = _checked(paths or []), dict(os.environ)
+    named, environment = _checked(paths or []), request.environment
     scopes = _scopes(request, named, found, environment)
     if against:
         found += _compared(request, named, scopes, environment, against)
@@ -111,16 +110,18 @@ def _scopes(
 
     if paths:
         trees = [TreeRef(path, str(path), revision) for path in paths]
-        found += overlay_findings(trees)
-        return path_scopes(trees, _like(request), environment, found)
+        like = _like(request, paths)
+        found += overlay_findings(trees, like.trust)
+        return path_scopes(trees, like, environment, found)
     return tuple(fleet_scopes(_clusters(request, found, revision), environment, found))
 
 
-def _like(request: Request) -> ClusterSpec:
+def _like(request: Request, paths: list[Path]) -> ClusterSpec:
     """A cluster with the settings of the command line, for files that belong to none."""
     nothing = TreeRef(Path(), "")
     source, settings = SourceSpec(nothing, nothing, nothing), tuple(request.settings.values())
-    return ClusterSpec(DEFAULT_CLUSTER, source, settings, None, overlays=overlays_of(request))
+    trust = trust_of(request, paths)
+    return ClusterSpec(DEFAULT_CLUSTER, source, settings, None, overlays=overlays_of(request), trust=trust)
 
 
 def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[ClusterSpec, ...]:
@@ -145,7 +146,7 @@ def _compared(
     from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - see above
 
     for path in paths or [home_of(request, revision)]:
-        check_revision(path, revision, str(path))
+        check_revision(path, revision, str(path), trust_of(request, paths))
     troubles: list[Finding] = []
     try:
         earlier = _scopes(request, paths, troubles, environment, revision)

@@ -21,19 +21,22 @@ from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.fleet.fleet_schema import SCHEMA_FILE, fleet_schema
 from osm_gitops.kubedoor.access import UNNAMED, Access
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.trust import TRUSTED, distrust
 
 _NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands need --from and --to"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """What to look at. ``environment`` is the process's, ``fleet`` the file that was named."""
+    """What to look at. ``environment`` is the process's, ``fleet`` the file that was named. ``untrusted``: nothing that
+    the fleet file names is run, asked, or read outside of its tree."""
 
     folder: Path
     environment: Mapping[str, str]
     fleet: Path | None = None
     recipients: tuple[str, ...] = ()
     connections: tuple[Connection, ...] = ()
+    untrusted: bool = False
 
     def access(self, side: str) -> Access:
         """What was named for a side, as flags name it to runs."""
@@ -56,13 +59,16 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
         yield note("fleet", _NO_FLEET, "osm-gitops init makes one")
         return
     shown = str(path.relative_to(checkup.folder)) if path.is_relative_to(checkup.folder) else str(path)
+    trust = distrust(path.parent) if checkup.untrusted else TRUSTED
     try:
-        specs = read_fleet(path, shown)
+        trust.check(path, shown)
+        specs = tuple(replace(spec, trust=trust) for spec in read_fleet(path, shown))
     except InputError as failure:
         yield from found("fleet", failure.problems)
         return
     yield ok("fleet", f"{shown} names {len(specs)} cluster{'' if len(specs) == 1 else 's'}")
-    yield from _schema(path.parent / SCHEMA_FILE)
+    if trust.allows(path.parent / SCHEMA_FILE):
+        yield from _schema(path.parent / SCHEMA_FILE)
     management, worker = checkup.access("management"), checkup.access("worker")
     specs = tuple(
         replace(spec, management=management.over(spec.management), worker_access=worker.over(spec.worker_access))
@@ -71,7 +77,10 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
     with closing(Connections(checkup.environment)) as connections:
         for spec in specs:
             yield from look_at_source(spec, keys, connections)
-        yield from look_at_targets(specs, keys, connections)
+        if checkup.untrusted:
+            yield note("target", "targets are not looked at in an untrusted run")
+        else:
+            yield from look_at_targets(specs, keys, connections)
 
 
 def _schema(path: Path) -> Iterator[Finding]:

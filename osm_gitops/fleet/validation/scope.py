@@ -73,7 +73,7 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
     """The objects of a cluster; with the ``whole`` set of built-in profiles, or with those alone that pools name."""
     about = f"cluster {spec.name}"
     try:
-        stack = load_stack(spec.overlays)
+        stack = load_stack(spec.overlays, spec.trust)
     except InputError as failure:
         findings += (problem_finding(rules.OVERLAY, each, about=about) for each in failure.problems)
         return None
@@ -109,7 +109,7 @@ def path_scopes(
         if scope is None:
             continue
         scope = replace(scope, inputs=_facts_once(scope.inputs, findings), partial=True)
-        if _is_bare(scope.inputs) and not any(overlays_in(tree)):
+        if _is_bare(scope.inputs) and not any(overlays_in(tree, like.trust)):
             findings.append(Finding(rules.NOTHING_TO_JUDGE, _NOTHING, where=tree.display, fix=_WHERE_THEY_LIE))
         joined = next((at for at, other in enumerate(scopes) if _agree(other.inputs, scope.inputs)), None)
         if joined is not None:
