@@ -20,6 +20,12 @@ drop_empty_keys() {
   [[ -n ${OSM_GITOPS_DIGEST_KEY:-} ]] || unset OSM_GITOPS_DIGEST_KEY
 }
 
+# Whether the tree comes from a pull request of another repository, whatever event this run is for. A fork that is gone
+# has no name.
+from_fork() {
+  [[ -n $PULL_REQUEST && $HEAD_REPOSITORY != "$GITHUB_REPOSITORY" ]]
+}
+
 # Run a program whose output may hold anything, scripts of nodes for example: no line of it is a command to the runner.
 # All of it goes into one stream, so that it stays between the two marks.
 logged() {

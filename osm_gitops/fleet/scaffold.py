@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -45,6 +46,11 @@ _FILES: Final[Mapping[str, str]] = {
 _ENCRYPTED: Final = "getter-token.yaml"
 # Prose alone: a repository that was made on a server has one already.
 _OPTIONAL: Final = "README.md"
+_ON_GITHUB: Final = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_REVISION: Final = re.compile(r"[\w./ -]{1,100}")
+_PINNED: Final = re.compile(r"uses: OWNER/osm-gitops/(\S+)@COMMIT # .*")
+_HOW_TO_PIN: Final = re.compile(r" Replace OWNER and COMMIT where they stand here:\n.*")
 _WORKFLOW_BRANCH: Final = "branches: [main]"
 
 
@@ -149,6 +155,24 @@ def write_files(place: Place, files: Mapping[str, bytes]) -> None:
     except BaseException:  # an interrupt too
         done.take_back()
         raise
+
+
+def pinned_workflow(text: str, direct_url: str) -> str:
+    """The workflow with the repository and the commit that this program was installed from, as far as they are known.
+
+    ``direct_url`` is what PEP 610 has installers note, empty where they noted nothing. Which commit a release is cannot
+    be known from the release itself, so otherwise the placeholders stay.
+    """
+    try:
+        noted = json.loads(direct_url)
+        address, vcs = noted["url"], noted["vcs_info"]
+        commit, named = vcs["commit_id"], vcs.get("requested_revision") or "the default branch"
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return text
+    found = _ON_GITHUB.fullmatch(str(address))
+    if found is None or not _COMMIT.fullmatch(str(commit)) or not _REVISION.fullmatch(str(named)):
+        return text
+    return _PINNED.sub(lambda line: f"uses: {found[1]}/{line[1]}@{commit} # {named}", _HOW_TO_PIN.sub("", text))
 
 
 def refuse_key_in(root: Path, path: Path) -> None:

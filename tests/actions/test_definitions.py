@@ -45,7 +45,7 @@ def _name(path: Path) -> str:
 @pytest.mark.parametrize("path", _DEFINITIONS, ids=_name)
 def test_foreign_actions_are_pinned_to_commits_and_say_which_version_that_is(path: Path) -> None:
     for used in re.findall(r"uses: (.*)", path.read_text("utf-8")):
-        ours = used.startswith(("./", "OWNER/osm-gitops/"))
+        ours = used.startswith("./") or re.fullmatch(rf"OWNER/osm-gitops/\S+@COMMIT # v{__version__}", used)
         assert ours or re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), used
 
 
@@ -113,7 +113,7 @@ def test_the_page_about_github_tells_all_inputs_and_secrets() -> None:
 def test_who_calls_the_reusable_workflow_gives_it_what_it_takes(workflow: Any) -> None:
     called = _FLEET[_ON]["workflow_call"]
     (job,) = workflow["jobs"].values()
-    assert job["uses"] == f"OWNER/osm-gitops/.github/workflows/fleet.yml@v{__version__}"
+    assert job["uses"] == "OWNER/osm-gitops/.github/workflows/fleet.yml@COMMIT"
     assert job["secrets"].keys() <= called["secrets"].keys()
     wanted: dict[str, str] = {}
     for each in _FLEET["jobs"].values():
@@ -121,9 +121,15 @@ def test_who_calls_the_reusable_workflow_gives_it_what_it_takes(workflow: Any) -
     assert job["permissions"] == wanted
 
 
+def test_the_examples_of_the_page_say_which_version_the_commit_is() -> None:
+    ours = re.findall(r"uses: (OWNER/.*)", _PAGE)
+    assert len(ours) == 2
+    assert all(used.endswith(f"@COMMIT # v{__version__}") for used in ours)
+
+
 def test_the_pages_example_of_an_action_has_inputs_that_there_are() -> None:
     step = _example(1)["jobs"]["plan"]["steps"][-1]
-    assert step["uses"] == f"OWNER/osm-gitops/.github/actions/plan@v{__version__}"
+    assert step["uses"] == "OWNER/osm-gitops/.github/actions/plan@COMMIT"
     assert step["with"].keys() <= load(ACTIONS / "plan" / "action.yml")["inputs"].keys()
 
 

@@ -164,6 +164,15 @@ def test_a_pull_request_without_secrets_shows_which_values_changed(applied: Conf
     assert body.startswith(f"{_MARKER}This run has no keys.")
 
 
+def test_a_key_never_meets_what_a_fork_wrote(applied: Config, jobs: Jobs) -> None:
+    applied.pull_request(_new_pool)
+    job = jobs.pull_request(applied, fork=True)
+    job.github = {**job.github, "event_name": "pull_request_target"}  # which gets secrets
+    job.run("plan", sops_age_key=KEY)
+    assert not job.failed, job.log
+    assert job.summary.startswith("This run has no keys.")
+
+
 def test_dependabot_with_a_key_is_planned_like_others(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
     job = jobs.pull_request(applied, actor="dependabot[bot]").run("plan", sops_age_key=KEY)

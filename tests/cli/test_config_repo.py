@@ -352,11 +352,13 @@ def test_an_encrypted_proposal_is_not_made_anew_and_encrypted_where_its_branch_s
 def test_a_run_that_is_told_to_end_leaves_no_clone(remote: Path, tmp_path: Path) -> None:
     hook = remote / "hooks" / "pre-receive"
     # It ends the run while that pushes, and lasts until that has gone.
-    hook.write_text('#!/bin/sh\nkill -TERM "$RUN"\nexec cat <"$FOREVER" \n')
+    # Of the environment it sees what git needs alone, so what it is to know lies in files.
+    hook.write_text(f'#!/bin/sh\nkill -TERM "$(cat {tmp_path}/run)"\nexec cat <{tmp_path}/forever\n')
     hook.chmod(0o755)
     os.mkfifo(tmp_path / "forever")
-    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary"), "FOREVER": str(tmp_path / "forever")}
-    script = "import os, sys; os.environ['RUN'] = str(os.getpid()); from osm_gitops.__main__ import main; main()"
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    run = str(tmp_path / "run")
+    script = f"import os; open({run!r}, 'w').write(str(os.getpid())); from osm_gitops.__main__ import main; main()"
     command = ["apply", "--repo", f"file://{remote}", _PLAINTEXT]
     with (tmp_path / "said").open("w") as said:
         done = subprocess.run([sys.executable, "-c", script, *command], env=environment, stderr=said, check=False)

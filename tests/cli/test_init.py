@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import re
 import stat
@@ -20,7 +22,10 @@ from osm_gitops.sources.builtin import newest
 from tests.cli.running import osm_gitops
 from tests.gitdoor.repos import git, new_repository
 from tests.real_tools import real_tool
+from tests.sources.sealed import RECIPIENT
 
+# The package has the command under the same name.
+init = importlib.import_module("osm_gitops.cli.commands.init")
 _TOKEN = "facts/example/getter-token.yaml"
 
 
@@ -376,3 +381,43 @@ def test_the_workflow_is_one_for_github_whatever_the_branch_is(tmp_path: Path) -
         check=False,
     )
     assert checked.returncode == 0, checked.stdout
+
+
+def _noted(**more: str) -> str:
+    """What pip notes of a program that it installed from GitHub (PEP 610)."""
+    info = {"vcs": "git", "commit_id": "0123456789abcdef0123456789abcdef01234567", "requested_revision": "v0.1.0"}
+    return json.dumps({"url": "https://github.com/example/osm-gitops.git", "vcs_info": info | more})
+
+
+def test_the_workflow_is_pinned_by_the_commit_that_the_program_was_installed_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(init, "_direct_url", _noted)
+    assert osm_gitops("init", "nodes", "--age-recipient", RECIPIENT).code == 0
+    text = (tmp_path / "nodes/.github/workflows/osm-gitops.yml").read_text()
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    assert f"uses: example/osm-gitops/.github/workflows/fleet.yml@{commit} # v0.1.0\n" in text
+    assert "OWNER" not in text
+    assert "COMMIT" not in text
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        "",
+        "{",
+        "[]",
+        '{"url": "file:///home/me/osm-gitops", "dir_info": {"editable": true}}',
+        _noted(commit_id="main"),
+        _noted(requested_revision="x\n    secrets: inherit"),
+        _noted().replace("https://github.com/", "https://gitlab.com/"),
+    ],
+)
+def test_where_the_commit_is_not_known_the_workflow_says_what_to_replace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: str
+) -> None:
+    monkeypatch.setattr(init, "_direct_url", lambda: noted)
+    assert osm_gitops("init", "nodes", "--age-recipient", RECIPIENT).code == 0
+    text = (tmp_path / "nodes/.github/workflows/osm-gitops.yml").read_text()
+    assert "uses: OWNER/osm-gitops/.github/workflows/fleet.yml@COMMIT # v0.1.0\n" in text
+    assert "Replace OWNER and COMMIT where they stand here" in text

@@ -1,7 +1,7 @@
 """Trees that strangers wrote: repositories with programs in their configuration, kubeconfigs, and paths that lead out.
 
-A program of the tree leaves its environment in a file as a trace. Where a test says so, the same run that trusts the tree
-shows that the attack would have worked.
+A program of the tree leaves its environment in a file as a trace. Where a test says so, the same run that trusts the
+tree shows that the attack would have worked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def trace(tmp_path: Path) -> Path:
 def program(tmp_path: Path, trace: Path) -> Path:
     """A program of the attacker."""
     path = tmp_path / "program"
-    path.write_text(f"#!/bin/sh\nenv >> {trace}\ncat\n")
+    path.write_text(f"#!/bin/sh\nenv >> {trace}\nexit 0\n")
     path.chmod(0o755)
     return path
 
@@ -157,7 +157,7 @@ def test_a_repository_in_an_archive_has_no_file_monitor_run(
     tree: Path, trace: Path, program: Path, more: tuple[str, ...]
 ) -> None:
     git(tree, "config", "core.fsmonitor", str(program))
-    assert "1 pool" in osm_gitops("plan", *more, "--allow-empty").out or True
+    osm_gitops("plan", *more)
     assert not trace.exists()
 
 
@@ -264,7 +264,7 @@ def test_a_linked_work_tree_that_git_made_is_read(tree: Path, monkeypatch: pytes
 @contextmanager
 def _listening() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
+        server.settimeout(0)
         yield server
 
 
@@ -276,7 +276,7 @@ def _was_asked(server: socket.socket) -> bool:
     return True
 
 
-def _kubeconfig(tree: Path, server: socket.socket, user: dict[str, object]) -> None:
+def _kubeconfig(tree: Path, server: socket.socket, user: Mapping[str, object]) -> None:
     text = {
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
@@ -365,7 +365,7 @@ _LEADING_OUT = {
     "a link": "from: linked",
     "a link in a folder": "from: folder/linked",
     "profiles": "from: {{machineDeployments: pools, profiles: ../private}}",
-    "a file": "from: {{machineDeployments: pools, profiles: ../private/OperatingSystemProfile-hidden-by-its-owner.yaml}}",
+    "a file": "from: {{machineDeployments: pools, profiles: ../private/OperatingSystemProfile-osp-a.yaml}}",
 }
 
 
@@ -379,10 +379,10 @@ def test_sources_outside_of_the_tree_are_not_read(
     (tree / "folder" / "linked").symlink_to("../../private")
     source = place.format(private=private)
     write_fleet(tree, f"clusters:\n- {{name: prod, {source}, to: {{git: {{path: clusters}}}}}}\n")
-    if command[0] == "osp":
+    if command[0] == "osp" and "osp-a" not in place:
         assert _leaks(osm_gitops(*command))  # the attack works on a tree that is trusted
     ran = osm_gitops(*command, "--untrusted")
-    assert not _leaks(Ran(0, (ran.out + ran.err).replace(place, ""), "")) or "OperatingSystemProfile-hidden" in place
+    assert not _leaks(ran)
     assert "leads out of the tree, and an untrusted run reads nothing there" in ran.out + ran.err
     assert ran.code == 1
 
@@ -550,7 +550,6 @@ def test_commands_that_trust_the_tree_refuse_the_flag_and_its_variable(
 
 def test_a_tree_without_git_is_read_too(tree: Path) -> None:
     shutil.rmtree(tree / ".git")
-    assert osm_gitops("plan", "--untrusted").out.endswith("1 unchanged.\n") or True
     ran = osm_gitops("explain", "workers", "--untrusted")
     assert ran.code == 0, ran.err
 

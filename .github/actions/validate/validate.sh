@@ -6,6 +6,7 @@ set -euo pipefail
 
 read_options
 [[ -z $BASE ]] || options+=(--against "$BASE")
+if from_fork; then options+=(--untrusted); fi
 
 annotations=$(mktemp "$RUNNER_TEMP/osm-gitops-annotations.XXXXXX")
 validate() {

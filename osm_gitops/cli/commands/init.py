@@ -212,7 +212,20 @@ def _written(place: Place, files: Mapping[str, bytes], key: str) -> _Written:
 def _texts() -> dict[str, str]:
     from importlib.resources import files  # noqa: PLC0415
 
-    return {entry.name: entry.read_text("utf-8") for entry in files("osm_gitops.cli").joinpath("scaffold").iterdir()}
+    from osm_gitops.fleet.scaffold import pinned_workflow  # noqa: PLC0415
+
+    texts = {entry.name: entry.read_text("utf-8") for entry in files("osm_gitops.cli").joinpath("scaffold").iterdir()}
+    return texts | {"workflow.yml": pinned_workflow(texts["workflow.yml"], _direct_url())}
+
+
+def _direct_url() -> str:
+    """What the installer noted of where this program comes from (PEP 610); empty where it noted nothing."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+
+    try:
+        return distribution("osm-gitops").read_text("direct_url.json") or ""
+    except PackageNotFoundError:
+        return ""
 
 
 def _now() -> str:
