@@ -345,7 +345,8 @@ def test_the_defaults_of_settings_are_the_programs() -> None:
 
 
 def options_of(command: Any) -> list[Any]:
-    return [each for each in command.params if each.param_type_name == "option"]
+    """Those that there are; what is hidden is known to be refused."""
+    return [each for each in command.params if each.param_type_name == "option" and not each.hidden]
 
 
 def commands_of(group: Any, path: str = "") -> dict[str, Any]:
