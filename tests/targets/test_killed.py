@@ -29,10 +29,11 @@ from tests.plan.objects import desired
 
 _WANTED = desired({"a": "y\n", "c": "z\n"})
 _HOOKS = ("reference-transaction", "post-index-change", "pre-commit", "commit-msg", "post-commit", "pre-push")
+# Hooks see of the environment what is for git alone.
 _KILLER = """\
-[ -n "$KILL_AT" ] || exit 0
-echo "$(basename "$0") $1" >> "$EVENTS"
-[ "$(wc -l < "$EVENTS")" -ne "$KILL_AT" ] || kill -9 "-$KILL_GROUP"
+[ -n "$GIT_TEST_KILL_AT" ] || exit 0
+echo "$(basename "$0") $1" >> "$GIT_TEST_EVENTS"
+[ "$(wc -l < "$GIT_TEST_EVENTS")" -ne "$GIT_TEST_KILL_AT" ] || kill -9 "-$GIT_TEST_KILL_GROUP"
 """
 
 
@@ -101,9 +102,9 @@ def _killed_at(place: GitPlace, number: int) -> bool:
 
     def victim() -> None:
         os.setsid()
-        os.environ["KILL_GROUP"] = str(os.getpid())
-        os.environ["KILL_AT"] = str(number)
-        os.environ["EVENTS"] = str(place.folder.parent.with_name("events"))
+        os.environ["GIT_TEST_KILL_GROUP"] = str(os.getpid())
+        os.environ["GIT_TEST_KILL_AT"] = str(number)
+        os.environ["GIT_TEST_EVENTS"] = str(place.folder.parent.with_name("events"))
         _run(place)
 
     process = multiprocessing.get_context("fork").Process(target=victim)
