@@ -39,13 +39,14 @@ _INTEGER: Final = re.compile(
 _SIGN_INSIDE: Final = re.compile(r"0(?:b(?P<binary>[+-][01]+)|o(?P<octal>[+-][0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
-_DATE: Final = re.compile(r"[0-9]{4}-")
-_TIME_LAYOUTS: Final = (
-    "2006-1-2T15:4:5.999999999Z07:00",
-    "2006-1-2t15:4:5.999999999Z07:00",
-    "2006-1-2 15:4:5.999999999",
-    "2006-1-2",
-)
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?P<mark>[Tt ]|\Z)")
+# By what comes behind the date, so that a scalar is tried once.
+_TIME_LAYOUTS: Final = {
+    "T": "2006-1-2T15:4:5.999999999Z07:00",
+    "t": "2006-1-2t15:4:5.999999999Z07:00",
+    " ": "2006-1-2 15:4:5.999999999",
+    "": "2006-1-2",
+}
 _BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 
 
@@ -117,11 +118,10 @@ def _float(plain: str) -> float | None:
 
 def _timestamp(text: str) -> Moment | None:
     """The time that ``text`` stands for, if it is written in one of the four ways that go-yaml reads."""
-    if not _DATE.match(text):
+    match = _DATE.match(text)
+    if not match:
         return None
-    for layout in _TIME_LAYOUTS:
-        try:
-            return parse_time(layout, text)
-        except GoError:
-            continue
-    return None
+    try:
+        return parse_time(_TIME_LAYOUTS[match["mark"]], text)
+    except GoError:
+        return None

@@ -29,6 +29,7 @@ def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int
     decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse)
     documents = []
     position = _after_blanks(text, 0)
+    line = 1 + text.count("\n", 0, position)
     while position < len(text):
         try:
             value, end = decoder.raw_decode(text, position)
@@ -37,8 +38,10 @@ def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int
             raise input_error(f"lists and mappings are nested more than {max_depth} deep", where=name) from None
         except ValueError:
             return None
-        documents.append((cleaned, 1 + text.count("\n", 0, position)))
-        position = _after_blanks(text, end)
+        documents.append((cleaned, line))
+        following = _after_blanks(text, end)
+        line += text.count("\n", position, following)
+        position = following
     return documents
 
 

@@ -39,6 +39,8 @@ Json = Any
 MAX_DEPTH: Final = 100
 MAX_REPEATED: Final = 200_000
 """How many values all aliases of a document may repeat; 16 characters of text weigh as one value."""
+MOST_DUPLICATES: Final = 20
+"""How many duplicate keys of a text are named; the others are counted."""
 
 _SHORT: Final = 48
 _TOO_DEEP: Final = f"lists and mappings are nested more than {MAX_DEPTH} deep"
@@ -74,9 +76,10 @@ class Document:
 def load_documents(text: str | bytes, name: str) -> list[Document]:
     """Read all documents of a YAML or JSON text; empty ones are left out.
 
-    ``name`` stands in the errors. Raises :class:`~osm_gitops.errors.InputError` with all
-    duplicate keys, or the first fault of another kind: no YAML, no UTF-8, keys that are no
-    scalars, infinite numbers, nesting deeper than :data:`MAX_DEPTH`, aliases without end.
+    ``name`` stands in the errors. Raises :class:`~osm_gitops.errors.InputError` with the
+    duplicate keys (the first :data:`MOST_DUPLICATES`, and how many more), or the first fault
+    of another kind: no YAML, no UTF-8, keys that are no scalars, infinite numbers, nesting
+    deeper than :data:`MAX_DEPTH`, aliases without end.
     """
     plain = decode_text(text, name)
     try:
@@ -106,6 +109,7 @@ class _Reader:
     name: str
     anchors: dict[str, _Anchored] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    unnamed: int = 0
     items: list[Document] = field(default_factory=list)
     weight: int = 0
     repeated: int = 0
@@ -124,6 +128,8 @@ class _Reader:
                 document = self.document()
                 if document.value is not None:
                     found.append(document)
+        if self.unnamed:
+            self.problems.append(Problem(f"duplicate keys that are not listed here: {self.unnamed:,}", where=self.name))
         if self.problems:
             raise InputError(self.problems)
         return found
@@ -137,8 +143,14 @@ class _Reader:
         return self.part(value, root, end.start_mark.index, tuple(self.items))
 
     def part(self, value: Json, start: Any, end: int, items: tuple[Document, ...] = ()) -> Document:
+        """A document or entry; only where its columns mean something are those before it blanks.
+
+        Between brackets they mean nothing, and on a single line of many entries they are many.
+        """
         mark = start.start_mark
-        text = " " * mark.column + self.text[mark.index : end]
+        text = self.text[mark.index : end]
+        if getattr(start, "flow_style", True) is False:
+            text = " " * mark.column + text
         return Document(value, mark.line + 1, Lines(text, mark.line), items)
 
     def node(self, event: Any, depth: int) -> Json:
@@ -308,6 +320,9 @@ class _Reader:
         self.refuse(event, "null and numbers beyond 64 bits cannot be keys", "Quote the key")
 
     def duplicate(self, key: str, first: int, event: Any) -> None:
+        if len(self.problems) == MOST_DUPLICATES:
+            self.unnamed += 1
+            return
         line = event.start_mark.line + 1
         shown = f"the key {key}" if len(key) <= 200 and key.isprintable() else "a key"
         self.problems.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import yaml
 from yaml.events import (
@@ -14,13 +14,17 @@ from yaml.events import (
     SequenceEndEvent,
 )
 
+MOST_PATHS: Final = 32 << 20
+"""How much memory the paths of a text may take, about, in bytes: each repeats those around it, long keys too."""
+_ENTRY: Final = 64
+
 
 class Lines(Mapping[str, int]):
     """Field path → line (1-based) of a YAML text whose first line is number ``offset + 1`` of its file.
 
     The text is read on first use. Paths look like ``spec.files[0].path``; the line of an
     entry is that of its key; ``PATH|`` is the first line of a literal block's text. What
-    follows a fault has no lines.
+    follows a fault has no lines, nor has what follows :data:`MOST_PATHS` of them.
     """
 
     IS_DATA: ClassVar = True  # for answers of workers
@@ -46,18 +50,29 @@ class Lines(Mapping[str, int]):
             walk = _Walk(yaml.CSafeLoader(self._text), self._offset + 1, self._found)
             try:
                 walk.document()
-            except yaml.YAMLError:
+            except (yaml.YAMLError, _TooManyPaths):
                 return self._found
         return self._found
 
 
+class _TooManyPaths(Exception):
+    """The paths would take more memory than they are worth."""
+
+
 class _Walk:
-    __slots__ = ("first", "found", "next")
+    __slots__ = ("first", "found", "left", "next")
 
     def __init__(self, parser: yaml.CSafeLoader, first: int, found: dict[str, int]) -> None:
         self.next: Any = parser.get_event
         self.first = first
         self.found = found
+        self.left = MOST_PATHS
+
+    def add(self, path: str, line: int) -> None:
+        self.left -= len(path) + _ENTRY
+        if self.left < 0:
+            raise _TooManyPaths
+        self.found[path] = line
 
     def document(self) -> None:
         event = self.next()
@@ -76,7 +91,7 @@ class _Walk:
         while not isinstance(key := self.next(), MappingEndEvent):
             name = key.value if isinstance(key, ScalarEvent) else ""
             field = f"{path}.{name}" if path else name
-            self.found[field] = key.start_mark.line + self.first
+            self.add(field, key.start_mark.line + self.first)
             if isinstance(key, CollectionStartEvent):
                 self.collection(key, field)
             self.value(self.next(), field)
@@ -85,7 +100,7 @@ class _Walk:
         index = 0
         while not isinstance(event := self.next(), SequenceEndEvent):
             field = f"{path}[{index}]"
-            self.found[field] = event.start_mark.line + self.first
+            self.add(field, event.start_mark.line + self.first)
             self.value(event, field)
             index += 1
 
@@ -93,4 +108,4 @@ class _Walk:
         if isinstance(event, CollectionStartEvent):
             self.collection(event, path)
         elif getattr(event, "style", None) == "|":
-            self.found[f"{path}|"] = event.start_mark.line + self.first + 1
+            self.add(f"{path}|", event.start_mark.line + self.first + 1)
