@@ -115,6 +115,19 @@ def shortened(text: str) -> str:
     return f"{text[:LONGEST]}… ({more} more characters)" if more > 0 else text
 
 
+MOST_PROBLEMS = 20
+"""How many problems of one object are listed."""
+
+
+def first_problems(problems: Sequence[Problem], most: int = MOST_PROBLEMS) -> tuple[Problem, ...]:
+    """The first ``most`` problems of one object, and one that counts the others."""
+    if len(problems) <= most:
+        return tuple(problems)
+    last = problems[most - 1]
+    more = Problem(f"problems that are not listed here: {len(problems) - most:,}", about=last.about)
+    return (*problems[:most], more.at(where=last.where.rpartition(":")[0] or last.where))
+
+
 def some(names: Sequence[object], most: int) -> str:
     """The first ``most`` of ``names``, and how many more there are: ``a, b and 7 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -9,13 +9,34 @@ from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPo
 
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Spot
+from osm_gitops.resolve.patch_limits import MOST_DEPTH, PatchBudget, depth_of
 from osm_gitops.resolve.placed import Places, places_of
 
 _NOTHING: Final = object()
+_LONGEST_SHOWN: Final = 200
 
 
 class WrongOperation(Exception):
     """An operation that cannot be done; a sentence without values."""
+
+
+def charge(value: Json, operation: Mapping[str, Json], budget: PatchBudget) -> None:
+    """Count what an operation writes before it does.
+
+    Raises PatchLimitError, and WrongOperation where it would nest deeper than YAML may.
+    """
+    doing = operation["op"]
+    if doing in {"remove", "test"}:
+        budget.write(None)
+        return
+    try:
+        depth = len(JsonPointer(operation["path"]).parts)
+        written = JsonPointer(operation["from"]).resolve(value) if doing in {"move", "copy"} else operation["value"]
+    except (JsonPointerException, TypeError, KeyError, ValueError):
+        raise WrongOperation(_sentence(operation)) from None
+    budget.write(written)
+    if depth + depth_of(written) > MOST_DEPTH:
+        raise WrongOperation(f"{doing} would nest lists and mappings more than {MOST_DEPTH} deep")
 
 
 def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> Places | None:
@@ -31,11 +52,11 @@ def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Sp
             JsonPatch([_of_places(operation, spot)]).apply(places, in_place=True)
         return replaced
     except JsonPatchTestFailed:
-        raise WrongOperation(f"what stands at {operation['path']} is not what the patch tests for") from None
+        raise WrongOperation(f"what stands at {_shown(operation['path'])} is not what the patch tests for") from None
     except (JsonPatchException, JsonPointerException):
         raise WrongOperation(_sentence(operation)) from None
     except (TypeError, KeyError, ValueError):
-        raise WrongOperation(f"{operation['op']} does not fit what stands at {operation['path']}") from None
+        raise WrongOperation(f"{operation['op']} does not fit what stands at {_shown(operation['path'])}") from None
 
 
 def _replaced(value: Json, places: Places, operation: Mapping[str, Json]) -> Places | None:
@@ -64,9 +85,13 @@ def _of_places(operation: Mapping[str, Json], spot: Spot) -> dict[str, Json]:
 
 
 def _sentence(operation: Mapping[str, Json]) -> str:
-    doing, path = operation["op"], operation["path"]
+    doing, path = operation["op"], _shown(operation["path"])
     if doing in {"move", "copy"}:
-        return f"it cannot {doing} from {operation['from']} to {path}: one of them leads nowhere"
+        return f"it cannot {doing} from {_shown(operation['from'])} to {path}: one of them leads nowhere"
     if doing in {"remove", "replace"}:
         return f"there is nothing at {path} to {doing}"
     return f"{path} leads nowhere: all but its last part must be there, and an index must fit the list"
+
+
+def _shown(pointer: str) -> str:
+    return pointer if len(pointer) <= _LONGEST_SHOWN else f"{pointer[:_LONGEST_SHOWN]}…"

@@ -12,7 +12,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import DELETE, Spot
 from osm_gitops.resolve.json_fields import type_name
-from osm_gitops.resolve.placed import PlacedList, PlacedMap, Places, places_of, spot_of
+from osm_gitops.resolve.placed import PlacedList, PlacedMap, Places, inside, places_of, spot_of
 
 KEYS: Final[Mapping[str, str]] = {
     "files": "path",
@@ -39,7 +39,7 @@ class Merge:
     ) -> None:
         """Merge a map into ``value``, whose pieces stand at ``places``; the piece's stand at ``new``."""
         for key, wanted in piece.items():
-            path = f"{at}.{key}" if at else key
+            path = inside(at, f".{key}" if at else key)
             if key.startswith("$"):
                 self.fault(new[key], path, f"{key} does not belong here", f"{DELETE}: true removes an entry")
             elif wanted is None:
@@ -80,50 +80,38 @@ class Merge:
         name = KEYS[key]
         names = (each.get(name) for each in wanted if isinstance(each, Mapping))
         known = Counter(each for each in names if isinstance(each, str))
+        entries = _Entries(value[key], places[key], name)
         for index, entry in enumerate(wanted):
-            spot, at = new[key][index], f"{path}[{index}]"
+            spot, at = new[key][index], inside(path, f"[{index}]")
             which = entry.get(name) if isinstance(entry, Mapping) else None
             if not isinstance(which, str):
                 self.fault(spot, at, f"must be an entry with {name}, by which it is known")
             elif known[which] > 1:
                 self.fault(spot, at, f'{name} "{which}" stands twice in this patch', "Put both together")
             else:
-                self.entry(value[key], places[key], entry, spot, f"{path}[{name}={which}]")
+                self.entry(entries, entry, spot, inside(path, f"[{name}={which}]"))
+        entries.close()
 
-    def entry(
-        self, value: list[Json], places: PlacedList, entry: Mapping[str, Json], new: PlacedMap, path: str
-    ) -> None:
-        key = KEYS[path.rpartition("[")[0].rpartition(".")[2]]
-        which = entry[key]
-        there = [at for at, each in enumerate(value) if isinstance(each, dict) and each.get(key) == which]
+    def entry(self, entries: _Entries, entry: Mapping[str, Json], new: PlacedMap, path: str) -> None:
+        key, which = entries.key, entry[entries.key]
+        there = entries.there.get(which, [])
         if len(there) > 1:
             fix = "Change it by its index, with json6902"
             self.fault(new, path, f'the profile has {len(there)} entries with {key} "{which}"', fix)
         elif DELETE in entry:
-            self.remove_entry(value, places, entry, new, (path, key, there))
+            if not self.may_delete(entry, new, path, (key,)):
+                return
+            if not there:
+                self.fault(new, path, f'there is no entry with {key} "{which}" to delete')
+                return
+            self.replaced(path, entries.places[there[0]], spot_of(new))
+            entries.remove(which)
         elif there:
-            self.mapping(value[there[0]], places[there[0]], entry, new, path)
+            self.mapping(entries.value[there[0]], entries.places[there[0]], entry, new, path)
         else:
             self.check_whole(entry, new, path)
-            value.append(copy.deepcopy(dict(entry)))
-            places.append(copy.deepcopy(new))
-
-    def remove_entry(
-        self,
-        value: list[Json],
-        places: PlacedList,
-        entry: Mapping[str, Json],
-        new: PlacedMap,
-        found: tuple[str, str, list[int]],
-    ) -> None:
-        path, key, there = found
-        if not self.may_delete(entry, new, path, (key,)):
-            return
-        if not there:
-            self.fault(new, path, f'there is no entry with {key} "{entry[key]}" to delete')
-            return
-        self.replaced(path, places[there[0]], spot_of(new))
-        del value[there[0]], places[there[0]]
+            entries.value.append(copy.deepcopy(dict(entry)))
+            entries.places.append(copy.deepcopy(new))
 
     def may_delete(self, entry: Mapping[str, Json], new: Places, path: str, beside: tuple[str, ...]) -> bool:
         if entry[DELETE] is not True:
@@ -139,15 +127,44 @@ class Merge:
         if isinstance(value, Mapping):
             for key, each in value.items():
                 if key.startswith("$"):
-                    self.fault(places[key], f"{path}.{key}", "there is nothing here to delete")
+                    self.fault(places[key], inside(path, f".{key}"), "there is nothing here to delete")
                 else:
-                    self.check_whole(each, places[key], f"{path}.{key}")
+                    self.check_whole(each, places[key], inside(path, f".{key}"))
         elif isinstance(value, list):
             for index, each in enumerate(value):
-                self.check_whole(each, places[index], f"{path}[{index}]")
+                self.check_whole(each, places[index], inside(path, f"[{index}]"))
 
     def fault(self, places: Places, path: str, what: str, fix: str = "") -> None:
         self.problems.append(Problem(what, where=spot_of(places).where, field=path, fix=fix))
+
+
+@dataclass(slots=True)
+class _Entries:
+    """A list whose entries are known by ``key``: where each of them is, found once for a whole patch.
+
+    Places stay as they are until :meth:`close`, which takes removed entries away.
+    """
+
+    value: list[Json]
+    places: PlacedList
+    key: str
+    there: dict[str, list[int]] = field(init=False)
+    removed: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.there = {}
+        for at, each in enumerate(self.value):
+            which = each.get(self.key) if isinstance(each, dict) else None
+            if isinstance(which, str):
+                self.there.setdefault(which, []).append(at)
+
+    def remove(self, which: str) -> None:
+        self.removed.update(self.there.pop(which))
+
+    def close(self) -> None:
+        if self.removed:
+            self.value[:] = [each for at, each in enumerate(self.value) if at not in self.removed]
+            self.places[:] = [each for at, each in enumerate(self.places) if at not in self.removed]
 
 
 def merge_piece(

@@ -7,19 +7,24 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import InputError, Problem, first_problems, some
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Overlay, Spot
 from osm_gitops.resolve.patches import are_rivals, fight
 from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
 from osm_gitops.resolve.settings import RawSetting
 from osm_gitops.templates.assembly import compile_jinja_half
+from osm_gitops.templates.bounds import Bounds
 from osm_gitops.templates.engine import Engine
 from osm_gitops.templates.faults import TemplateFaults
-from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
+from osm_gitops.templates.value_uses import ValuePath, value_uses
 
 _MARKS: Final = ("{{", "{%", "{#")
 _MOST_TEXTS: Final = 500
+_MOST_MADE: Final = 8 << 20  # characters of all texts together
+_MOST_STEPS: Final = 1_000_000  # of loops in all texts together
+_DEEPEST: Final = 20
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,14 @@ def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
     for overlay in overlays:
         work.add(overlay)
     given = {path: each for path, each in work.values.items() if each.value is not None}
-    texts = _Texts(given)
+    texts = _Texts(
+        given,
+        _count_templates([*(each.value for each in given.values()), *(each.value for each in work.settings.values())]),
+    )
     values = texts.values()
     settings = tuple(texts.setting(each) for each in work.settings.values())
     if texts.problems:
-        raise InputError(texts.problems)
+        raise InputError(first_problems(texts.problems))
     return Stack(
         overlays=tuple(overlays),
         settings=settings,
@@ -84,12 +92,12 @@ def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
 
 @dataclass(slots=True)
 class _Work:
-    """``inner`` are the paths that have, or had, values below them."""
+    """``tree`` has the paths of ``values`` by their keys."""
 
     settings: dict[str, RawSetting] = field(default_factory=dict)
     owners: dict[str, tuple[Overlay, Spot]] = field(default_factory=dict)
     values: dict[ValuePath, GivenValue] = field(default_factory=dict)
-    inner: set[ValuePath] = field(default_factory=set)
+    tree: _PathTree = field(default_factory=dict)
     profiles: tuple[str, ...] | None = None
     chosen: tuple[Overlay, Spot] | None = None
     warnings: list[Problem] = field(default_factory=list)
@@ -121,20 +129,56 @@ class _Work:
 
     def value(self, path: ValuePath, given: GivenValue) -> None:
         """Set a value in place of what stands there, above it or below it; an empty map takes nothing away."""
-        below = [at for at in self.values if at[: len(path)] == path and at != path] if path in self.inner else []
-        if below and given.value == {}:
+        inner = self.tree
+        replaced: list[ValuePath] = []
+        for key in path[:-1]:
+            found = inner.get(key)
+            if isinstance(found, tuple):
+                replaced.append(found)
+            if not isinstance(found, dict):
+                found = inner[key] = {}
+            inner = found
+        there = inner.get(path[-1])
+        if isinstance(there, dict) and given.value == {}:
             return
-        above = [path[:end] for end in range(1, len(path)) if path[:end] in self.values]
-        for at in (*above, *below, *((path,) if path in self.values else ())):
+        replaced += [there] if isinstance(there, tuple) else _paths(there or {})
+        inner[path[-1]] = path
+        for at in replaced:
             before = self.values.pop(at)
             if before.value != given.value and (at == path or before.value not in ({}, None)):
                 self.rival(before.overlay, given.overlay, (before.spot, given.spot), _shown(path))
         self.values[path] = given
-        self.inner.update(path[:end] for end in range(1, len(path)))
 
     def rival(self, first: Overlay, second: Overlay, spots: tuple[Spot, Spot], at: str) -> None:
         if are_rivals(first, second):
             self.warnings.append(replace(fight(first, second, *spots), field=at))
+
+
+_PathTree = dict[str, "_PathTree | ValuePath"]
+"""Paths by their keys: a map of what is below, or the whole path where it ends."""
+
+
+def _paths(tree: _PathTree) -> list[ValuePath]:
+    """All paths in a tree."""
+    found: list[ValuePath] = []
+    waiting: list[_PathTree | ValuePath] = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, tuple):
+            found.append(each)
+        else:
+            waiting += reversed(each.values())
+    return found
+
+
+def _met(tree: _PathTree, use: ValuePath) -> list[ValuePath]:
+    """The paths in a tree that a text reads which reads ``use``: those below it, or the one that it leads into."""
+    for key in use:
+        found = tree.get(key)
+        if not isinstance(found, dict):
+            return [] if found is None else [found]
+        tree = found
+    return _paths(tree)
 
 
 def _leaves(values: Mapping[str, Json], above: ValuePath) -> Iterator[tuple[ValuePath, Json]]:
@@ -163,33 +207,40 @@ def _tree(values: Mapping[ValuePath, Json]) -> dict[str, Json]:
 
 @dataclass(slots=True)
 class _Texts:
-    """Renders the texts of values and settings that hold template code, values first."""
+    """Renders the texts of values and settings that hold template code, values first; ``count`` of them there are."""
 
     given: Mapping[ValuePath, GivenValue]
+    count: int
     done: dict[ValuePath, Json] = field(default_factory=dict)
     uses: set[ValuePath] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     engine: Engine | None = None
+    made: int = 0
 
     def values(self) -> dict[ValuePath, GivenValue]:
         """All values with their final texts; one is rendered when those that it reads are."""
         waiting = {path: _reads(each.value) for path, each in self.given.items() if _is_template(each.value)}
         self.uses.update(*waiting.values())
         self.done = {path: each.value for path, each in self.given.items() if path not in waiting}
-        if len(waiting) > _MOST_TEXTS:
-            what = f"more than {_MOST_TEXTS} values are made of others"
-            self.problems.append(Problem(what, where=self.given[next(iter(waiting))].spot.where))
+        if self.count > _MOST_TEXTS:
+            of = "values are made of others" if len(waiting) > _MOST_TEXTS else "texts of overlays hold template code"
+            what = f"more than {_MOST_TEXTS} {of}"
+            where = next((self.given[path].spot.where for path in waiting), "")
+            self.problems.append(Problem(what, where=where))
             waiting = {}
-        while waiting:
-            ready = [path for path, reads in waiting.items() if not any(is_used(each, reads) for each in waiting)]
+        needs = _needs(waiting)
+        for _ in range(_DEEPEST):
+            ready = [path for path, needed in needs.items() if needs.keys().isdisjoint(needed)]
             for path in ready:
                 given = self.given[path]
                 self.done[path] = self.rendered(given.value, given.spot.where, _shown(path))
-                del waiting[path]
+                del needs[path]
             self.engine = None
             if not ready:
-                self.problems += (_circle(self.given[path], path, waiting) for path in waiting)
-                break
+                self.problems += (_circle(self.given[path], path, needs, "and so on in a circle") for path in needs)
+                needs = {}
+        deep = f"and so on more than {_DEEPEST} deep"
+        self.problems += (_circle(self.given[path], path, needs, deep) for path in needs)
         return {path: replace(each, value=self.done.get(path, "")) for path, each in self.given.items()}
 
     def setting(self, setting: RawSetting) -> RawSetting:
@@ -207,13 +258,39 @@ class _Texts:
         return self.text(value, where, at) if _is_template(value) else value
 
     def text(self, text: str, where: str, at: str) -> str:
-        self.engine = self.engine or Engine({}, values=_tree(self.done))
+        if self.count > _MOST_TEXTS or self.made > _MOST_MADE:
+            return ""
+        steps = Bounds(loop_steps=_MOST_STEPS // max(self.count, 1))
+        self.engine = self.engine or Engine({}, steps, values=_tree(self.done))
         try:
             (found,) = compile_jinja_half(self.engine, {}, [(at, text)]).render({})
         except TemplateFaults as failure:
             self.problems += (Problem(each.message, where=where, field=at, fix=each.fix) for each in failure.faults)
             return ""
+        self.made += len(found)
+        if self.made > _MOST_MADE:
+            what = f"all texts of values and settings together are longer than {_MOST_MADE >> 20} MiB"
+            self.problems.append(Problem(what, where=where, field=at, fix="Let them repeat less"))
         return found
+
+
+def _needs(waiting: Mapping[ValuePath, frozenset[ValuePath]]) -> dict[ValuePath, set[ValuePath]]:
+    """Which of the values that are waiting each of them reads."""
+    tree: _PathTree = {}
+    for path in waiting:
+        inner = tree
+        for key in path[:-1]:
+            inner = inner.setdefault(key, {})  # type: ignore[assignment] # no value has values below it
+        inner[path[-1]] = path
+    return {path: {met for use in reads for met in _met(tree, use)} for path, reads in waiting.items()}
+
+
+def _count_templates(value: Json) -> int:
+    """How many texts with template code there are in it."""
+    if isinstance(value, str):
+        return 1 if _is_template(value) else 0
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return sum(map(_count_templates, inner))
 
 
 def _is_template(value: Json) -> bool:
@@ -231,7 +308,7 @@ def _reads(value: Json) -> frozenset[ValuePath]:
     return frozenset().union(*map(_reads, inner))
 
 
-def _circle(given: GivenValue, path: ValuePath, waiting: Mapping[ValuePath, frozenset[ValuePath]]) -> Problem:
-    others = ", ".join(sorted(".".join(each) for each in waiting if each != path and is_used(each, waiting[path])))
-    what = f"is made of {others or 'itself'}, and so on in a circle"
+def _circle(given: GivenValue, path: ValuePath, needs: Mapping[ValuePath, set[ValuePath]], how: str) -> Problem:
+    others = sorted(".".join(each) for each in needs[path] if each != path and each in needs)
+    what = f"is made of {some(others, _NAMED) or 'itself'}, {how}"
     return Problem(what, where=given.spot.where, field=_shown(path), fix="Let one of them be a plain text")

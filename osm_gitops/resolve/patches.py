@@ -11,16 +11,18 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Problem, first_problems
 from osm_gitops.model.objects import Json, Manifest
 from osm_gitops.model.overlay import Overlay, Patch, Spot
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION, TEMPLATE_ANNOTATION, OperatingSystemProfile
-from osm_gitops.resolve.json_patch import WrongOperation, operate
+from osm_gitops.resolve.json_patch import WrongOperation, charge, operate
 from osm_gitops.resolve.merging import merge_piece
+from osm_gitops.resolve.patch_limits import PatchBudget, PatchLimitError, check_size
 from osm_gitops.resolve.placed import PlacedFields, Places, places_of, spots_within
 
 _DIGEST: Final = 12
 _DERIVED: Final = re.compile(rf"\+[0-9a-zA-Z.-]+\.[0-9a-f]{{{_DIGEST}}}$")
+_SMALLER: Final = "Let patches write less; objects beyond 1.5 MiB fit into no cluster"
 _NOT_IN_VERSIONS: Final = re.compile(r"[^0-9A-Za-z-]+")
 
 
@@ -49,12 +51,23 @@ def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) 
     """The profile with all patches of ``overlays`` that are for it, in their order; ``None`` where none is."""
     if is_derived(profile):
         return None
+    wanted = [(patch, overlay) for overlay in overlays for patch in overlay.patches if fits(patch, profile)]
+    if not wanted:
+        return None
+    try:
+        check_size(profile.manifest.body)
+    except PatchLimitError as beyond:
+        problem = Problem(f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin))
+        told = problem.at(about=str(profile.manifest.ref))
+        return PatchedProfile(profile.manifest, tuple(patch for patch, _ in wanted), (), (told,))
     work = _Work(profile, overlays)
-    for overlay in overlays:
-        for patch in overlay.patches:
-            if fits(patch, profile):
-                work.apply(patch, overlay)
-    return work.result() if work.applied else None
+    for patch, overlay in wanted:
+        try:
+            work.apply(patch, overlay)
+        except PatchLimitError as beyond:
+            work.stop(beyond, patch)
+            break
+    return work.result()
 
 
 @dataclass(slots=True)
@@ -67,6 +80,7 @@ class _Work:
     names: list[str] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    budget: PatchBudget = field(default_factory=PatchBudget)
     body: dict[str, Json] = field(init=False)
     places: Json = field(init=False)
     owners: dict[int, Overlay] = field(init=False)
@@ -82,6 +96,7 @@ class _Work:
         if overlay.name not in self.names:
             self.names.append(overlay.name)
         if patch.merge is not None:
+            self.budget.write(patch.merge)
             found = merge_piece(self.body, self.places, patch.merge, patch.spot, self._replaced)
             self.problems += (self._told(problem) for problem in found)
             return
@@ -89,11 +104,18 @@ class _Work:
             spot = replace(patch.spot, field=f"{patch.spot.field}[{index}]")
             try:
                 _check_pointers(operation)
+                charge(self.body, operation, self.budget)
                 old = operate(self.body, self.places, operation, spot)
                 if old is not None:
                     self._replaced(_field(operation["path"]), old, spot)
             except WrongOperation as wrong:
                 self.problems.append(self._told(Problem(str(wrong), where=spot.where)))
+
+    def stop(self, beyond: PatchLimitError, patch: Patch) -> None:
+        """Tell that a patch goes beyond a limit, after which no other is applied."""
+        overlay = self.owners[id(patch.spot.manifest)]
+        what = f"a patch of overlay {overlay.display} goes beyond a limit: {beyond}"
+        self.problems.append(self._told(Problem(what, where=patch.spot.where, fix=_SMALLER)))
 
     def _told(self, problem: Problem) -> Problem:
         return problem.at(about=str(self.profile.manifest.ref))
@@ -111,9 +133,14 @@ class _Work:
     def result(self) -> PatchedProfile:
         manifest = self.profile.manifest
         self._name_version()
+        if not self.problems:
+            try:
+                check_size(self.body)
+            except PatchLimitError as beyond:
+                self.stop(beyond, self.applied[-1])
         elsewhere = PlacedFields(self.places)
         changed = replace(manifest, body=self.body, elsewhere=elsewhere, lines={})
-        return PatchedProfile(changed, tuple(self.applied), tuple(self.warnings), tuple(self.problems))
+        return PatchedProfile(changed, tuple(self.applied), tuple(self.warnings), first_problems(self.problems))
 
     def _name_version(self) -> None:
         spec, metadata = self.body.get("spec"), self.body.get("metadata")

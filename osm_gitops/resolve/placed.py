@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.overlay import Spot
+
+LONGEST_PATH: Final = 300
+"""Longer paths are cut: no message needs more, and keys of a megabyte in each other would make paths without end."""
+_CUT: Final = ".…"
+_MOST_PATHS: Final = 32 << 20
+_ENTRY: Final = 64
 
 Places = Any
 """A :class:`Spot`, a :class:`PlacedMap` or a :class:`PlacedList`."""
@@ -34,10 +40,9 @@ class PlacedList(list[Places]):
 def places_of(value: Json, spot: Spot) -> Places:
     """The places of a value that stands at ``spot`` as a whole."""
     if isinstance(value, Mapping):
-        below = f"{spot.field}." if spot.field else ""
-        found = PlacedMap((key, places_of(each, replace(spot, field=f"{below}{key}"))) for key, each in value.items())
+        found = PlacedMap((key, places_of(each, _inside(spot, f".{key}"))) for key, each in value.items())
     elif isinstance(value, list):
-        entries = (places_of(each, replace(spot, field=f"{spot.field}[{at}]")) for at, each in enumerate(value))
+        entries = (places_of(each, _inside(spot, f"[{at}]")) for at, each in enumerate(value))
         listed = PlacedList(entries)
         listed.spot = spot
         return listed
@@ -45,6 +50,17 @@ def places_of(value: Json, spot: Spot) -> Places:
         return spot
     found.spot = spot
     return found
+
+
+def _inside(spot: Spot, step: str) -> Spot:
+    return replace(spot, field=inside(spot.field, step).removeprefix("."))
+
+
+def inside(path: str, step: str) -> str:
+    """The path of an entry (``[0]``) or a key (``.key``) below ``path``; one that is cut stands for all below it."""
+    if path.endswith(_CUT):
+        return path
+    return f"{path}{step}" if len(path) + len(step) <= LONGEST_PATH else f"{path}{_CUT}"
 
 
 def spot_of(places: Places) -> Spot:
@@ -64,7 +80,7 @@ def spots_within(places: Places) -> Iterator[Spot]:
 class PlacedFields(Mapping[str, Origin]):
     """Field path → place, for the manifest that ``places`` belong to; made when it is first asked.
 
-    ``PATH|`` is the first line of a text that is written line by line.
+    ``PATH|`` is the first line of a text that is written line by line. What follows 32 MiB of paths has no place.
     """
 
     IS_DATA: ClassVar = True
@@ -84,7 +100,13 @@ class PlacedFields(Mapping[str, Origin]):
 
     def _all(self) -> dict[str, Origin]:
         if self._found is None:
-            self._found = dict(_origins(self._places, ""))
+            self._found = {}
+            left = _MOST_PATHS
+            for path, origin in _origins(self._places, ""):
+                left -= len(path) + _ENTRY
+                if left < 0:
+                    break
+                self._found[path] = origin
         return self._found
 
 
@@ -96,7 +118,7 @@ def _origins(places: Places, field: str) -> Iterator[tuple[str, Origin]]:
             yield f"{field}{mark}", origin
     if isinstance(places, PlacedMap):
         for key, each in places.items():
-            yield from _origins(each, f"{field}.{key}" if field else key)
+            yield from _origins(each, inside(field, f".{key}").removeprefix("."))
     elif isinstance(places, PlacedList):
         for index, each in enumerate(places):
-            yield from _origins(each, f"{field}[{index}]")
+            yield from _origins(each, inside(field, f"[{index}]"))
