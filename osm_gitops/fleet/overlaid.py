@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import MOST_PROBLEMS, InputError, Problem
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
@@ -161,7 +161,10 @@ class _Work:
             uses |= self.patching.ask(values_read, profile)
         waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
         known = [".".join(use) for use in uses if use]
-        for path, given in waiting.items():
+        for number, (path, given) in enumerate(waiting.items()):
+            if number == MOST_PROBLEMS:
+                yield Problem(f"values that no profile reads and that are not listed here: {len(waiting) - number:,}")
+                return
             name = ".".join(path)
             fix = did_you_mean(name, known) if known else "No profile reads any value"
             yield Problem(f"no profile reads the value {name}", where=given.spot.where, field=f"values.{name}", fix=fix)

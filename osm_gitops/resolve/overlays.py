@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -21,6 +21,7 @@ from osm_gitops.templates.value_uses import ValuePath, value_uses
 
 _MARKS: Final = ("{{", "{%", "{#")
 _MOST_TEXTS: Final = 500
+_LONGEST_TEXT: Final = 1 << 16  # characters, of one that holds template code
 _MOST_MADE: Final = 8 << 20  # characters of all texts together
 _MOST_STEPS: Final = 1_000_000  # of loops in all texts together
 _DEEPEST: Final = 20
@@ -71,10 +72,9 @@ def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
     for overlay in overlays:
         work.add(overlay)
     given = {path: each for path, each in work.values.items() if each.value is not None}
-    texts = _Texts(
-        given,
-        _count_templates([*(each.value for each in given.values()), *(each.value for each in work.settings.values())]),
-    )
+    settings_given = [(each.where.rpartition(" ")[0], each.value) for each in work.settings.values()]
+    count = _check_templates([*((each.spot.where, each.value) for each in given.values()), *settings_given])
+    texts = _Texts(given, count)
     values = texts.values()
     settings = tuple(texts.setting(each) for each in work.settings.values())
     if texts.problems:
@@ -222,12 +222,6 @@ class _Texts:
         waiting = {path: _reads(each.value) for path, each in self.given.items() if _is_template(each.value)}
         self.uses.update(*waiting.values())
         self.done = {path: each.value for path, each in self.given.items() if path not in waiting}
-        if self.count > _MOST_TEXTS:
-            of = "values are made of others" if len(waiting) > _MOST_TEXTS else "texts of overlays hold template code"
-            what = f"more than {_MOST_TEXTS} {of}"
-            where = next((self.given[path].spot.where for path in waiting), "")
-            self.problems.append(Problem(what, where=where))
-            waiting = {}
         needs = _needs(waiting)
         for _ in range(_DEEPEST):
             ready = [path for path, needed in needs.items() if needs.keys().isdisjoint(needed)]
@@ -258,7 +252,7 @@ class _Texts:
         return self.text(value, where, at) if _is_template(value) else value
 
     def text(self, text: str, where: str, at: str) -> str:
-        if self.count > _MOST_TEXTS or self.made > _MOST_MADE:
+        if self.made > _MOST_MADE:
             return ""
         steps = Bounds(loop_steps=_MOST_STEPS // max(self.count, 1))
         self.engine = self.engine or Engine({}, steps, values=_tree(self.done))
@@ -285,12 +279,28 @@ def _needs(waiting: Mapping[ValuePath, frozenset[ValuePath]]) -> dict[ValuePath,
     return {path: {met for use in reads for met in _met(tree, use)} for path, reads in waiting.items()}
 
 
-def _count_templates(value: Json) -> int:
-    """How many texts with template code there are in it."""
+def _check_templates(given: Iterable[tuple[str, Json]]) -> int:
+    """How many texts hold template code in values that stand at places. Raises InputError for too many or too long."""
+    texts = [(where, text) for where, value in given for text in _templates(value)]
+    problems = [
+        Problem(f"a text with template code is longer than {_LONGEST_TEXT >> 10} KiB", where=where)
+        for where, text in texts
+        if len(text) > _LONGEST_TEXT
+    ]
+    if len(texts) > _MOST_TEXTS:
+        problems.append(Problem(f"more than {_MOST_TEXTS} values are made of others", where=texts[0][0]))
+    if problems:
+        raise InputError(first_problems(problems))
+    return len(texts)
+
+
+def _templates(value: Json) -> Iterator[str]:
     if isinstance(value, str):
-        return 1 if _is_template(value) else 0
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return sum(map(_count_templates, inner))
+        if _is_template(value):
+            yield value
+        return
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _templates(each)
 
 
 def _is_template(value: Json) -> bool:

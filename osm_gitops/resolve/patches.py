@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import Problem, first_problems
@@ -39,7 +40,12 @@ class PatchedProfile:
 
 def fits(patch: Patch, profile: OperatingSystemProfile) -> bool:
     """Whether the patch is for this profile."""
-    return fnmatchcase(profile.name, patch.name) and patch.os_name in {"", profile.os_name}
+    return _glob(patch.name).fullmatch(profile.name) is not None and patch.os_name in {"", profile.os_name}
+
+
+@lru_cache(maxsize=8192)  # fnmatch itself keeps few, and an overlay has many
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
 
 
 def is_derived(profile: OperatingSystemProfile) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import MOST_PROBLEMS, InputError, input_error
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.overlay import Patch, Spot
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
@@ -16,13 +17,16 @@ from osm_gitops.sources.profiles import OPERATING_SYSTEMS
 from osm_gitops.sources.schema import Reading
 from osm_gitops.yamldoor.kubernetes import load_documents
 
+_MOST_PATCHES: Final = 1000
+
 
 def read_patches(reading: Reading, files: OverlayFiles) -> tuple[Patch, ...]:
     """The patches of an overlay's file; what is wrong is added to ``reading``."""
-    found = (
-        _Patch(reading, files, place, patch).read()
-        for place, patch in reading.entries(reading.manifest.body, "", "patches")
-    )
+    entries = reading.entries(reading.manifest.body, "", "patches")
+    if len(entries) > _MOST_PATCHES:
+        reading.fault("patches", f"has more than {_MOST_PATCHES:,} entries", "A patch can change many profiles")
+        return ()
+    found = (_Patch(reading, files, place, patch).read() for place, patch in entries)
     return tuple(patch for patch in found if patch is not None)
 
 
@@ -202,7 +206,8 @@ class _Patch:
         manifest = at.manifest if at else self.reading.manifest
         for key in value:
             if key not in known:
-                self.fault(Spot(manifest, _join(path, key)), f'"{key}" is not known here', did_you_mean(key, known))
+                hint = did_you_mean(key, known) if len(self.reading.problems) < MOST_PROBLEMS else ""
+                self.fault(Spot(manifest, _join(path, key)), f'"{key}" is not known here', hint)
 
     def fault(self, at: Spot, what: str, fix: str = "") -> None:
         problem = input_error(what, where=at.where, about=str(at.manifest.ref), field=at.field, fix=fix)

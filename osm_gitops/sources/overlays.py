@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import MOST_PROBLEMS, InputError, Problem, first_problems, input_error
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.overlay import Overlay, OverlayRef
 from osm_gitops.resolve.json_fields import did_you_mean, type_name
@@ -20,6 +20,8 @@ from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.yamldoor.kubernetes import load_documents
 
 _DEEPEST: Final = 20
+_LONGEST_PATH: Final = 1000
+_MOST_PROFILES: Final = 1000
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -103,7 +105,7 @@ def read_overlay(files: OverlayFiles, key: str) -> tuple[Overlay, tuple[tuple[Ov
         manifest=reading.manifest,
         settings=_settings(reading, body),
         values=_values(reading, body),
-        profiles=reading.strings(body, "", "profiles") if body.get("profiles") is not None else None,
+        profiles=_profiles(reading, body),
         patches=read_patches(reading, files),
         folder=str(files.ref.path if files.ref.path.name != files.file.name else files.ref.path.parent),
         texts=_texts(reading, body, files),
@@ -111,7 +113,7 @@ def read_overlay(files: OverlayFiles, key: str) -> tuple[Overlay, tuple[tuple[Ov
     )
     bases = _bases(reading, body, files.ref)
     if reading.problems or reading.warnings:
-        raise InputError([*reading.problems, *reading.warnings])
+        raise InputError(first_problems([*reading.problems, *reading.warnings]))
     return overlay, bases
 
 
@@ -130,7 +132,12 @@ def refuse_others(reading: Reading, value: Mapping[str, Json], path: str, known:
     for key in value:
         if key not in names:
             at = f"{path}.{key}" if path else key
-            reading.fault(at, f'"{key}" is not known here', did_you_mean(key, names))
+            reading.fault(at, f'"{key}" is not known here', _hint(reading, key, names))
+
+
+def _hint(reading: Reading, key: str, known: Iterable[str]) -> str:
+    """What may be meant, which takes time to look for, as long as problems are listed."""
+    return did_you_mean(key, known) if len(reading.problems) < MOST_PROBLEMS else ""
 
 
 def _bases(reading: Reading, body: Mapping[str, Json], ref: OverlayRef) -> tuple[tuple[OverlayRef, str], ...]:
@@ -147,8 +154,17 @@ def _settings(reading: Reading, body: Mapping[str, Json]) -> Mapping[str, Json]:
     settings = reading.mapping(body, "", "settings")
     for key in settings:
         if key not in SETTINGS_BY_KEY:
-            reading.fault(f"settings.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY))
+            reading.fault(f"settings.{key}", f'"{key}" is no setting', _hint(reading, key, SETTINGS_BY_KEY))
     return settings
+
+
+def _profiles(reading: Reading, body: Mapping[str, Json]) -> tuple[str, ...] | None:
+    if body.get("profiles") is None:
+        return None
+    found = reading.strings(body, "", "profiles")
+    if len(found) > _MOST_PROFILES:
+        reading.fault("profiles", f"has more than {_MOST_PROFILES:,} entries", "A glob stands for many profiles")
+    return found
 
 
 def _texts(reading: Reading, body: Mapping[str, Json], files: OverlayFiles) -> Mapping[str, str]:
@@ -177,7 +193,10 @@ def _values(reading: Reading, body: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _check_value(reading: Reading, value: Json, at: str) -> None:
-    if isinstance(value, dict):
+    if len(at) > _LONGEST_PATH:
+        what = f"has keys in it that together are longer than {_LONGEST_PATH} characters"
+        reading.fault("values", what, "Shorten them")
+    elif isinstance(value, dict):
         for key, each in value.items():
             if not key:
                 reading.fault(at, "has an empty key")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, Generic, TypeVar
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import MOST_PROBLEMS, Problem, first_problems
 from osm_gitops.model.objects import Json, Manifest
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Reading:
     warnings: list[Problem] = field(default_factory=list)
 
     def result(self, value: T) -> Checked[T]:
-        return Checked(None if self.problems else value, tuple(self.problems), tuple(self.warnings))
+        return Checked(None if self.problems else value, first_problems(self.problems), first_problems(self.warnings))
 
     def fault(self, path: str, what: str, fix: str = "") -> None:
         self.problems.append(self._placed(path, what, fix))
@@ -142,6 +142,9 @@ class Reading:
         """Warn of fields that are not ``known``: the API server drops them."""
         for key in parent:
             if key in known:
+                continue
+            if len(self.warnings) > MOST_PROBLEMS:  # no more are listed, and looking for what is meant takes time
+                self.warn(_at(path, key), "is no field of this kind; the API server drops it")
                 continue
             near = get_close_matches(key, sorted(known), n=1)
             fix = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(sorted(known))}"
