@@ -42,10 +42,11 @@ _WHOLE: Final = frozenset(
     {"upgrade", "update", "dist-upgrade", "full-upgrade", "makecache", "update-minimal", "distro-sync"}
 )
 _GETTING: Final = frozenset({"install", "reinstall", "localinstall", "download", "groupinstall", "swap", *_WHOLE})
-_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+# Both are linear: each run of characters is tried once, and blanks are never given back.
+_URL: Final = re.compile(r"(?<![a-z0-9+.-])[0-9+.-]*([a-z][a-z0-9+.-]*://\S+)", re.IGNORECASE)
 _FETCHED: Final = re.compile(r"(?:https?|ftp)://", re.IGNORECASE)
 _MENTIONED: Final = re.compile(r"(?:https?|ftp|s3|gs|oci)://", re.IGNORECASE)
-_CONFIG_URL: Final = re.compile(r"^\s*(?:--)?url\s*[=:\s]\s*\"?([^\"\s]+)", re.MULTILINE)
+_CONFIG_URL: Final = re.compile(r"^[ \t]*+(?:--)?url(?=[=: \t])[=: \t]*+\"?([^\"\s]+)", re.MULTILINE)
 IMAGE_REPOSITORIES: Final = "the repositories that the image is configured with"
 
 
@@ -58,7 +59,7 @@ def asked_by(ran: Ran) -> Iterator[Need]:
     told = {each.name for each in found}
     for word in ran.words[1:] if known is None else ():
         for match in _URL.finditer(word):
-            url = match[0].rstrip("'\");,") if is_known(match[0]) else match[0]
+            url = match[1].rstrip("'\");,") if is_known(match[1]) else match[1]
             if _MENTIONED.match(url) and shown(url) not in told:
                 yield need(Kind.MENTIONED, url, name)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from osm_gitops.downloads.commands import subscription_service
 from osm_gitops.downloads.need import Kind, Need, need
+from osm_gitops.golang.tomltext import TomlError, read_toml
 from osm_gitops.model.profile import Modules
 from osm_gitops.shell.unknown import shown
 
@@ -106,8 +106,8 @@ def _containerd(text: str) -> Iterator[Found]:
 def _endpoints(text: str) -> Iterator[str]:
     """The endpoints of mirrors in the older form of containerd's configuration."""
     try:
-        waiting: list[Any] = [tomllib.loads(text)]
-    except tomllib.TOMLDecodeError:
+        waiting: list[Any] = [read_toml(text)]
+    except TomlError:
         return
     while waiting:
         each = waiting.pop()

@@ -100,7 +100,7 @@ class _Gathering:
         given = {name: clean(value) for name, value in variables_of(file, follower.host.files)}
         state = State(variables=given, exported=frozenset(given))
         for line, command in commands_of(file):
-            follower.text(command, Place(file.path, shift=line - 1), state)
+            follower.top(command, Place(file.path, shift=line - 1), state)
 
     def _modules(self, follower: Follower, half: Half) -> None:
         modules = self.document.modules.get(half)
@@ -108,7 +108,7 @@ class _Gathering:
             return
         for name, commands in (("bootcmd", modules.bootcmd), ("runcmd", modules.runcmd)):
             for index, command in enumerate(commands):
-                follower.text(_as_shell(command), Place(f"{name}[{index}]", shift=-1), State())
+                follower.top(_as_shell(command), Place(f"{name}[{index}]", shift=-1), State())
 
     def _add(self, needs: Iterable[Need], spot: Spot, architecture: str) -> None:
         self.found += (replace(each, architectures=(architecture,), spots=(spot,)) for each in needs)

@@ -99,21 +99,22 @@ def need(kind: Kind, text: str, by: str, note: str = "") -> Need:
 
 def joined(needs: Iterable[Need]) -> tuple[Need, ...]:
     """Each thing once, with all architectures and places."""
-    found: dict[tuple[object, ...], Need] = {}
+    alike: dict[tuple[object, ...], list[Need]] = {}
     for each in needs:
-        same = found.get(each.key)
-        if same is None:
-            found[each.key] = each
-            continue
-        merged = {*same.architectures, *each.architectures}
-        found[each.key] = replace(
-            same,
-            architectures=tuple(arch for arch in ARCHITECTURES if arch in merged),
-            spots=tuple(dict.fromkeys((*same.spots, *each.spots))),
-            unresolved=tuple(dict.fromkeys((*same.unresolved, *each.unresolved))),
+        alike.setdefault(each.key, []).append(each)
+    found = [
+        replace(
+            same[0],
+            architectures=tuple(arch for arch in ARCHITECTURES if any(arch in each.architectures for each in same)),
+            spots=tuple(dict.fromkeys(spot for each in same for spot in each.spots)),
+            unresolved=tuple(dict.fromkeys(part for each in same for part in each.unresolved)),
         )
+        if len(same) > 1
+        else same[0]
+        for same in alike.values()
+    ]
     order = list(Kind)
-    return tuple(sorted(found.values(), key=lambda each: (order.index(each.kind), each.by, each.name)))
+    return tuple(sorted(found, key=lambda each: (order.index(each.kind), each.by, each.name)))
 
 
 def registry_of(image: str) -> str:

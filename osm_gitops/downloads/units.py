@@ -14,6 +14,8 @@ _COMMAND: Final = re.compile(r"^(Exec(?:Start|StartPre|StartPost|Reload|Stop|Sto
 _SET: Final = re.compile(r"^Environment=(.*)$")
 _FILE: Final = re.compile(r"^EnvironmentFile=-?(\S+)$")
 _ASSIGNED: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+_MOST_NAMED: Final = 4 << 20
+"""Characters of files that a unit names for its environment; beyond that nothing is read."""
 
 
 def commands_of(file: BootFile) -> Iterator[tuple[int, str]]:
@@ -38,6 +40,7 @@ def commands_of(file: BootFile) -> Iterator[tuple[int, str]]:
 
 def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The variables that a unit sets, also by rendered files."""
+    left = _MOST_NAMED
     for line in file.text.splitlines() if is_unit(file) else ():
         given = _SET.match(line)
         for word in _words(given[1]) if given else ():
@@ -45,7 +48,9 @@ def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str
             if match:
                 yield match[1], match[2]
         named = _FILE.match(line)
-        for entry in files.get(named[1], "").splitlines() if named else ():
+        text = files.get(named[1], "") if named else ""
+        left -= len(text)
+        for entry in text.splitlines() if left >= 0 else ():
             match = _ASSIGNED.match(entry.strip())
             if match:
                 yield match[1], match[2].strip("'\"")

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.shell.state import DEEPEST, Place, State
+from osm_gitops.shell.state import DEEPEST, LONGEST, Place, State, joined, too_long
 from osm_gitops.shell.unknown import clean, fields, is_known, unknown
+from osm_gitops.shell.words import replaced
 
 if TYPE_CHECKING:
     from osm_gitops.shell.follow import Follower
 
 _DIRECTIVE: Final = re.compile(r"%[sdqb]")
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -99,7 +101,7 @@ def _echo(_follower: Follower, call: Call) -> list[State]:
     end = "\n"
     while words and re.fullmatch(r"-[neE]+", words[0]):
         end = "" if "n" in words.pop(0) else end
-    return [call.state.printed(" ".join(words) + end)]
+    return [call.state.printed(joined((" ".join(words), end)))]
 
 
 def _printf(_follower: Follower, call: Call) -> list[State]:
@@ -114,6 +116,8 @@ def _formatted(form: str, words: list[str]) -> str:
     form = form.replace("\\n", "\n").replace("\\t", "\t")
     taken = len(_DIRECTIVE.findall(form))
     rounds = max(1, -(-len(words) // taken)) if taken else 1
+    if rounds * len(form) + sum(map(len, words)) > LONGEST:
+        return too_long()
     left = iter(words)
     text = "".join(_DIRECTIVE.sub(lambda _: next(left, ""), form) for _ in range(rounds))
     return text.replace("%%", "%")
@@ -127,7 +131,7 @@ def _cat(follower: Follower, call: Call) -> list[State]:
     texts = [
         clean(follower.host.files[path]) if path in follower.host.files else unknown(f"$(cat {path})") for path in paths
     ]
-    return [call.state.printed("".join(texts))]
+    return [call.state.printed(joined(texts))]
 
 
 def _tee(follower: Follower, call: Call) -> list[State]:
@@ -164,7 +168,9 @@ def _sed(follower: Follower, call: Call) -> list[State]:
         return _not_known(follower, call)
     lines = given.split("\n")
     for edit in filter(None, edits):
-        lines = [line.replace(edit["old"], edit["new"], -1 if edit["all"] else 1) for line in lines]
+        lines = [replaced(line, edit["old"], edit["new"], -1 if edit["all"] else 1) for line in lines]
+        if sum(map(len, lines)) > LONGEST:
+            return [call.state.printed(too_long())]
     return [call.state.printed("\n".join(lines))]
 
 
@@ -176,13 +182,14 @@ def _set(_follower: Follower, call: Call) -> list[State]:
 
 
 def _shift(_follower: Follower, call: Call) -> list[State]:
-    count = int(call.words[1]) if len(call.words) > 1 and call.words[1].isdecimal() else 1
+    count = int(call.words[1]) if len(call.words) > 1 and _COUNT.fullmatch(call.words[1]) else 1
     return [replace(call.state, arguments=call.state.arguments[count:], status=True)]
 
 
-def _read(_follower: Follower, call: Call) -> list[State]:
+def _read(follower: Follower, call: Call) -> list[State]:
     """Whatever is read is not known, nor whether there is anything to read."""
     state = call.state
+    follower.spend(len(call.words) * (len(call.words) + state.size))
     for name in call.words[1:]:
         if not name.startswith("-"):
             state = state.set(name, unknown(f"${name}"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
 from osm_gitops.shell.syntax import Node
 from osm_gitops.shell.unknown import is_known, known_length
 from osm_gitops.shell.words import matches
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 
 Expand = Callable[[Node], str]
 
@@ -72,7 +75,7 @@ def _binary(node: Node, expand: Expand) -> bool | None:
         return matches(*texts) if _is_pattern(right) else texts[0] == texts[1]
     if operator == "!=":
         return not (matches(*texts) if _is_pattern(right) else texts[0] == texts[1])
-    if operator in _NUMBERS and all(text.strip().lstrip("-").isdecimal() for text in texts):
+    if operator in _NUMBERS and all(_NUMBER.fullmatch(text.strip()) for text in texts):
         return _NUMBERS[operator](int(texts[0]), int(texts[1]))
     return None
 

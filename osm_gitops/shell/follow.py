@@ -8,6 +8,7 @@ followed once.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -15,14 +16,31 @@ from typing import Final
 from osm_gitops.shell.builtins import BUILTINS, Call, unwrapped
 from osm_gitops.shell.conditions import condition
 from osm_gitops.shell.state import DEEPEST, Function, Host, Lost, Place, Ran, State, Written
-from osm_gitops.shell.syntax import Node, broken_line, line_of, parse, text_of
+from osm_gitops.shell.syntax import Node, broken_line, line_of, nesting, parse, text_of
 from osm_gitops.shell.unknown import clean, fields, is_known, unknown
 from osm_gitops.shell.words import Words, matches
 
 _MOST_STATES: Final = 24
 _MOST_STEPS: Final = 8_000  # the longest default profile takes nine hundred
 _MOST_ROUNDS: Final = 64
+_MOST_WORK: Final = 20_000_000  # characters and entries that are made, copied or compared; seconds, in all
+_PARSING: Final = 8  # of which a character of a script that is parsed takes so many
+_LARGEST: Final = 1 << 20
+_MOST_WORDS: Final = 8192
+_LONGEST_COMMAND: Final = 1 << 20
+_MOST_NESTED: Final = 100  # nodes of a script in each other; those of the default profiles reach 15
+_DEEPEST_RUN: Final = 250
+_FRAMES: Final = 6_000  # what Python needs for that
+_TOO_MUCH: Final = "there is too much to follow"
 _QUIET: Final = frozenset({"comment", "heredoc_redirect", "file_redirect", "herestring_redirect", "\n", ";", "&", ";;"})
+
+
+class _TooMuch(Exception):
+    """A script takes more work, or nests deeper, than is followed."""
+
+    def __init__(self, why: str = _TOO_MUCH) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class Follower:
@@ -35,23 +53,54 @@ class Follower:
         self.written: dict[Written, None] = {}
         self.lost: dict[Lost, None] = {}
         self.reached: set[str] = set()
-        self.words = Words(self._substitute)
+        self.words = Words(self._substitute, self.spend)
         self._trees: dict[str, Node] = {}
+        self._locals: dict[int, frozenset[str]] = {}
         self._steps = 0
+        self._work = 0
+        self._depth = 0
+        self._spot = ("", 0)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
 
     def script(self, path: str, arguments: Sequence[str] = (), state: State | None = None) -> list[State]:
         """Follow the file ``path`` of the host."""
         self.reached.add(path)
         given = state or State()
         began = replace(given, arguments=tuple(arguments), functions={}, flow="")
-        ended = self.text(self.host.files[path], Place(path), began)
+        ended = self.top(self.host.files[path], Place(path), began)
         return [replace(given, status=each.status, out=each.out) for each in ended]
+
+    def top(self, text: str, place: Place, state: State) -> list[State]:
+        """Follow a text that nothing else leads to, as far as its limits go."""
+        self._depth, self._spot = 0, place.spot(1)
+        try:
+            return self.text(text, place, state)
+        except _TooMuch as much:
+            self.lost.setdefault(Lost(much.why, *self._spot))
+            return [state.ended(ok=None)]
+
+    def spend(self, work: int) -> None:
+        """Count work: characters and entries that are going to be made, copied or compared."""
+        self._work += work
+        if self._work > _MOST_WORK:
+            raise _TooMuch
+
+    def tree(self, text: str) -> Node:
+        """A text as nodes, parsed once."""
+        root = self._trees.get(text)
+        if root is None:
+            if len(text) > _LARGEST:
+                raise _TooMuch(f"a script is larger than {_LARGEST >> 20} MiB")
+            self.spend(_PARSING * len(text))
+            root = parse(text)
+            if nesting(root) > _MOST_NESTED:
+                raise _TooMuch("a script is nested too deeply to follow")
+            self._trees[text] = root
+        return root
 
     def text(self, text: str, place: Place, state: State) -> list[State]:
         """Follow a text that stands at ``place``."""
-        root = self._trees.get(text)
-        if root is None:
-            root = self._trees[text] = parse(text)
+        root = self.tree(text)
         broken = broken_line(root)
         if broken:
             self.lose("this is no shell that can be read", place, broken)
@@ -67,19 +116,27 @@ class Follower:
         """Follow one node: the states in which it can leave things."""
         if state.flow or node.type in _QUIET or not node.is_named:
             return [state]
+        self._spot = place.spot(line_of(node))
         self._steps += 1
-        if self._steps > _MOST_STEPS or place.depth > DEEPEST:
-            self.lose("there is too much to follow", place, line_of(node))
+        if self._steps > _MOST_STEPS or self._depth > _DEEPEST_RUN:
+            raise _TooMuch
+        self.spend(1 + state.size + (node.end_byte - node.start_byte >> 4))
+        if place.depth > DEEPEST:
+            self.lose(_TOO_MUCH, place, line_of(node))
             return [state.ended(ok=None)]
+        self._depth += 1
         statement = getattr(self, f"_{node.type}", None)
-        if statement is not None:
-            followed: list[State] = statement(node, state, place)
-            return followed
-        return self._sequence(node.children, [state], place)
+        followed: list[State] = (
+            statement(node, state, place) if statement is not None else self._sequence(node.children, [state], place)
+        )
+        self._depth -= 1
+        return followed
 
     def _sequence(self, nodes: Iterable[Node], states: list[State], place: Place) -> list[State]:
         """Statements one after the other. How one of them ended counts only if it is the last."""
         for node in nodes:
+            if all(state.flow for state in states):
+                break
             before = [state if state.flow else state.ended(ok=None) for state in states]
             passed = node.type in _QUIET or not node.is_named
             states = (
@@ -91,6 +148,9 @@ class Follower:
 
     def _fewer(self, states: list[State], node: Node, place: Place) -> list[State]:
         """States that go on differently; where there are too many, what differs between them is forgotten."""
+        if len(states) < 2:
+            return states
+        self.spend(sum(state.size for state in states))
         distinct = list({state.key: state for state in states}.values())
         if len(distinct) <= _MOST_STATES:
             return distinct
@@ -155,6 +215,7 @@ class Follower:
             patterns = [self.words.one(each, state, place) for each in item.children_by_field_name("value")]
             body = item.children[item.children.index(_closing(item)) + 1 :]
             known = is_known(word) and all(map(is_known, patterns))
+            self.spend(sum(len(word) + len(pattern) for pattern in patterns))
             certain = "*" in patterns or (known and any(matches(word, pattern) for pattern in patterns))
             if certain or not known:
                 states += self._sequence(body, [state.ended(ok=True)], place)
@@ -180,7 +241,9 @@ class Follower:
     def _c_style_for_statement(self, node: Node, state: State, place: Place) -> list[State]:
         body = node.child_by_field_name("body")
         head = text_of(node).partition("))")[0]
-        for name in re.findall(r"([A-Za-z_]\w*)\s*=(?!=)", head):
+        names = re.findall(r"(?<!\w)([A-Za-z_]\w*)\s*+=(?!=)", head)
+        self.spend(len(names) * (len(names) + state.size))
+        for name in names:
             state = state.set(name, unknown(f"${name}"))
         return self._some_rounds([], body, state, place) if body is not None else [state]
 
@@ -197,6 +260,7 @@ class Follower:
     def _lines(self, names: list[str], body: Node, state: State, place: Place) -> list[State]:
         """``while read -r a b`` of a text that is known."""
         states = [state.ended(ok=True)]
+        self.spend(len(state.given or "") + _MOST_ROUNDS * len(names) * (len(names) + state.size))
         for line in (state.given or "").splitlines()[:_MOST_ROUNDS]:
             entered = [each if each.flow else assigned(each, names, line) for each in states]
             states = [_continued(each) for each in self._sequence([body], entered, place)]
@@ -312,7 +376,10 @@ class Follower:
                 each for child in value.children if child.is_named for each in self.words.many(child, state, place)
             ]
             before = state.arrays.get(named, ()) if adds else ()
-            return [replace(state, arrays={**state.arrays, named: (*before, *elements)}, status=True)]
+            found = (
+                (*before, *elements) if len(before) + len(elements) <= _MOST_WORDS else (unknown(f"${{{named}[@]}}"),)
+            )
+            return [replace(state, arrays={**state.arrays, named: found}, status=True)]
         text = self.words.one(value, state, place) if value is not None else ""
         if name.type == "subscript":
             return [state.ended(ok=True)]
@@ -348,6 +415,13 @@ class Follower:
                 words += self.words.many(child.children[0], state, place)
             elif child.is_named and child.type != "file_redirect":
                 words += self.words.many(child, state, place)
+            if len(words) > _MOST_WORDS:
+                break
+        length = sum(map(len, words))
+        self.spend(length)
+        if len(words) > _MOST_WORDS or length > _LONGEST_COMMAND:
+            self.lose("a command has too many words, or too long ones", place, line_of(node))
+            return [state.ended(ok=None)]
         if not words:
             return [replace(inner, given=state.given).ended(ok=None)]
         # What stands before a command holds for that command alone.
@@ -375,7 +449,8 @@ class Follower:
             self.reached.add(name)
             began = replace(call.state.for_command(), arguments=call.words[1:])
             states = self.text(self.host.files[name], Place(name, deeper.depth), began)
-            return self._fewer([replace(call.state, status=None, out=each.out) for each in states], *_root(self, name))
+            ended = [replace(call.state, status=None, out=each.out) for each in states]
+            return self._fewer(ended, self.tree(self.host.files[name]), Place(name))
         return self.external(call)
 
     def _called(self, function: Function, call: Call) -> list[State]:
@@ -386,7 +461,10 @@ class Follower:
         for each in self.run(function.body, replace(before, arguments=call.words[1:]), place):
             flow = "" if each.flow == "return" else each.flow
             ended.append(replace(each, arguments=before.arguments, flow=flow, given=before.given))
-        return self._fewer([_without_locals(each, before, function) for each in ended], function.body, place)
+        names = self._locals.get(function.body.id)
+        if names is None:
+            names = self._locals[function.body.id] = _local_names(function.body)
+        return self._fewer([_without_locals(each, before, names) for each in ended], function.body, place)
 
     def external(self, call: Call) -> list[State]:
         """A command that is no part of the shell: it is told, and what it does is not known."""
@@ -429,10 +507,6 @@ def assigned(state: State, names: Sequence[str], line: str) -> State:
     return state
 
 
-def _root(follower: Follower, path: str) -> tuple[Node, Place]:
-    return parse(follower.host.files[path]), Place(path)
-
-
 def _closing(item: Node) -> Node:
     return next(child for child in item.children if child.type == ")")
 
@@ -471,17 +545,21 @@ def _without(state: State, names: set[str], before: State) -> State:
     return replace(state, variables=kept, exported=before.exported, given=before.given)
 
 
-def _without_locals(state: State, before: State, function: Function) -> State:
-    names = {
-        text_of(name)
-        for declared in _declarations(function.body)
-        for child in declared.children
-        for name in [child.child_by_field_name("name") if child.type == "variable_assignment" else child]
-        if name is not None and name.type == "variable_name"
-    }
+def _without_locals(state: State, before: State, names: frozenset[str]) -> State:
     kept = {name: value for name, value in state.variables.items() if name not in names}
     kept |= {name: value for name, value in before.variables.items() if name in names}
     return replace(state, variables=kept)
+
+
+def _local_names(body: Node) -> frozenset[str]:
+    """The variables that a function declares as its own."""
+    return frozenset(
+        text_of(name)
+        for declared in _declarations(body)
+        for child in declared.children
+        for name in [child.child_by_field_name("name") if child.type == "variable_assignment" else child]
+        if name is not None and name.type == "variable_name"
+    )
 
 
 def _declarations(node: Node) -> Iterable[Node]:

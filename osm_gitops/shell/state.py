@@ -12,7 +12,9 @@ from osm_gitops.shell.unknown import unknown
 DEEPEST: Final = 16
 """How deep scripts and functions may call each other."""
 
-_LONGEST: Final = 1 << 16
+LONGEST: Final = 1 << 16
+"""The longest text that is known, in characters."""
+_TOO_LONG: Final = "a text that is too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,24 @@ class Function:
 
 def bounded(text: str) -> str:
     """The text, or an unknown one in the place of what no boot script needs."""
-    return text if len(text) <= _LONGEST else unknown("a text that is too long")
+    return text if len(text) <= LONGEST else too_long()
+
+
+def too_long() -> str:
+    """What stands for a text that is longer than :data:`LONGEST`."""
+    return unknown(_TOO_LONG)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The parts as one text; beyond what is kept none is made any more."""
+    kept: list[str] = []
+    left = LONGEST
+    for part in parts:
+        left -= len(part)
+        if left < 0:
+            return too_long()
+        kept.append(part)
+    return "".join(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +141,11 @@ class State:
     def printed(self, text: str) -> State:
         """After a command that printed this, and ended well."""
         return replace(self, status=True, out=bounded(self.out + text) if self.captured else "")
+
+    @property
+    def size(self) -> int:
+        """How much there is to copy and compare."""
+        return len(self.variables) + len(self.arrays) + len(self.functions) + len(self.arguments)
 
     @property
     def key(self) -> tuple[object, ...]:

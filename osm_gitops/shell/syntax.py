@@ -10,7 +10,7 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-__all__ = ["Node", "broken_line", "inside", "line_of", "parse", "text_of"]
+__all__ = ["Node", "broken_line", "inside", "line_of", "nesting", "parse", "text_of"]
 
 
 # The parser takes the $1 of a/$1 for a word of its own; it reads a/${1}, which means the same, as it is.
@@ -55,6 +55,21 @@ def broken_line(root: Node) -> int:
             return line_of(node)
         waiting += reversed([child for child in node.children if child.has_error])
     return 0
+
+
+def nesting(root: Node) -> int:
+    """How deep nodes stand in each other."""
+    cursor = root.walk()
+    depth = deepest = 1
+    while True:
+        if cursor.goto_first_child():
+            depth += 1
+            deepest = max(deepest, depth)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return deepest
+            depth -= 1
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.shell.state import Place, State
+from osm_gitops.shell.state import LONGEST, Place, State, bounded, joined, too_long
 from osm_gitops.shell.syntax import Node, inside, text_of
 from osm_gitops.shell.unknown import clean, fields, is_known, known_length, unknown
 
@@ -20,6 +20,9 @@ _ESCAPE: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ANSI: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_BRACES: Final = 64
+_LONGEST_CUT: Final = 1000  # of a text that is compared with a pattern at every place
+_COMPILING: Final = 50  # characters that are compared in the time in which one of a pattern is read
+_LONGEST_INDEX: Final = 9
 _NUMBER: Final = re.compile(r"[0-9]+")
 _ASSIGNING: Final = frozenset({":-", "-", ":=", "="})
 
@@ -27,30 +30,39 @@ _ASSIGNING: Final = frozenset({":-", "-", ":=", "="})
 class Words:
     """Expands nodes of words."""
 
-    def __init__(self, substitute: Substitute) -> None:
+    def __init__(self, substitute: Substitute, spend: Callable[[int], None]) -> None:
+        """``spend`` is called with the number of characters that are made or compared."""
         self._substitute = substitute
+        self._spend = spend
 
     def many(self, node: Node, state: State, place: Place) -> list[str]:
         """The words that an argument becomes: none for an empty list, several for ``"$@"`` or unquoted blanks."""
         whole = _list_of(node)
         if whole is not None:
-            return [*_listed(whole, state)]
+            listed = _listed(whole, state)
+            self._spend(len(listed))
+            return [*listed]
         if node.type in {"simple_expansion", "expansion", "command_substitution"}:
             return fields(self.one(node, state, place))
         text = self.one(node, state, place)
         return _braces(text) if node.type in {"word", "concatenation", "brace_expression"} else [text]
 
     def one(self, node: Node, state: State, place: Place) -> str:
-        """The text of a word, without splitting."""
+        """The text of a word, without splitting; an unknown one in the place of what is too long."""
+        text = bounded(self._one(node, state, place))
+        self._spend(len(text))
+        return text
+
+    def _one(self, node: Node, state: State, place: Place) -> str:
         match node.type:
             case "raw_string":
                 return clean(text_of(node)[1:-1])
             case "ansi_c_string":
                 return clean(re.sub(r"\\(.)", lambda found: _ANSI.get(found[1], found[0]), text_of(node)[2:-1]))
             case "string" | "translated_string" | "heredoc_body":
-                return "".join(self._quoted(node, state, place))
+                return joined(self._quoted(node, state, place))
             case "concatenation":
-                return "".join(self._joined(node, state, place))
+                return joined(self._joined(node, state, place))
             case "simple_expansion":
                 return self._simple(node, state)
             case "expansion":
@@ -60,7 +72,7 @@ class Words:
             case "arithmetic_expansion" | "process_substitution":
                 return unknown(text_of(node))
             case "command_name":
-                return "".join(self.one(child, state, place) for child in node.children)
+                return joined(self.one(child, state, place) for child in node.children)
             case _:
                 return _ESCAPE.sub(lambda found: found[1].replace("\n", ""), clean(text_of(node)))
 
@@ -105,10 +117,16 @@ class Words:
             chosen = _choice(operator, value)
             if chosen is None:
                 return unknown(shown)
-            return value or "" if chosen else "".join(self.one(each, state, place) for each in operands)
+            return value or "" if chosen else joined(self.one(each, state, place) for each in operands)
         if value is None or not is_known(value):
             return unknown(shown)
-        return _edited(operator, value, "".join(map(text_of, rest[1:])), shown)
+        operand = "".join(map(text_of, rest[1:]))
+        self._spend(len(value) + _COMPILING * len(operand))
+        if operator in {"%", "%%", "#", "##"} and _is_glob(operand):
+            if len(value) > _LONGEST_CUT:
+                return unknown(shown)
+            self._spend(len(value) * len(value))
+        return _edited(operator, value, operand, shown)
 
     def _prefixed(self, prefix: str, rest: list[Node], state: State, shown: str) -> str:
         if len(rest) != 1 or rest[0].type not in {"variable_name", "special_variable_name"}:
@@ -140,12 +158,14 @@ def _listed(name: str, state: State) -> tuple[str, ...]:
 def _known_parameter(name: str, state: State) -> str | None:
     """A parameter's value; ``None`` where it is not set."""
     if _NUMBER.fullmatch(name) and name != "0":
+        if len(name) > _LONGEST_INDEX:
+            return None
         index = int(name) - 1
         return state.arguments[index] if index < len(state.arguments) else None
     if name == "#":
         return str(len(state.arguments))
     if name in {"@", "*"}:
-        return " ".join(state.arguments)
+        return joined(f"{' ' if index else ''}{each}" for index, each in enumerate(state.arguments))
     if name in state.arrays:
         return next(iter(state.arrays[name]), None)
     return state.variables.get(name)
@@ -159,7 +179,7 @@ def _parameter(name: str, state: State, shown: str) -> str:
 
 def _element(subscript: str, state: State, shown: str) -> str:
     match = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)\[([0-9]+)\]", subscript)
-    if match is None or match[1] not in state.arrays:
+    if match is None or match[1] not in state.arrays or len(match[2]) > _LONGEST_INDEX:
         return unknown(shown)
     elements, index = state.arrays[match[1]], int(match[2])
     return elements[index] if index < len(elements) else ""
@@ -182,6 +202,10 @@ def _edited(operator: str, value: str, operand: str, shown: str) -> str:
     if "$" in operand or "`" in operand:
         return unknown(shown)
     match operator:
+        case "%" | "%%" if not _is_glob(operand):
+            return value.removesuffix(operand)
+        case "#" | "##" if not _is_glob(operand):
+            return value.removeprefix(operand)
         case "%" | "%%":
             cuts = range(len(value), -1, -1) if operator == "%" else range(len(value) + 1)
             return next((value[:cut] for cut in cuts if matches(value[cut:], operand)), value)
@@ -193,9 +217,19 @@ def _edited(operator: str, value: str, operand: str, shown: str) -> str:
         case "/" | "//":
             old, _, new = operand.partition("/")
             plain = not set("*?[\\") & set(old)
-            return value.replace(old, new, -1 if operator == "//" else 1) if plain and old else unknown(shown)
+            return replaced(value, old, new, -1 if operator == "//" else 1) if plain and old else unknown(shown)
         case _:
             return unknown(shown)
+
+
+def _is_glob(operand: str) -> bool:
+    return not set("*?[\\").isdisjoint(operand)
+
+
+def replaced(text: str, old: str, new: str, most: int) -> str:
+    """``text.replace(old, new, most)``, or an unknown text in the place of what is too long."""
+    times = text.count(old) if most < 0 else most
+    return text.replace(old, new, most) if len(text) + times * len(new) <= 2 * LONGEST else too_long()
 
 
 def matches(text: str, pattern: str) -> bool:
