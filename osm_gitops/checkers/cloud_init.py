@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Final
 
 from osm_gitops.checkers.programs import Ran, find_program, run, scratch, side_by_side
-from osm_gitops.checkers.shell import STOPPED
+from osm_gitops.checkers.shell import STOPPED, stopped
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.cloud_config import USER_DATA, cloud_config_remarks
+from osm_gitops.checks.telling import MOST_REMARKS, first_remarks
 from osm_gitops.errors import InputError
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -50,7 +52,7 @@ class CloudInit:
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         words = [find_program("cloud-init", self.environment) or "cloud-init"]
-        told = cache(lambda text: {remark.line for remark in cloud_config_remarks(text)})
+        told = cache(lambda text: {remark.line for remark in first_remarks(cloud_config_remarks(text))})
         for file, remark in check_user_data(words, files, self.environment):
             # What a check of ours tells of the same line, with a fix, need not be told twice.
             if remark.line not in told(file.text):
@@ -86,12 +88,15 @@ def _ask(words: Sequence[str], number: int, file: BootFile, folder: Path, enviro
 def _remarks(file: BootFile, ran: Ran) -> Iterator[Remark]:
     if ran.code == 0:
         return
+    if ran.code is None:
+        yield stopped("cloud-init", ran.stopped)
+        return
     match = _ERRORS.search(f"{ran.output}\n\n{ran.errors}")
     parts = _ERROR.split(match[1]) if match else []
     if len(parts) < 3:
         yield Remark(STOPPED, "cloud-init gave no answer about the user-data that is understood here")
         return
-    for path, message in dict(zip(parts[1::2], parts[2::2], strict=True)).items():
+    for path, message in islice(dict(zip(parts[1::2], parts[2::2], strict=True)).items(), MOST_REMARKS):
         if _WITHOUT_VALUE.fullmatch(path) and message.startswith("None is not of type"):
             continue
         at = _AT.fullmatch(path)

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final, TypeVar
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Final, TypeVar
 
 from osm_gitops.children import plain_path
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-SECONDS: Final = 120.0
+CPU_SECONDS: Final = 10
+"""How much time of a processor a program may take for one file."""
+_WAITING: Final = 6
+"""So many times longer it may take in all, as the machine may be busy."""
+_MEMORY: Final = 2 << 30
+_OUTPUT: Final = 16 << 20
+_SHELL: Final = "/bin/sh"
+_NOT_STARTED: Final = frozenset({126, 127})  # the shell's own codes
+# Limits are set by the shell before it becomes the program: no code of ours runs between fork and exec, where threads
+# are, and GHC's runtime, which reserves what it may get, sees them when it starts.
+_LIMITED: Final = '{ ulimit -c 0; ulimit -S -t "$1"; ulimit -v "$2"; ulimit -f "$3"; } 2>/dev/null; shift 3; exec "$@"'
 _SIDE_BY_SIDE: Final = 4
 # What a program gets to see of the environment: no token, and no setting that changes its words.
 _PLAIN: Final = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1"}
@@ -27,11 +38,12 @@ _PLAIN: Final = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "NO_COLOR"
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a program answered; ``code`` is ``None`` where it took longer than it may, or could not be started."""
+    """What a program answered; ``code`` is ``None`` where it gave no answer, and ``stopped`` says why."""
 
     code: int | None
     output: str
     errors: str
+    stopped: str = ""
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str | None:
@@ -40,22 +52,62 @@ def find_program(name: str, environment: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=plain_path(environment)) or shutil.which(name, path=beside)
 
 
-def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = SECONDS) -> Ran:
-    """Run a program in ``folder``, which is its home and its place for temporary files as well."""
+def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: int = CPU_SECONDS) -> Ran:
+    """Run a program in ``folder``, which is its home and its place for temporary files as well.
+
+    ``seconds`` are those of a processor. It ends with every process that it has started.
+    """
     plain = {**_PLAIN, "PATH": plain_path(environment), "HOME": str(folder), "TMPDIR": str(folder)}
-    try:
-        ran = subprocess.run(  # noqa: S603 -- words of ours and names of our own files
-            words,
-            cwd=folder,
-            env=plain,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return Ran(None, "", "")
-    return Ran(ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace"))
+    limits = [str(seconds), str(_MEMORY >> 10), str(_OUTPUT >> 9)]
+    limited = [_SHELL, "-c", _LIMITED, _SHELL, *limits, *words]
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        try:
+            child = subprocess.Popen(  # noqa: S603 -- words of ours and names of our own files
+                limited if Path(_SHELL).exists() else words,
+                cwd=folder,
+                env=plain,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as fault:
+            return Ran(None, "", "", f"it cannot be started: {fault.strerror}")
+        try:
+            code = child.wait(seconds * _WAITING)
+        except subprocess.TimeoutExpired:
+            return Ran(None, "", "", f"it takes more than {seconds * _WAITING} seconds")
+        finally:
+            _end(child)
+        if code in _NOT_STARTED:
+            return Ran(None, "", "", "it cannot be started")
+        if code < 0:
+            return Ran(None, "", "", _why(-code, seconds))
+        return Ran(code, _text(output), _text(errors))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a program and all that it has started."""
+    with suppress(ProcessLookupError, PermissionError):  # nothing of it is left
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()
+    child.wait()
+
+
+def _why(number: int, seconds: int) -> str:
+    name = signal.Signals(number).name
+    reasons = {
+        "SIGXCPU": f"it takes more than {seconds} seconds of a processor",
+        "SIGXFSZ": f"it prints more than {_OUTPUT >> 20} MiB",
+    }
+    return reasons.get(name, f"{name} stopped it")
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(_OUTPUT).decode(errors="replace")
 
 
 @contextmanager
@@ -71,6 +123,17 @@ def side_by_side(work: Callable[[Item], Answer], items: Sequence[Item]) -> list[
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, os.cpu_count() or 1, len(items))) as pool:
         return list(pool.map(work, items))
+
+
+def answered(
+    ask: Callable[[Sequence[Item]], list[Answer] | None], alone: Callable[[Item], list[Answer]], items: Sequence[Item]
+) -> list[Answer]:
+    """All answers about a batch: where a program has none for it, it is asked about each item ``alone``.
+
+    So one file that keeps a program busy does not keep others from being judged.
+    """
+    found = ask(items) if len(items) > 1 else None
+    return found if found is not None else [answer for item in items for answer in alone(item)]
 
 
 def batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:

@@ -9,19 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
-from osm_gitops.checkers.programs import batches, find_program, run, scratch, side_by_side
+from osm_gitops.checkers.programs import CPU_SECONDS, Ran, answered, batches, find_program, run, scratch, side_by_side
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.shell.syntax import nesting, parse
 
 SHELLCHECK: Final = Rule("shellcheck", Severity.WARNING, "shellcheck warns of a script")
 BASH: Final = Rule("bash-syntax", Severity.ERROR, "bash cannot read a script")
 NO_SHELLCHECK: Final = Rule("shellcheck-not-installed", Severity.WARNING, "scripts were not looked at by shellcheck")
 NO_BASH: Final = Rule("bash-not-installed", Severity.NOTE, "scripts were not looked at by bash")
-STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "a checker gave no answer")
+STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "a checker did not judge a file, as it takes too long")
 RULES: Final = (SHELLCHECK, BASH, NO_SHELLCHECK, NO_BASH, STOPPED)
 
 _SHELL: Final = re.compile(r"#![ \t]*\S*/(?:env[ \t]+(?:-\S+[ \t]+)*)?(?:\S*/)?(bash|dash|ksh|sh)\b")
 _SCRIPTS_AT_ONCE: Final = 32
+_BATCH_SECONDS: Final = 3 * CPU_SECONDS
+_MOST_NESTED: Final = 100
+_LARGEST: Final = 1 << 20
 # SC2046, a word-splitting $(…), is what OSM's own scripts do on purpose.
 _OPTIONS: Final = ("--norc", "--format=json1", "--severity=warning", "--exclude=SC2046")
 _BASH_LINE: Final = re.compile(r"^[^\n]*?: line (\d+): (.*)$", re.MULTILINE)
@@ -51,24 +55,56 @@ class Shellcheck:
         )
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
-        program = find_program("shellcheck", self.environment) or "shellcheck"
         by_shell: dict[str, list[BootFile]] = {}
         for file in files:
-            if shell := shell_of(file):
+            if not (shell := shell_of(file)):
+                continue
+            if why := _beyond(file):
+                yield file, stopped("shellcheck", why)
+            else:
                 by_shell.setdefault(shell, []).append(file)
         work = [(shell, batch) for shell, all_ in by_shell.items() for batch in batches(all_, _SCRIPTS_AT_ONCE)]
-        for found in side_by_side(lambda each: self._batch(program, *each), work):
+        for found in side_by_side(lambda each: self._batch(*each), work):
             yield from found
 
-    def _batch(self, program: str, shell: str, files: Sequence[BootFile]) -> list[tuple[BootFile, Remark]]:
+    def _batch(self, shell: str, files: Sequence[BootFile]) -> list[tuple[BootFile, Remark]]:
+        def together(batch: Sequence[BootFile]) -> list[tuple[BootFile, Remark]] | None:
+            return _comments(batch, self._run(shell, batch, _BATCH_SECONDS))
+
+        def alone(file: BootFile) -> list[tuple[BootFile, Remark]]:
+            ran = self._run(shell, [file], CPU_SECONDS)
+            found = _comments([file], ran)
+            return [(file, stopped("shellcheck", ran.stopped))] if found is None else found
+
+        return answered(together, alone, files)
+
+    def _run(self, shell: str, files: Sequence[BootFile], seconds: int) -> Ran:
+        program = find_program("shellcheck", self.environment) or "shellcheck"
         with scratch() as folder:
-            names = _write(files, folder)
-            ran = run([program, *_OPTIONS, f"--shell={shell}", *names], folder, self.environment)
-        try:
-            comments = json.loads(ran.output)["comments"]
-        except (ValueError, KeyError, TypeError):
-            return [(files[0], Remark(STOPPED, "shellcheck gave no answer for a batch of scripts"))]
-        return [(files[names.index(each["file"])], _comment(each)) for each in comments]
+            words = [program, *_OPTIONS, f"--shell={shell}", *_write(files, folder)]
+            return run(words, folder, self.environment, seconds)
+
+
+def _comments(files: Sequence[BootFile], ran: Ran) -> list[tuple[BootFile, Remark]] | None:
+    """What shellcheck says of files that are named by their numbers; ``None`` where it gave no answer."""
+    try:
+        comments = json.loads(ran.output)["comments"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return [(files[int(each["file"].removesuffix(".sh"))], _comment(each)) for each in comments]
+
+
+def stopped(program: str, why: str) -> Remark:
+    """A program of others did not judge a file."""
+    reason = f": {why}" if why else ""
+    return Remark(STOPPED, f"{program} did not judge this file{reason}", 1, "Make the file smaller or simpler")
+
+
+def _beyond(file: BootFile) -> str:
+    """Why no program is asked about a script: what nests deep keeps them busy for minutes."""
+    if len(file.text) > _LARGEST:
+        return f"it is larger than {_LARGEST >> 20} MiB"
+    return f"it is nested more than {_MOST_NESTED} deep" if nesting(parse(file.text)) > _MOST_NESTED else ""
 
 
 def _comment(comment: Mapping[str, object]) -> Remark:
@@ -105,13 +141,13 @@ class Bash:
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         program = find_program("bash", self.environment) or "bash"
-        scripts = [file for file in files if shell_of(file)]
+        scripts = [file for file in files if shell_of(file) and not _beyond(file)]
         with scratch() as folder:
             names = _write(scripts, folder)
             answers = side_by_side(lambda name: run([program, "--norc", "-n", name], folder, self.environment), names)
         for file, ran in zip(scripts, answers, strict=True):
             if ran.code is None:
-                yield file, Remark(STOPPED, "bash gave no answer")
+                yield file, stopped("bash", ran.stopped)
                 continue
             match = _BASH_LINE.search(ran.errors)
             if ran.code and match:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Final
 
-from osm_gitops.checkers.programs import batches, find_program, run, scratch, side_by_side
-from osm_gitops.checkers.shell import STOPPED
+from osm_gitops.checkers.programs import answered, batches, find_program, run, scratch, side_by_side
+from osm_gitops.checkers.shell import stopped
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.ini import parse
 from osm_gitops.checks.systemd import check_unit, is_unit_file, unit_of
+from osm_gitops.checks.telling import MOST_REMARKS, first_remarks
 from osm_gitops.checks.wording import meant
 from osm_gitops.model.finding import Finding, Rule, Severity
 
@@ -24,6 +27,7 @@ NOT_INSTALLED: Final = Rule(
 )
 RULES: Final = (VERIFY, NOT_INSTALLED)
 
+_MOST_PROGRAMS: Final = 200  # of one unit
 _UNITS_AT_ONCE: Final = 40
 _SYSTEM_UNITS: Final = ("/usr/lib/systemd/system", "/lib/systemd/system")
 # Units that nodes have and the machine that validates may lack.
@@ -58,7 +62,7 @@ class SystemdAnalyze:
         return Finding(NOT_INSTALLED, message, fix="Run validate on Linux with systemd")
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
-        told = cache(lambda file: {remark.line for remark in check_unit(file)})
+        told = cache(lambda file: {remark.line for remark in first_remarks(check_unit(file))})
         for file, remark in verify(files, self.environment):
             # What a check of ours tells of the same line, with a fix, need not be told twice.
             if remark.line not in told(file):
@@ -68,11 +72,21 @@ class SystemdAnalyze:
 def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterator[tuple[BootFile, Remark]]:
     """All that ``systemd-analyze verify`` says of those files that are units or drop-ins."""
     units = [file for file in files if is_unit_file(file.path) and not _is_named_by_path(file)]
-    for found in side_by_side(lambda batch: _batch(batch, environment), batches(units, _UNITS_AT_ONCE)):
+
+    def together(batch: Sequence[BootFile]) -> list[tuple[BootFile, Remark]] | None:
+        found = _batch(batch, environment)
+        return None if isinstance(found, str) else found
+
+    def alone(file: BootFile) -> list[tuple[BootFile, Remark]]:
+        found = _batch([file], environment)
+        return [(file, stopped("systemd-analyze", found))] if isinstance(found, str) else found
+
+    for found in side_by_side(lambda batch: answered(together, alone, batch), batches(units, _UNITS_AT_ONCE)):
         yield from found
 
 
-def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tuple[BootFile, Remark]]:
+def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tuple[BootFile, Remark]] | str:
+    """What it says of a batch of units, or why it gave no answer."""
     program = find_program("systemd-analyze", environment) or "systemd-analyze"
     with scratch() as root:
         names = _lay_out(files, root)
@@ -81,7 +95,7 @@ def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tu
         if "recursive-errors" in ran.errors:  # before systemd 250
             ran = run([*words, *names], root, environment)
     if ran.code is None:
-        return [(files[0], Remark(STOPPED, "systemd-analyze gave no answer for a batch of units"))]
+        return ran.stopped
     return list(dict.fromkeys(_told(files, ran.errors)))
 
 
@@ -124,9 +138,10 @@ def _lay_out_unit(number: int, file: BootFile, folder: Path, root: Path) -> str:
         (folder / name).write_bytes(data)
     if name.endswith(_ACTIVATING):
         (folder / f"{name.rpartition('.')[0]}.service").write_text(_STAND_IN, "utf-8")
-    for entry in parse(file.text).entries:
+    commands = (entry for entry in parse(file.text).entries if _COMMAND.fullmatch(entry.key))
+    for entry in islice(commands, _MOST_PROGRAMS):
         program = entry.value.lstrip("@-:+!|").split(None, 1)[:1]
-        if _COMMAND.fullmatch(entry.key) and program:
+        if program:
             path = program[0].strip("\"'")
             # What a name alone stands for is looked for on the node's own PATH.
             _program(root, path if "/" in path else f"/usr/bin/{path}")
@@ -147,12 +162,16 @@ def _program(root: Path, path: str) -> None:
 
 
 def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Remark]]:
+    lines: Counter[int] = Counter()
     for line in errors.splitlines():
         if match := _AT_LINE.match(line):
             number, at, message = int(match[2]), int(match[3]), match[4]
         elif match := _OF_UNIT.match(line):
             number, at, message = int(match[2]), 1, match[3]
         else:
+            continue
+        lines[number] += 1
+        if lines[number] > MOST_REMARKS:
             continue
         said = re.sub(r"\bu\d+-", "", message).rstrip(".")
         if number < len(files) and not (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from osm_gitops.checks.containerd_keys import (
 )
 from osm_gitops.checks.telling import told
 from osm_gitops.checks.wording import instead, line_of, line_with
+from osm_gitops.golang.tomltext import TomlError, read_toml
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")
@@ -52,8 +52,8 @@ def check_containerd(file: BootFile) -> Iterator[Remark]:
     if not (is_config or is_hosts):
         return
     try:
-        document = tomllib.loads(file.text)
-    except (ValueError, RecursionError) as error:
+        document = read_toml(file.text)
+    except TomlError as error:
         yield toml_remark(str(error), file.text)
         return
     yield from _Config(file.text, document).remarks() if is_config else _Hosts(file.text, document).remarks()

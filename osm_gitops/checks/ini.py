@@ -35,7 +35,10 @@ class Parsed:
         found: list[Entry] = []
         for entry in self.entries:
             if entry.section == section and entry.key == key:
-                found = [*found, entry] if entry.value else []
+                if entry.value:
+                    found.append(entry)
+                else:
+                    found = []
         return found
 
 

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Final
+
 from osm_gitops.checks.boot_file import BootDocument, BootFile, Remark
 from osm_gitops.model.finding import Finding
+
+MOST_REMARKS: Final = 100
+"""How much one check says of one file."""
+
+
+def first_remarks(remarks: Iterable[Remark]) -> Iterator[Remark]:
+    """What a check says of a file, up to :data:`MOST_REMARKS`; the rest is not even looked for."""
+    for number, remark in enumerate(remarks):
+        if number == MOST_REMARKS:
+            yield Remark(remark.rule, f"there is more than these {MOST_REMARKS} findings, not listed", remark.line)
+            return
+        yield remark
 
 
 def told(document: BootDocument, file: BootFile, remark: Remark) -> Finding:

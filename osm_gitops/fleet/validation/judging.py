@@ -6,16 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Checker, Half, Remark
 from osm_gitops.checks.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
 from osm_gitops.checks.cloud_config import user_data_files
+from osm_gitops.checks.telling import first_remarks
 from osm_gitops.checks.templates import profile_name
 from osm_gitops.model.finding import Finding
 
 _VARYING: Final = re.compile(r"[0-9a-f]{32,}|v?\d+(?:\.\d+)+")
+
+_MOST_OF_DOCUMENT: Final = 1000
+"""How much one check says of all that a pool boots from."""
 
 _Key = tuple[str, str, int]
 """Path, text and permissions of a file."""
@@ -67,7 +71,10 @@ class Judge:
         distinct = self._documents[key] = _Distinct([document.pool])
         about, where = profile_name(document.profile), str(document.profile.manifest.origin)
         for check in DOCUMENT_CHECKS:
-            for finding in check(document):
+            for number, finding in enumerate(islice(check(document), _MOST_OF_DOCUMENT + 1)):
+                if number == _MOST_OF_DOCUMENT:
+                    more = f"there is more than these {_MOST_OF_DOCUMENT:,} findings, not listed"
+                    finding = replace(finding, message=more, fix="")  # noqa: PLW2901
                 self._found.setdefault(finding.at(about=about, where=where), []).append(distinct)
         # Whole user-data is for programs alone: what is in it is there for checks as files and units.
         for texts, files, checks in (
@@ -78,7 +85,7 @@ class Judge:
                 key_of_file = (file.path, _without(file.text, own), file.permissions)
                 text = texts.get(key_of_file)
                 if text is None:
-                    remarks = tuple(remark for check in checks for remark in check(file))
+                    remarks = tuple(remark for check in checks for remark in first_remarks(check(file)))
                     text = texts[key_of_file] = _Text(file, remarks)
                 text.where.setdefault(about, (file, []))[1].append(distinct)
 
