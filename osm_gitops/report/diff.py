@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -11,6 +12,8 @@ from osm_gitops.plan.content import TextChange
 
 # Beyond this many line pairs a comparison takes seconds; the texts are then shown one after the other.
 _PAIRS = 4_000_000
+# So does one of fewer pairs where too many are equal: the same few lines again and again.
+_EQUAL_PAIRS = 100_000
 _NO_NEWLINE = "\\ No newline at end of file"
 _Lines = tuple[str, ...]
 
@@ -67,7 +70,7 @@ def _common(old: list[str], new: list[str], context: int) -> tuple[int, int]:
 
 
 def _unified(old: list[str], new: list[str], context: int, offset: int) -> Iterator[str]:
-    if len(old) * len(new) > _PAIRS:
+    if len(old) * len(new) > _PAIRS or _equal_pairs(old, new) > _EQUAL_PAIRS:
         yield f"@@ -{_range(offset, len(old))} +{_range(offset, len(new))} @@"
         yield from _marked("-", old)
         yield from _marked("+", new)
@@ -83,6 +86,12 @@ def _unified(old: list[str], new: list[str], context: int, offset: int) -> Itera
             else:
                 yield from _marked("-", old[first_old:last_old])
                 yield from _marked("+", new[first_new:last_new])
+
+
+def _equal_pairs(old: list[str], new: list[str]) -> int:
+    """How many pairs of an old and a new line are equal."""
+    there = Counter(new)
+    return sum(count * there[line] for line, count in Counter(old).items())
 
 
 def _range(start: int, length: int) -> str:
