@@ -91,8 +91,8 @@ def test_a_site_without_the_internet_downloads_from_its_own_mirror_alone(demo: t
 def test_a_rotated_password_reaches_every_pool_of_its_cluster_and_is_not_shown(demo: tuple[Path, str]) -> None:
     _, log = demo
     told = chapter(log, "1. ")
-    assert '-password = "*** (before)"' in told
-    assert '+password = "*** (after)"' in told
+    assert "-*** (before)\n" in told
+    assert "+*** (after)\n" in told
     assert "4 pools, alike: " in told
     assert '+sandbox = "harbor.example.com/k8s/pause:3.10.1"' in told
     assert "Plan: 0 to create, 8 to update, 0 to replace, 0 to delete, 21 unchanged." in told

@@ -103,7 +103,7 @@ def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: Ru
     )
     # What was secret then is so now.
     masked = replace(desired, sensitive=desired.sensitive | earlier.sensitive)
-    return make_cluster_plan(masked, current, options.plan)
+    return replace(make_cluster_plan(masked, current, options.plan), secret_before=earlier.secret_texts)
 
 
 def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], revision: str) -> Iterator[Problem]:

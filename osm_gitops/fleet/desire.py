@@ -19,10 +19,12 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.secret_texts import ALL_SECRET, NO_SECRETS, SecretTexts
 from osm_gitops.model.settings import Settings
+from osm_gitops.plan.counterfactual import Counterfactuals
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.render.pools import PoolRenderer, used_profiles
+from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
 from osm_gitops.templates.bounds import Bounds
@@ -34,6 +36,8 @@ from osm_gitops.yamldoor.emit import dump
 
 _MOST_REACHED: Final = 3
 """Pools of one profile that may reach a limit: those after them would most likely too, and each takes its time."""
+RENDERINGS: Final = 4
+"""How often a pool is rendered to find out what was made from secrets."""
 _NARROWED = Problem("--only was given, so this run deletes nothing")
 
 
@@ -58,6 +62,7 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
         no_deletion=(*inputs.unreadable, *([_NARROWED] if only else [])),
         warnings=tuple(dict.fromkeys((*inputs.warnings, *work.warnings))),
         sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
+        secret_texts=_SecretTexts(work.series, {machine.ref: machine for machine in chosen}).find,
         sources=inputs.sources,
         hosts=inputs.hosts,
         narrowed=bool(left_out),
@@ -80,7 +85,13 @@ class _Work:
     objects: list[DesiredObject] = field(default_factory=list)
     failed: dict[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
     warnings: list[Problem] = field(default_factory=list)
+    series: Series[ClusterRenderer] = field(init=False)
     reached: Counter[tuple[str, str] | None] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        # Each call brings its machine: the state is what all pools share.
+        shared = replace(self.inputs, machines=())
+        self.series = Series(ClusterRenderer, shared, self.settings, limits=limits_of(self.settings))
 
     def render(self, machines: list[MachineDeployment], advance: Advance) -> None:
         """Render pools; where what all of them need is missing every one fails with it."""
@@ -91,13 +102,10 @@ class _Work:
         except InputError as failure:
             self.failed |= {machine.ref: failure.problems for machine in machines}
             return
-        # Each call brings its machine: the state is what all pools share.
-        shared = replace(self.inputs, machines=())
-        series = Series(ClusterRenderer, shared, self.settings, limits=limits_of(self.settings))
-        bodies = _Bodies(series)
+        bodies = _Bodies(self.series)
         under_way: deque[MachineDeployment] = deque()
         try:
-            for outcome in series.map(render_pool, self._calls(machines, under_way)):
+            for outcome in self.series.map(render_pool, self._calls(machines, under_way)):
                 machine = under_way.popleft()
                 if isinstance(outcome, InputError):
                     self._fail(machine, outcome)
@@ -165,15 +173,21 @@ class ClusterRenderer:
     def __init__(self, inputs: Inputs, settings: Settings) -> None:
         self.inputs = inputs
         self.cluster = resolve_cluster(settings, inputs.facts)
-        self.renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings), inputs.values), self.cluster)
+        engine, compiled = Engine(ROOT_TYPES, bounds_of(settings), inputs.values), CompiledProfiles()
+        self.renderer = PoolRenderer(engine, self.cluster, compiled)
+        self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
         self.last: tuple[ObjectRef, tuple[DesiredObject, ...]] | None = None
 
     def render(self, machine: MachineDeployment) -> tuple[ResolvedPool, tuple[Problem, ...]]:
         """Render a pool, and keep its objects. Raises InputError with all problems."""
-        pool = resolve_pool(machine, self.inputs, self.cluster)
-        objects, warnings = self.renderer.render(pool)
+        try:
+            pool = resolve_pool(machine, self.inputs, self.cluster)
+            objects, warnings = self.renderer.render(pool)
+        except InputError as failure:
+            # A template can put anything into the sentence with which it fails.
+            raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
         self.last = (machine.ref, objects)
-        return pool, warnings
+        return pool, self.counterfactuals.warnings(machine, warnings)
 
     def objects(self, machine: MachineDeployment) -> tuple[DesiredObject, ...]:
         """The pool's objects, rendered again unless it was the last one."""
@@ -196,6 +210,33 @@ def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> Rendere
 def pool_bodies(cluster: ClusterRenderer, machine: MachineDeployment) -> tuple[str, ...]:
     """In a worker: the bodies of a pool's objects as JSON, in the order of :func:`render_pool`."""
     return tuple(json.dumps(each.body) for each in cluster.objects(machine))
+
+
+def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None) -> SecretTexts:
+    """In a worker: what of a pool's objects was made from secrets; of the profiles, where none is named."""
+    return cluster.counterfactuals.secret_texts(machine)
+
+
+class _SecretTexts:
+    """Finds out what was made from secrets, for pools of which content is shown."""
+
+    def __init__(self, series: Series[ClusterRenderer], machines: Mapping[ObjectRef, MachineDeployment]) -> None:
+        self._series = series
+        self._machines = machines
+        self._last: tuple[ObjectRef | None, SecretTexts] | None = None
+
+    def find(self, pool: ObjectRef | None) -> SecretTexts:
+        """Of a pool, or of the profiles where none is named."""
+        machine = None if pool is None else self._machines.get(pool)
+        if pool is not None and machine is None:
+            return NO_SECRETS
+        if self._last is None or self._last[0] != pool:
+            try:
+                found: SecretTexts = self._series.ask(secret_texts_of, machine, times=RENDERINGS)
+            except InputError:  # it takes too much, or cannot be rendered with other secrets
+                found = ALL_SECRET
+            self._last = (pool, found)
+        return self._last[1]
 
 
 class _Bodies:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.checks.boot_file import BootDocument, BootFile, BootUnit
 from osm_gitops.downloads.gathering import Network, needs_of
 from osm_gitops.downloads.listing import Downloads, PoolName, listed
-from osm_gitops.downloads.need import Needs
+from osm_gitops.downloads.need import Kind, Needs
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.desire import limits_of
 from osm_gitops.fleet.explaining import Loaded, choose_pool, load_clusters
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.validation.documents import boot_document
-from osm_gitops.fleet.validation.places import TracedPlaces
+from osm_gitops.fleet.validation.places import Places, TracedPlaces
 from osm_gitops.fleet.validation.renderers import Renderers
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
+from osm_gitops.plan.counterfactual import Counterfactuals, Scene
+from osm_gitops.report.mask import MASK
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import resolve_pool
 from osm_gitops.sources.manifests import MACHINE
@@ -32,6 +35,7 @@ from osm_gitops.workers.process import LimitReached
 # Stands for a pool's own names while many pools are looked at, so that those that boot alike are followed once.
 _ANY_POOL: Final = "osm-gitops-any-pool"
 _SHOWN: Final = "<pool>"
+_MADE_FROM_SECRETS: Final = f"{MASK} (made from secrets)"
 
 
 def downloads_of_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> Downloads:
@@ -55,6 +59,10 @@ def downloads_of_all(clusters: Sequence[ClusterSpec], options: RunOptions) -> Do
     for cluster in load_clusters(clusters, options, problems):
         work.cluster(cluster, [machine for machine in cluster.inputs.machines if not machine.deleting])
     return work.downloads(problems)
+
+
+_Others = Callable[[], Sequence[BootDocument] | None]
+"""A pool's documents with other secrets; ``None`` where it cannot be rendered with others."""
 
 
 @dataclass(slots=True)
@@ -114,21 +122,58 @@ class Follower:
         self.cluster = resolve_cluster(settings, inputs.facts)
         self.renderers = Renderers(settings, inputs.values)
         self.network = Network(self.cluster.kubeconfig.server, settings.http_proxy)
+        self.counterfactuals = Counterfactuals(inputs, settings, self.renderers.engine)
         self.known: dict[bytes, Needs] = {}
 
 
 def needs_of_pool(follower: Follower, machine: MachineDeployment) -> Needs:
     """In a worker: what the nodes of a pool ask for. Raises InputError where it cannot be rendered."""
-    pool = resolve_pool(machine, follower.inputs, follower.cluster)
-    places = TracedPlaces(pool.profile, pool, follower.cluster, follower.renderers)
-    document = boot_document(pool, str(machine.ref), follower.renderers.renderer(follower.cluster), places)
-    if not follower.neutral:
-        return needs_of(document, follower.network)
-    plain = _with_texts(document, lambda text: _without_names(text, machine.ref))
+    try:
+        pool = resolve_pool(machine, follower.inputs, follower.cluster)
+        places = TracedPlaces(pool.profile, pool, follower.cluster, follower.renderers)
+        document = boot_document(pool, str(machine.ref), follower.renderers.renderer(follower.cluster), places)
+    except InputError as failure:
+        raise InputError(follower.counterfactuals.problems(machine, failure.problems)) from None
+
+    def neutral(text: str) -> str:
+        return _without_names(text, machine.ref) if follower.neutral else text
+
+    plain = _with_texts(document, neutral)
     key = _digest(plain, follower.network)
     if key not in follower.known:
-        follower.known[key] = _shown(needs_of(plain, follower.network))
+        scenes = follower.counterfactuals.scenes(machine)
+        others = None if scenes is None else [_with_texts(_document(scene), neutral) for scene in scenes[1:]]
+        found = _public(needs_of(plain, follower.network), plain, others, follower.network)
+        follower.known[key] = _shown(found) if follower.neutral else found
     return follower.known[key]
+
+
+def _document(scene: Scene) -> BootDocument:
+    return boot_document(scene.pool, str(scene.pool.machine.ref), scene.renderer, Places(scene.pool.profile))
+
+
+def _public(needs: Needs, document: BootDocument, others: Sequence[BootDocument] | None, network: Network) -> Needs:
+    """What is asked for, without what was made from secrets: what the same files with other secrets do not ask for."""
+    if others is None:
+        return _masked(needs, set(), set())
+    for other in others:
+        if _digest(other, network) != _digest(document, network):
+            found = needs_of(other, network)
+            asked = {(each.key, each.by, each.note, each.unresolved) for each in found.needs}
+            needs = _masked(needs, asked, {each.why for each in found.unresolved})
+    return needs
+
+
+def _masked(needs: Needs, asked: AbstractSet[object], lost: AbstractSet[str]) -> Needs:
+    return Needs(
+        tuple(
+            each
+            if (each.key, each.by, each.note, each.unresolved) in asked or each.kind in {Kind.API, Kind.PROXY}
+            else replace(each, name=_MADE_FROM_SECRETS, by=MASK, note="", unresolved=())
+            for each in needs.needs
+        ),
+        tuple(each if each.why in lost else replace(each, why=_MADE_FROM_SECRETS) for each in needs.unresolved),
+    )
 
 
 def _without_names(text: str, pool: ObjectRef) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from osm_gitops.checks.boot_file import BootDocument, BootFile, Half
+from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Half
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
-from osm_gitops.fleet.desire import bounds_of, limits_of
+from osm_gitops.fleet.desire import RENDERINGS, bounds_of, limits_of
 from osm_gitops.fleet.load import given_settings, load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
-from osm_gitops.fleet.validation.documents import boot_document
+from osm_gitops.fleet.validation.documents import UNITS, boot_document
 from osm_gitops.fleet.validation.places import Places
 from osm_gitops.model.desired import Side
 from osm_gitops.model.explained import ChosenProfile, Explanation, Given, Made, RenderedFile, Rendering, SizeUse
@@ -21,15 +21,16 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.profile import JINJA2_V1
+from osm_gitops.model.secret_texts import ALL_SECRET, SecretTexts
 from osm_gitops.model.settings import Settings
+from osm_gitops.plan.counterfactual import Counterfactuals, Scene, compared, public_problems
 from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.plan.substitutes import VARIANTS, Variant
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.user_data_limits import bootstrap_size, provisioning_size
-from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.fact_places import fact_places
 from osm_gitops.resolve.kubelet import annotation_uses
-from osm_gitops.resolve.pools import ResolvedPool, profile_ref, resolve_pool
+from osm_gitops.resolve.pools import ResolvedPool, profile_ref
 from osm_gitops.resolve.provider_config import readable_provider_config
 from osm_gitops.resolve.setting_places import setting_places
 from osm_gitops.sources.manifests import MACHINE, PROFILE
@@ -155,11 +156,11 @@ class RenderedForReading:
 def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading:
     about = str(machine.ref)
     if machine.deleting:
-        return RenderedForReading(
-            problems=(Problem("it is being deleted, so nothing is rendered for it", about=about),)
-        )
+        problem = Problem("it is being deleted, so nothing is rendered for it", about=about)
+        return RenderedForReading(problems=(problem,))
     alone = replace(cluster.inputs, machines=(machine,))
     limits = limits_of(cluster.settings)
+    limits = replace(limits, seconds=limits.seconds * RENDERINGS)
     try:
         return call(render_for_reading, machine, alone, cluster.settings, limits=limits)
     except LimitReached as failure:
@@ -169,37 +170,82 @@ def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading
 
 
 def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Settings) -> RenderedForReading:
-    """In a worker: render one pool, and listen to what its templates ask for."""
-    values: dict[str, Given] = {}
-
-    def hear(path: str, found: Any, is_set: bool) -> None:
-        where = inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
-        values[path] = Given(path, _value_text(found), where, default=not is_set)
-
-    def heard() -> tuple[Given, ...]:
-        return tuple(values[path] for path in sorted(values))
-
+    """In a worker: render one pool as it is, and with other secrets, and listen to what its templates ask for."""
+    work = _Listener(machine, inputs, settings)
     try:
-        shared = resolve_cluster(settings, inputs.facts)
-        pool = resolve_pool(machine, inputs, shared)
-        renderer = PoolRenderer(Engine(ROOT_TYPES, bounds_of(settings), inputs.values, hear), shared)
-        made, warnings = renderer.render(pool)
-        document = boot_document(pool, str(machine.ref), renderer, Places(pool.profile))
+        scene = work.counterfactuals(work.values).scene(machine, None)
+        document = work.document(scene)
     except InputError as failure:
-        return RenderedForReading(values=heard(), problems=failure.problems)
+        for variant in VARIANTS:
+            work.other(variant)
+        problems = work.counterfactuals({}).problems(machine, failure.problems)
+        return RenderedForReading(values=work.public_values(), problems=problems)
+    found = [work.other(variant) for variant in VARIANTS]
+    others = [other for other in found if other is not None]
+    pool, shared = scene.pool, scene.shared
+    is_known = len(others) == len(found)
+    secret = compared(scene, others, inputs.sensitive) if is_known else ALL_SECRET
+    other_documents = [work.document(other) for other in others] if is_known else []
     sizes = (_size(document, machine, BOOTSTRAP), _size(document, machine, PROVISIONING))
     rendering = Rendering(
         utility=pool.utility,
         facts=fact_places(pool, shared),
-        objects=(Made(pool.profile.manifest.ref, Side.MANAGEMENT), *(Made(each.ref, each.side) for each in made)),
+        objects=(
+            Made(pool.profile.manifest.ref, Side.MANAGEMENT),
+            *(Made(each.ref, each.side) for each in scene.objects),
+        ),
         live=tuple(_live_only(pool)),
-        files=tuple(map(_file, document.texts)),
+        files=tuple(_file(file, secret) for file in document.texts),
         modules=tuple(_modules(document)),
         sizes=sizes,
-        user_data={half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()},
+        user_data=_user_data(document),
+        other_user_data={half: tuple(_user_data(each)[half] for each in other_documents) for half in HALVES},
+        secret_texts=secret,
     )
-    told = (*shared.warnings, *pool.warnings, *warnings, *_too_large(sizes, machine))
-    return RenderedForReading(rendering, heard(), tuple(dict.fromkeys(told)))
+    public = public_problems(scene.warnings, [() if other is None else other.warnings for other in found])
+    told = (*shared.warnings, *pool.warnings, *public, *_too_large(sizes, machine))
+    return RenderedForReading(rendering, work.public_values(), tuple(dict.fromkeys(told)))
+
+
+@dataclass(slots=True)
+class _Listener:
+    """Renders one pool, and listens to what its templates ask for: ``values`` as it is, ``other_values`` with each of
+    the other secrets."""
+
+    machine: MachineDeployment
+    inputs: Inputs
+    settings: Settings
+    values: dict[str, Given] = field(default_factory=dict)
+    other_values: list[dict[str, Given]] = field(default_factory=list)
+
+    def public_values(self) -> tuple[Given, ...]:
+        """The values that templates ask for; what is another one with other secrets is not told."""
+        return tuple(
+            given if all(other.get(path) == given for other in self.other_values) else _MADE_FROM_SECRETS
+            for path, given in sorted(self.values.items())
+        )
+
+    def other(self, variant: Variant) -> Scene | None:
+        """The pool with other secrets; ``None`` where it cannot be rendered with them."""
+        self.other_values.append({})
+        try:
+            return self.counterfactuals(self.other_values[-1]).other(self.machine, variant)
+        except InputError:
+            return None
+
+    def counterfactuals(self, heard: dict[str, Given]) -> Counterfactuals:
+        """One of its own for each scene: what is rendered alike is rendered once, and heard once."""
+
+        def hear(path: str, found: Any, is_set: bool) -> None:
+            where = self.inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
+            heard[path] = Given(path, _value_text(found), where, default=not is_set)
+
+        engine = Engine(ROOT_TYPES, bounds_of(self.settings), self.inputs.values, hear)
+        return Counterfactuals(self.inputs, self.settings, engine)
+
+    def document(self, scene: Scene) -> BootDocument:
+        """What the pool boots from."""
+        return boot_document(scene.pool, str(self.machine.ref), scene.renderer, Places(scene.pool.profile))
 
 
 def _too_large(sizes: Iterable[SizeUse], machine: MachineDeployment) -> Iterator[Problem]:
@@ -260,7 +306,14 @@ def _annotated(machine: MachineDeployment, annotation: str) -> str:
     return f"annotation {annotation} ({machine.manifest.line_of(f'metadata.annotations.{annotation}')})"
 
 
-def _file(file: BootFile) -> RenderedFile:
+_MADE_FROM_SECRETS: Final = Given("***", "***", "made from secrets")
+
+
+def _user_data(document: BootDocument) -> dict[str, str]:
+    return {half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()}
+
+
+def _file(file: BootFile, secret: SecretTexts) -> RenderedFile:
     return RenderedFile(
         half=file.half,
         path=file.path,
@@ -268,7 +321,14 @@ def _file(file: BootFile) -> RenderedFile:
         permissions=f"{file.permissions:04d}",
         where=file.place(1),
         text=file.text,
+        secret=any(map(secret.reads, _text_names(file))),
     )
+
+
+def _text_names(file: BootFile) -> tuple[str, ...]:
+    """The names that reports have for a file; the text of a unit goes by the unit's."""
+    unit, _, drop_in = file.path.removeprefix(f"{UNITS}/").partition(".d/")
+    return (f"{file.half} {file.path}", f"{file.half} unit {unit}{f' drop-in {drop_in}' if drop_in else ''}")
 
 
 def _modules(document: BootDocument) -> Iterator[str]:

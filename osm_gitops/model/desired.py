@@ -8,6 +8,7 @@ from enum import Enum
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.secret_texts import FindSecretTexts, no_secret_texts
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "osm-gitops"
@@ -66,7 +67,8 @@ class Desired:
     ``keep`` names the objects of failed or left-out pools, which are never pruned;
     ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion; ``narrowed`` says that pools were
     left out, so what they need is not known.
-    ``sensitive`` are the values that no report may show (design §7). ``hosts`` are the API servers that were read.
+    ``sensitive`` are the values that no report may show (design §7), ``secret_texts`` tells which lines were made from
+    secrets. ``hosts`` are the API servers that were read.
     """
 
     cluster: str
@@ -77,6 +79,7 @@ class Desired:
     no_deletion: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     sensitive: frozenset[str] = frozenset()
+    secret_texts: FindSecretTexts = field(default=no_secret_texts, repr=False, compare=False)
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     narrowed: bool = False

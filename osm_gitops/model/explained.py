@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.secret_texts import NO_SECRETS, SecretTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,20 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class RenderedFile:
-    """A file of a half, also the text of a unit: its size in bytes, and its permissions as octal digits.
+    """A file of a half, also the text of a unit: its size in bytes, ``None`` where it is not told, and its permissions
+    as octal digits.
 
-    ``where`` is the place of its template in the source, empty where it comes from settings.
+    ``where`` is the place of its template in the source, empty where it comes from settings. ``secret``: it is made
+    from secrets, or by a template that reads one.
     """
 
     half: str
     path: str
-    size: int
+    size: int | None
     permissions: str
     where: str
     text: str = field(repr=False)
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,9 @@ class Rendering:
     """What is known of a pool only where it can be rendered.
 
     ``live`` are objects that are kept in clusters alone, never in git. ``modules`` are those of cloud-init that a half
-    uses (``bootstrap runcmd``): they are taken as they are. ``user_data`` are the two halves by name.
+    uses (``bootstrap runcmd``): they are taken as they are. ``user_data`` are the two halves by name, and
+    ``other_user_data`` what they are with other secrets, nothing where they cannot be rendered with others.
+    ``secret_texts`` tells which lines were made from secrets.
     """
 
     utility: str
@@ -107,6 +113,8 @@ class Rendering:
     modules: tuple[str, ...]
     sizes: tuple[SizeUse, ...]
     user_data: Mapping[str, str] = field(repr=False)
+    other_user_data: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    secret_texts: SecretTexts = field(default=NO_SECRETS, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from enum import Enum
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.secret_texts import FindSecretTexts, no_secret_texts
 
 
 class Action(Enum):
@@ -107,7 +108,9 @@ class ClusterPlan:
     objects (``kustomization.yaml``) that a folder target has to write. ``hosts`` are the
     API servers that were read or would be written, a line each. ``left`` are pools of a
     live cluster that ``apply`` passes over for now, each with the reason as a clause;
-    ``machines`` says how many Machines a pool has, where that is known.
+    ``machines`` says how many Machines a pool has, where that is known. ``secret_texts`` tells
+    which lines of what is desired were made from secrets, ``secret_before`` of what is there,
+    ``None`` where that is not known.
     """
 
     cluster: str
@@ -125,6 +128,8 @@ class ClusterPlan:
     left: Mapping[ObjectRef, str] = field(default_factory=dict)
     machines: Mapping[ObjectRef, int] = field(default_factory=dict)
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
+    secret_texts: FindSecretTexts = field(default=no_secret_texts, repr=False, compare=False)
+    secret_before: FindSecretTexts | None = field(default=None, repr=False, compare=False)
 
     def count(self) -> Mapping[Action, int]:
         """How many objects each action meets."""

@@ -75,6 +75,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         sources=desired.sources,
         hosts=desired.hosts,
         sensitive=desired.sensitive,
+        secret_texts=desired.secret_texts,
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
     known = present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, replace
 from urllib.parse import unquote
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json
+from osm_gitops.model.profile import Modules, OperatingSystemProfile, ProfileConfig, Unit
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
 
@@ -34,7 +39,25 @@ _HARMLESS = re.compile(
 )
 # What is rendered of an encrypted template stands between these.
 _TEMPLATE_ACTION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+# ``key: value`` of a line, whose key tells nothing that anyone may know.
+_YAML_VALUE = re.compile(r"(?m)^([ \t-]*(?!apiVersion|kind)[\w-]+:[ \t]+[\"']?)(\w[^\s\"',{}\[\]]*)")
+# Shorter lines tell nothing of where they come from.
+_TELLING = 6
 _CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+
+
+PUBLIC_WORDS = frozenset(
+    {"Opaque", "default", "kube-system", "kubernetes", "cloud-config", "cloud-init-settings", "containerd", "docker.io",
+     "ubuntu", "flatcar", "rockylinux", "openstack", "vsphere", "hetzner", "nutanix", "kubevirt", "digitalocean",
+     "baremetal", "scaleway", "alibaba", "anexia", "linode", "external"}
+)  # fmt: skip
+"""Words that are no secret wherever they come from, as they are known: they are not looked for in texts."""
+
+# Words that choose how a machine is set up; with another one in their place nothing can be rendered.
+_CHOICES = PUBLIC_WORDS | {"amzn2", "rhel", "aws", "azure", "gce", "edge", "cloud-init", "ignition", "IPv4", "IPv6"}
+
+Replace = Callable[[str], str]
+"""Takes a secret text, and returns what takes its place."""
 
 
 def collect_sensitive(
@@ -46,15 +69,113 @@ def collect_sensitive(
     looked for is the report's matter.
     """
     found: set[str] = set()
+
+    def note(value: str) -> str:
+        found.add(value)
+        return value
+
     for text in encrypted:
-        found.update((text, *_TEMPLATE_ACTION.split(text), *_pieces(text)))
-    for secret in facts.secrets.values():
-        found.update(_of_secret(secret))
-    found.update(piece for value in facts.environment.values() for piece in _pieces(value))
+        found.update((text, *_TEMPLATE_ACTION.split(text)))
+        _secret_text(text, note)
+    _facts(facts, note)
     for machine in machines:
-        found.update(_of_provider_spec(machine.provider_spec))
-    found.update(_of_settings(settings))
+        _provider_spec(machine.provider_spec, note)
+    _settings(settings, note)
     return frozenset(value for value in found if value.strip() and not _HARMLESS.fullmatch(value.strip()))
+
+
+def with_other_secrets(inputs: Inputs, settings: Settings, other: Replace) -> tuple[Inputs, Settings]:
+    """The same inputs and settings with another value in the place of each that :func:`collect_sensitive` finds.
+
+    Both walk the same way, so that neither knows a secret that the other one does not. Templates that stood encrypted
+    stay, as they would not be the same templates: see :func:`sealed_templates`.
+    """
+    sealed = inputs.sensitive
+
+    def unsealed(document: Json) -> Json:
+        return _sealed_leaves(document, sealed, other) if sealed else document
+
+    facts = _facts(inputs.facts, other)
+    facts = replace(
+        facts,
+        config_maps={key: replace(each, data=unsealed(each.data)) for key, each in facts.config_maps.items()},
+        endpoint_slices=tuple(map(unsealed, facts.endpoint_slices)),
+    )
+    machines = tuple(other_machine(machine, sealed, other) for machine in inputs.machines)
+    profiles = inputs.profiles
+    if sealed:
+        profiles = {key: _untemplated(each, unsealed) for key, each in profiles.items()}
+    return replace(inputs, facts=facts, machines=machines, profiles=profiles), _settings(settings, other)
+
+
+def other_machine(machine: MachineDeployment, sealed: AbstractSet[str], other: Replace) -> MachineDeployment:
+    """A MachineDeployment with other credentials, and another value for each text of it that is ``sealed``."""
+    spec, annotations = machine.provider_spec, machine.annotations
+    if sealed:
+        spec, annotations = _sealed_leaves(spec, sealed, other), _sealed_leaves(annotations, sealed, other)
+    return replace(machine, provider_spec=_provider_spec(spec, other), annotations=annotations)
+
+
+def sealed_templates(half: ProfileConfig, sealed: AbstractSet[str]) -> frozenset[str]:
+    """The paths of the files of a half whose text, or a part of it, stood encrypted: all that they render to is secret.
+
+    ``sealed`` are the texts that stood so.
+    """
+    if not sealed:
+        return frozenset()
+    lines = {line for text in sealed if "\n" in text for line in text.splitlines() if len(line.strip()) >= _TELLING}
+    templates = {**half.templates}
+    files = [*half.files]
+    for runtime in half.runtimes:
+        templates = {**runtime.templates, **templates}
+        files += runtime.files
+
+    def is_sealed(text: str) -> bool:
+        return text in sealed or not lines.isdisjoint(text.splitlines())
+
+    every = any(map(is_sealed, templates.values()))
+    return frozenset(file.path for file in files if every or is_sealed(file.content))
+
+
+def _untemplated(profile: OperatingSystemProfile, unsealed: Callable[[Json], Json]) -> OperatingSystemProfile:
+    """A profile with other values for what stood encrypted and is no template: units and modules."""
+
+    def half(config: ProfileConfig) -> ProfileConfig:
+        modules = config.modules
+        if modules is not None:
+            modules = Modules(**{each.name: unsealed(getattr(modules, each.name)) for each in fields(modules)})
+        return replace(config, units=tuple(map(unit, config.units)), modules=modules)
+
+    def unit(each: Unit) -> Unit:
+        drop_ins = tuple(replace(drop_in, content=unsealed(drop_in.content)) for drop_in in each.drop_ins)
+        return replace(each, content=unsealed(each.content), drop_ins=drop_ins)
+
+    return replace(profile, bootstrap=half(profile.bootstrap), provisioning=half(profile.provisioning))
+
+
+def _sealed_leaves(document: Json, sealed: AbstractSet[str], other: Replace) -> Json:
+    if isinstance(document, Mapping):
+        return {key: _sealed_leaves(value, sealed, other) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return type(document)(_sealed_leaves(value, sealed, other) for value in document)
+    if isinstance(document, bool) or document is None or str(document) not in sealed or document in _CHOICES:
+        return document
+    return _number(document, other) if isinstance(document, int | float) else _sealed_text(document, other)
+
+
+def _sealed_text(text: str, other: Replace) -> str:
+    """Another text for one that stood encrypted: of a kubeconfig also its names and addresses are secret."""
+    if "clusters:" not in text:
+        return _secret_text(text, other)
+    return _YAML_VALUE.sub(lambda found: found[1] + _secret_text(found[2], other), text)
+
+
+def _number(number: float, other: Replace) -> Json:
+    replaced = other(str(number))
+    try:
+        return type(number)(replaced)
+    except ValueError:
+        return number + 1
 
 
 def inline_credentials(provider_spec: Json) -> tuple[str, ...]:
@@ -83,108 +204,151 @@ def _secret_fields(document: Json, path: str, *, secret: bool = False) -> Iterat
         yield path
 
 
-def _of_secret(secret: SecretFact) -> Iterator[str]:
+def _facts(facts: Facts, replaced: Replace) -> Facts:
+    return replace(
+        facts,
+        secrets={key: _secret(secret, replaced) for key, secret in facts.secrets.items()},
+        environment={name: _secret_text(value, replaced) for name, value in facts.environment.items()},
+    )
+
+
+def _secret(secret: SecretFact, replaced: Replace) -> SecretFact:
+    data = dict(secret.data)
     for key, value in secret.data.items():
-        if key in BOOT_TEXTS:
-            continue  # what OSM or we made; the secrets in it come from other Secrets
-        if not _PUBLIC_DATA.fullmatch(key):
-            yield from _pieces(value.decode(errors="surrogateescape"))
+        # What OSM or we made is no fact; the secrets in it come from other Secrets.
+        if key not in BOOT_TEXTS and not _PUBLIC_DATA.fullmatch(key):
+            text = _secret_text(value.decode(errors="surrogateescape"), replaced)
+            data[key] = text.encode(errors="surrogateescape")
     if secret.type == "bootstrap.kubernetes.io/token":
         halves = [secret.data.get(key, b"").decode(errors="surrogateescape") for key in ("token-id", "token-secret")]
-        yield ".".join(halves)
+        replaced(".".join(halves))
+    return replace(secret, data=data)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """A secret text and what it consists of: leaves of JSON, decoded base64, tokens of a kubeconfig."""
+def _secret_text(text: str, replaced: Replace) -> str:
+    """A secret text, and what it consists of: leaves of JSON, decoded base64, tokens of a kubeconfig."""
     document = _json(text)
     if isinstance(document, Mapping | list):
-        yield from _leaves(document)
-        return
+        return json.dumps(_leaves(document, replaced))
     if "apiVersion" in text and "clusters:" in text:
-        for line in text.splitlines():
-            match = _PRIVATE_KEY_LINE.match(line.removeprefix("- "))
-            if match:
-                yield from _decoded(match[1])
-        return
-    yield from _decoded(_CERTIFICATES.sub("", text))
+        lines = [_kubeconfig_line(line, replaced) for line in text.split("\n")]
+        if any(match for _, match in lines):
+            return "\n".join(line for line, _ in lines)
+    pieces = _CERTIFICATES.split(text)
+    if len(pieces) == 1:
+        return _decoded(text, replaced)
+    _decoded("".join(pieces), replaced)
+    certificates = [*_CERTIFICATES.findall(text), ""]
+    return "".join(replaced(piece) + known for piece, known in zip(pieces, certificates, strict=True))
 
 
-def _decoded(value: str) -> Iterator[str]:
+def _kubeconfig_line(line: str, replaced: Replace) -> tuple[str, bool]:
+    at = len("- ") if line.startswith("- ") else 0
+    match = _PRIVATE_KEY_LINE.match(line, at)
+    if match is None:
+        return line, False
+    start, end = match.span(1)
+    return line[:start] + _decoded(match[1], replaced) + line[end:], True
+
+
+def _decoded(value: str, replaced: Replace) -> str:
     """A value, and what it says where it is base64 of text (``user:password``, a service account)."""
-    yield value
-    yield from (unquote(part) for match in _USERINFO.finditer(value) for part in match[1].split(":", 1))
+    found = replaced(value)
+    for match in _USERINFO.finditer(value):
+        for part in match[1].split(":", 1):
+            replaced(unquote(part))
     try:
         plain = b64decode(value, validate=True).decode()
     except (Base64Error, ValueError):
-        return
+        return found
     if not plain.isprintable() and "\n" not in plain:
-        return
+        return found
     document = _json(plain)
     if isinstance(document, Mapping | list):
-        yield from _leaves(document)
-    else:
-        yield plain
-        user, colon, password = plain.partition(":")
-        if colon and "\n" not in plain:
-            yield user
-            yield password
+        return _encoded(json.dumps(_leaves(document, replaced)))
+    replaced(plain)
+    user, colon, password = plain.partition(":")
+    if "\n" in plain:
+        return _encoded(_secret_text(plain, replaced)) if "clusters:" in plain else found
+    if colon:
+        replaced(user)
+        replaced(password)
+    return found
 
 
-def _leaves(document: Json, key: str = "") -> Iterator[str]:
+def _encoded(text: str) -> str:
+    return b64encode(text.encode(errors="surrogateescape")).decode()
+
+
+def _leaves(document: Json, replaced: Replace, key: str = "") -> Json:
     if isinstance(document, Mapping):
-        for inner_key, value in document.items():
-            yield from _leaves(value, str(inner_key))
-    elif isinstance(document, list | tuple):
-        for value in document:
-            yield from _leaves(value, key)
-    elif isinstance(document, str) and not (_PUBLIC_DATA.fullmatch(key) or _PUBLIC_LEAF.fullmatch(key)):
-        yield from _decoded(document)
-    elif isinstance(document, int | float) and not isinstance(document, bool):
-        yield str(document)
+        return {inner: _leaves(value, replaced, str(inner)) for inner, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_leaves(value, replaced, key) for value in document]
+    if isinstance(document, str) and not (_PUBLIC_DATA.fullmatch(key) or _PUBLIC_LEAF.fullmatch(key)):
+        return _decoded(document, replaced)
+    if isinstance(document, int | float) and not isinstance(document, bool):
+        return _number(document, replaced)
+    return document
 
 
-def _of_provider_spec(spec: Json) -> Iterator[str]:
+def _provider_spec(spec: Json, replaced: Replace) -> Json:
     """Credentials in ``providerSpec.value``; keys are matched in any case, as Go's JSON decoder does."""
-    fields = {str(key).lower(): value for key, value in spec.items()} if isinstance(spec, Mapping) else {}
-    yield from _secret_leaves(fields.get("cloudproviderspec"))
-    yield from _secret_leaves(fields.get("operatingsystemspec"))
-    overwrite = fields.get("overwritecloudconfig")
-    if isinstance(overwrite, str):
-        yield overwrite
+    if not isinstance(spec, Mapping):
+        return spec
+    found = {}
+    for key, value in spec.items():
+        match str(key).lower():
+            case "cloudproviderspec" | "operatingsystemspec":
+                found[key] = _credentials(value, replaced)
+            case "overwritecloudconfig" if isinstance(value, str):
+                found[key] = replaced(value)
+            case _:
+                found[key] = value
+    return found
 
 
-def _secret_leaves(document: Json, *, secret: bool = False) -> Iterator[str]:
+def _credentials(document: Json, replaced: Replace, *, secret: bool = False) -> Json:
     """String leaves below keys that name a credential; addresses of Secrets are none."""
     if isinstance(document, Mapping):
-        for key, value in document.items():
-            if key in {"secretKeyRef", "configMapKeyRef"}:
-                continue
-            yield from _secret_leaves(value, secret=secret or _SECRET_KEY.fullmatch(str(key)) is not None)
-    elif isinstance(document, list | tuple):
-        for value in document:
-            yield from _secret_leaves(value, secret=secret)
-    elif isinstance(document, str):
-        if secret:
-            yield from _pieces(document)
-        else:
-            yield from _userinfo(document)
-    elif secret and isinstance(document, int | float) and not isinstance(document, bool):
-        yield str(document)
+        return {
+            key: value
+            if key in {"secretKeyRef", "configMapKeyRef"}
+            else _credentials(value, replaced, secret=secret or _SECRET_KEY.fullmatch(str(key)) is not None)
+            for key, value in document.items()
+        }
+    if isinstance(document, list | tuple):
+        return [_credentials(value, replaced, secret=secret) for value in document]
+    if isinstance(document, str):
+        return _secret_text(document, replaced) if secret else _without_userinfo(document, replaced)
+    if secret and isinstance(document, int | float) and not isinstance(document, bool):
+        return _number(document, replaced)
+    return document
 
 
-def _of_settings(settings: Settings) -> Iterator[str]:
-    mirrors = [url for urls in settings.registry_mirrors.values() for url in urls]
-    for address in (settings.http_proxy, settings.override_bootstrap_kubelet_apiserver, *mirrors):
-        yield from _userinfo(address)
+def _settings(settings: Settings, replaced: Replace) -> Settings:
+    def address(url: str) -> str:
+        return _without_userinfo(url, replaced)
+
+    return replace(
+        settings,
+        http_proxy=address(settings.http_proxy),
+        override_bootstrap_kubelet_apiserver=address(settings.override_bootstrap_kubelet_apiserver),
+        registry_mirrors={name: tuple(map(address, urls)) for name, urls in settings.registry_mirrors.items()},
+    )
 
 
-def _userinfo(address: str) -> Iterator[str]:
-    for match in _USERINFO.finditer(address):
-        yield match[1]
-        user, _, password = match[1].partition(":")
+def _without_userinfo(address: str, replaced: Replace) -> str:
+    """An address with another user and password, if it has any."""
+
+    def other(match: re.Match[str]) -> str:
+        replaced(match[1])
+        user, colon, password = match[1].partition(":")
         for part in (user, password):
-            yield part
-            yield unquote(part)
+            replaced(unquote(part))
+        return f"://{replaced(user)}{colon}{replaced(password)}@"
+
+    return _USERINFO.sub(other, address)
 
 
 def _json(text: str) -> Json:

@@ -13,7 +13,7 @@ from osm_gitops.resolve.os_spec import rh_subscription
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.templates.assembly import CompiledHalf, compile_go_half, compile_jinja_half
 from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import StoppedItself, TemplateFault, TemplateFaults
+from osm_gitops.templates.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
 
 _RUNTIME = "containerd"
 _CHANGE_POOL = "Change the MachineDeployment, or give it another profile"
@@ -25,6 +25,11 @@ _CHANGE_THERE = "Correct the template there; the version of a patched profile fo
 @dataclass(frozen=True, slots=True)
 class StoppedPool(Problem):
     """A pool that its profile refuses, with ``fail`` and a sentence of its author's."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMet(Problem):
+    """A template that would use more than it may: the sentence is ours alone, no value is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +190,9 @@ def template_problems(
     about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
     for fault in faults:
         field = places.get(fault.template, "")
-        stopped = isinstance(fault, StoppedItself)
+        stopped, bound = isinstance(fault, StoppedItself), isinstance(fault, BoundExceeded)
         mend = _CHANGE_THERE if profile.overlaid else _CHANGE_VALUES if profile.built_in else _CHANGE_TEMPLATE
-        kind, fix = (StoppedPool, _CHANGE_POOL) if stopped else (Problem, mend)
+        kind, fix = (StoppedPool, _CHANGE_POOL) if stopped else (BoundMet if bound else Problem, mend)
         yield kind(
             fault.message,
             where=profile.manifest.line_in(field, fault.line),

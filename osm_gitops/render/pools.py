@@ -77,7 +77,7 @@ class PoolRenderer:
         return render_config(
             self.compiled(pool.profile),
             pool,
-            self._data(pool),
+            self.data(pool),
             self._cluster.hosts_files,
             self._cluster.settings.namespace,
         )
@@ -106,7 +106,8 @@ class PoolRenderer:
             raise InputError(compiled.problems)
         return compiled
 
-    def _data(self, pool: ResolvedPool) -> dict[str, Any]:
+    def data(self, pool: ResolvedPool) -> dict[str, Any]:
+        """What the templates see of the pool: every field of the root. Raises InputError."""
         return root_fields(
             self._shared,
             PoolData(

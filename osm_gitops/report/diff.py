@@ -20,13 +20,15 @@ _Lines = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """How one text changes: hunks in unified form, without file headers."""
+    """How one text changes: hunks in unified form, without file headers. ``instead`` of them may say why there are
+    none."""
 
     name: str
     state: str
     lines: _Lines
     added: int
     removed: int
+    instead: str = ""
 
 
 def text_diff(change: TextChange, context: int = 3) -> TextDiff:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from osm_gitops.model.explained import AnnotationUse, ChosenProfile, Explanation, Given, Made, Rendering, SizeUse
+from osm_gitops.model.explained import (
+    AnnotationUse,
+    ChosenProfile,
+    Explanation,
+    Given,
+    Made,
+    RenderedFile,
+    Rendering,
+    SizeUse,
+)
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.plan.secret_lines import differing, secret_lines
 from osm_gitops.report.json_words import object_json, problem_json
-from osm_gitops.report.mask import Masker
+from osm_gitops.report.mask import MASK, Masker
+from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN, masked_texts
 from osm_gitops.report.tables import section, table
 from osm_gitops.report.visible import visible
 
@@ -17,14 +30,24 @@ FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")
 
 
-def explanation_text(told: Explanation, masker: Masker) -> str:
-    """For people; may change."""
-    return "".join(f"{visible(masker.text(line))}\n" for line in _lines(told))
+def explanation_text(told: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """For people; may change. ``hide_secret_files``: of those that are made from secrets not even the size is told."""
+    shown = _hidden(told) if hide_secret_files else told
+    return "".join(f"{visible(masker.text(line))}\n" for line in _lines(shown))
 
 
-def explanation_json(told: Explanation, masker: Masker) -> str:
+def explanation_json(told: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
     """``formatVersion`` and all that is known; the meaning of a key changes only with the first number."""
-    return masker.text(json.dumps(_document(told), indent=2, ensure_ascii=False)) + "\n"
+    shown = _hidden(told) if hide_secret_files else told
+    return masker.text(json.dumps(_document(shown), indent=2, ensure_ascii=False)) + "\n"
+
+
+def _hidden(told: Explanation) -> Explanation:
+    """Without the sizes of files that are made from secrets: a template can say anything by them."""
+    if told.rendering is None:
+        return told
+    files = tuple(replace(file, size=None) if file.secret else file for file in told.rendering.files)
+    return replace(told, rendering=replace(told.rendering, files=files))
 
 
 def masker_of(told: Explanation) -> Masker:
@@ -35,8 +58,35 @@ def masker_of(told: Explanation) -> Masker:
     return masker
 
 
-def masked_text(text: str, masker: Masker) -> str:
-    """A rendered text as it may be shown. Control characters would act on a terminal, so they are written out."""
+def file_text(told: Rendering, file: RenderedFile, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """A rendered file as it may be shown: lines that were made from secrets are masked whole."""
+    if hide_secret_files and file.secret:
+        return f"{CONTENTS_NOT_SHOWN}\n"
+    return _masked_text(masked_texts(file.text, told.secret_texts), masker)
+
+
+def user_data_text(told: Rendering, half: str, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """The user-data of a half as it may be shown: what was made from secrets is masked, of JSON each such string."""
+    names = told.secret_texts.texts | told.secret_texts.reading
+    if hide_secret_files and (told.secret_texts.whole or any(name.startswith(f"{half} ") for name in names)):
+        return f"{CONTENTS_NOT_SHOWN}\n"
+    text, others = told.user_data[half], told.other_user_data.get(half, ())
+    if told.secret_texts.whole:
+        return _masked_text(masked_texts(text, told.secret_texts), masker)
+    if not text.startswith("{"):
+        secret = replace(told.secret_texts, lines=told.secret_texts.lines | secret_lines(text, others))
+        return _masked_text(masked_texts(text, secret), masker)
+    parts = _STRING.split(text)
+    secret_parts = {at for other in others for at in differing(parts, _STRING.split(other))}
+    return _masked_text("".join(MASK if at in secret_parts else part for at, part in enumerate(parts)), masker)
+
+
+# The strings of JSON, and what is between them.
+_STRING: Final = re.compile(r'((?<=")(?:[^"\\]|\\.)*(?="))')
+
+
+def _masked_text(text: str, masker: Masker) -> str:
+    """Control characters would act on a terminal, so they are written out."""
     return "\n".join(visible(line) for line in masker.text(text).split("\n"))
 
 
@@ -103,7 +153,10 @@ def _rendering_lines(rendering: Rendering) -> Iterator[str]:
     rows = [(made.side.value, str(made.ref)) for made in rendering.objects]
     live = [(made.side.value, f"{made.ref}, in the cluster alone") for made in rendering.live]
     yield from section("Objects", table([*rows, *live]))
-    files = [(each.half, each.permissions, f"{each.size:,}", each.path, each.where or "-") for each in rendering.files]
+    files = [
+        (each.half, each.permissions, "-" if each.size is None else f"{each.size:,}", each.path, each.where or "-")
+        for each in rendering.files
+    ]
     yield from section("Files and units", table([_HEADS, *files]))
     yield from section("Modules of cloud-init, taken as they are", rendering.modules)
     yield from section("User-data", (line for size in rendering.sizes for line in _size_lines(size)))

@@ -93,7 +93,7 @@ _DEFINITIONS: Final = {
         half={"enum": ["bootstrap", "provisioning"], "description": "The half that it belongs to."},
         path=text("Its path on the node."),
         mode=text("Its permissions in octal."),
-        bytes=COUNT | {"description": "Its size."},
+        bytes={"type": ["integer", "null"], "minimum": 0, "description": "Its size; null where it is not told."},
         where=text("The place of its template; empty if it is made of settings."),
     ),
     "size": record(

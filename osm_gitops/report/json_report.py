@@ -12,12 +12,13 @@ from osm_gitops.report.masked import ShownChange, ShownCluster, shown
 FORMAT_VERSION = "1.0"
 
 
-def plan_json(plan: Plan, *, context: int = 3, whole: bool = False) -> str:
+def plan_json(plan: Plan, *, context: int = 3, whole: bool = False, hide_secret_files: bool = False) -> str:
     """The plan as a JSON text that ends in a newline; no secret in it.
 
-    Unchanged objects are only counted; new and deleted ones have diffs only if ``whole``.
+    Unchanged objects are only counted; new and deleted ones have diffs only if ``whole``. Of files that are made from
+    secrets no content is shown if ``hide_secret_files``.
     """
-    clusters = shown(plan, context=context, whole=whole)
+    clusters = shown(plan, context=context, whole=whole, hide_secret_files=hide_secret_files)
     document = {
         "formatVersion": FORMAT_VERSION,
         "hasChanges": plan.has_changes,
@@ -71,6 +72,7 @@ def _change(shown_change: ShownChange) -> dict[str, Json]:
                 "added": diff.added,
                 "removed": diff.removed,
                 "lines": list(diff.lines),
+                "instead": diff.instead,
             }
             for diff in shown_change.diffs
         ],

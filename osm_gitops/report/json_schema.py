@@ -39,6 +39,7 @@ _DIFF: Final[dict[str, dict[str, Json]]] = {
     "added": COUNT | {"description": "Lines that are added."},
     "removed": COUNT | {"description": "Lines that are removed."},
     "lines": {"type": "array", "items": {"type": "string"}, "description": "The unified diff, masked."},
+    "instead": text("Why there is no diff and no number of lines; else empty."),
 }
 
 

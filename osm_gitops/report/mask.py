@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from osm_gitops.errors import Problem, shortened
+from osm_gitops.plan.sensitive import PUBLIC_WORDS
 from osm_gitops.report.encodings import base64_forms, escaped_forms
 from osm_gitops.report.shapes import is_distinct, secret_spans
 
@@ -27,13 +28,8 @@ _LEAST_AROUND = 3
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(.*?)(?:-----END|\Z)", re.DOTALL)
-# Lines of PEM that anyone may read, and words that are no secret wherever they come from.
+# Lines of PEM that anyone may read.
 _PUBLIC_LINE = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]+-----")
-PUBLIC_WORDS = frozenset(
-    {"Opaque", "default", "kube-system", "kubernetes", "cloud-config", "cloud-init-settings", "containerd", "docker.io",
-     "ubuntu", "flatcar", "rockylinux", "openstack", "vsphere", "hetzner", "nutanix", "kubevirt", "digitalocean",
-     "baremetal", "scaleway", "alibaba", "anexia", "linode", "external"}
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
@@ -12,6 +12,7 @@ from osm_gitops.plan.content import BOOT_TEXTS, TextChange, changed_texts, decod
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 from osm_gitops.report.diff import TextDiff, text_diff
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.secret_diffs import Secrecy
 
 # What every pool has its own of, however alike they change: digests of its manifest, the name of its token.
 _OWN_DIGESTS = "|".join(map(re.escape, (ANNOTATIONS_HASH, TEMPLATE_DIGEST)))
@@ -26,12 +27,16 @@ class ShownChange:
     change: Change
     reason: str
     _diffs: tuple[TextDiff, ...] = field(repr=False)
+    _secrecy: Callable[[Change], Secrecy] = field(repr=False)
     _masks: _DiffMasks = field(repr=False)
 
     @property
     def diffs(self) -> tuple[TextDiff, ...]:
         """What differs inside; a report that has room for few of them pays for few."""
-        return tuple(map(self._masks.diff, self._diffs))
+        if not self._diffs:
+            return ()
+        secrecy = self._secrecy(self.change)
+        return tuple(self._masks.diff(secrecy.masked(diff)) for diff in self._diffs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,14 @@ class ShownCluster:
     pools: tuple[ShownPools, ...]
 
 
-def shown(plan: Plan, *, context: int = 3, whole: bool = False, together: bool = False) -> tuple[ShownCluster, ...]:
+def shown(
+    plan: Plan, *, context: int = 3, whole: bool = False, together: bool = False, hide_secret_files: bool = False
+) -> tuple[ShownCluster, ...]:
     """All that may be shown of a plan. Secrets of one cluster are masked in all of them.
 
     Objects that are created or deleted have diffs only if ``whole``. Pools that change alike
-    are one entry if ``together``, else each is its own.
+    are one entry if ``together``, else each is its own. Of files that are made from secrets no content is shown if
+    ``hide_secret_files``, else all but the lines that are.
     """
     masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
     grouped = [_grouped(cluster, context, masker, whole=whole, together=together) for cluster in plan.clusters]
@@ -66,7 +74,10 @@ def shown(plan: Plan, *, context: int = 3, whole: bool = False, together: bool =
         masker.learn_from_diff(lines)
     masks = _DiffMasks(masker)
     return tuple(
-        ShownCluster(_masked_problems(cluster, masker), tuple(masks.pools(group) for group in groups))
+        ShownCluster(
+            _masked_problems(cluster, masker),
+            tuple(masks.pools(group, _secrecy_in(cluster, hidden=hide_secret_files)) for group in groups),
+        )
         for cluster, groups in zip(plan.clusters, grouped, strict=True)
     )
 
@@ -75,6 +86,14 @@ def shown_problems(plan: Plan, problems: Iterable[Problem]) -> tuple[Problem, ..
     """Problems beside a plan (of clusters that could not be planned), each once, without any secret of it."""
     masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
     return tuple(masker.problem(problem) for problem in dict.fromkeys(problems))
+
+
+def _secrecy_in(cluster: ClusterPlan, *, hidden: bool) -> Callable[[Change], Secrecy]:
+    def secrecy(change: Change) -> Secrecy:
+        before = cluster.secret_before
+        return Secrecy(cluster.secret_texts(change.pool), before(change.pool) if before else None, hidden)
+
+    return secrecy
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +152,11 @@ class _DiffMasks:
         self._masker = masker
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def pools(self, group: _Group) -> ShownPools:
-        return ShownPools(tuple(group.names), tuple(self._change(member) for member in group.members))
+    def pools(self, group: _Group, secrecy: Callable[[Change], Secrecy]) -> ShownPools:
+        return ShownPools(tuple(group.names), tuple(self._change(member, secrecy) for member in group.members))
 
-    def _change(self, member: _Raw) -> ShownChange:
-        return ShownChange(member.change, self._masker.line(member.change.reason), member.diffs, self)
+    def _change(self, member: _Raw, secrecy: Callable[[Change], Secrecy]) -> ShownChange:
+        return ShownChange(member.change, self._masker.line(member.change.reason), member.diffs, secrecy, self)
 
     def diff(self, diff: TextDiff) -> TextDiff:
         """A diff fit to be shown."""

@@ -20,9 +20,11 @@ _PART = re.compile(r"; |, |: ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """How much is told. ``verbose`` shows the content of new and deleted objects too."""
+    """How much is told. ``verbose`` shows the content of new and deleted objects too; ``hide_secret_files`` none of
+    files that are made from secrets."""
 
     verbose: bool = False
+    hide_secret_files: bool = False
     context: int = 3
 
 
@@ -165,7 +167,13 @@ class Outline:
 
 def outline(plan: Plan, detail: Detail, problems: Iterable[Problem] = ()) -> Outline:
     """All that reports for people tell of a plan and of what stands beside it; no secret in it."""
-    clusters = shown(plan, context=detail.context, whole=detail.verbose, together=True)
+    clusters = shown(
+        plan,
+        context=detail.context,
+        whole=detail.verbose,
+        together=True,
+        hide_secret_files=detail.hide_secret_files,
+    )
     return Outline(
         tuple(_cluster(cluster, detail) for cluster in clusters),
         tuple(visible(str(problem)) for problem in shown_problems(plan, problems)),
@@ -252,6 +260,8 @@ def _reading_order(change: ShownChange) -> tuple[int, str]:
 
 def _diff(diff: TextDiff, told: set[tuple[str, ...]], detail: Detail) -> DiffEntry:
     head = visible({"new": "new: ", "gone": "gone: ", "changed": ""}[diff.state] + diff.name)
+    if diff.instead:
+        return DiffEntry(head, (), diff.instead)
     changed = (diff.name, *(line for line in diff.lines if line[:1] in "+-"))
     if changed in told:
         return DiffEntry(head, (), "as above")

@@ -39,7 +39,7 @@ _SHAPES = (
 )
 # What stands in such a place without being a secret: flags, nothing, references to a variable or a placeholder.
 _HARMLESS = re.compile(
-    r"(?i)(?:true|false|null|none|yes|no|\{|\[|\||>|\|-|>-|~|\$[A-Z_][A-Z0-9_]*|\$\{[A-Za-z_]\w*\}"
+    r"(?i)(?:true|false|null|none|yes|no|\{|\[|\||>|\|-|>-|~|\$[A-Z_][A-Z0-9_]*|\$\d|\$\{[A-Za-z_]\w*\}"
     r"|\$\(.*|<MACHINE_NAME>|\*+|)"
 )
 # What may be searched for in other lines too: words of lower-case letters are names as often as passwords.

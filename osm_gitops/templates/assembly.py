@@ -103,6 +103,9 @@ class CompiledHalf(Protocol):
     def reads(self) -> frozenset[str]:
         """The data's fields that any file may use, ``*`` for all. Raises TemplateFaults."""
 
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
+        """The data's fields that each file may use, in order. Raises TemplateFaults."""
+
 
 @dataclass(slots=True)
 class GoHalf:
@@ -133,6 +136,13 @@ class GoHalf:
             return frozenset({ALL_FIELDS})
         programs = _all(lambda each: each.compiled()[0], pages)
         return frozenset[str]().union(*(program.reads for program in programs))
+
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
+        pages = [each for each in (*self.templates, *self.files) if each.has_actions]
+        if any(each.combined for each in self.files) or any(map(_prints_actions, pages)):
+            return (frozenset({ALL_FIELDS}),) * len(self.files)
+        parts = {each.name: each.compiled()[0] for each in self.templates if each.has_actions}
+        return tuple(_reads(each.compiled()[0], parts) if each.has_actions else frozenset() for each in self.files)
 
     def _combined(self, results: tuple[str, ...], *, everything: bool) -> tuple[_GoText, ...]:
         """The files, those that need it parsed together with the results of all templates."""
@@ -223,15 +233,16 @@ def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequ
     parts = {program.name: program for program in programs[: len(templates)] if isinstance(program, Program)}
     engine.keep(environment, parts.values())
     pages: list[tuple[Program, Memo] | str] = []
-    read: set[str] = set()
+    read: list[frozenset[str]] = []
     for program in programs[len(templates) :]:
         if isinstance(program, Program):
             fields = _reads(program, parts)
-            read |= fields
+            read.append(fields)
             pages.append((program, memo(fields, engine.root)))
         else:
+            read.append(frozenset())
             pages.append(program)
-    return JinjaHalf(engine, environment, tuple(pages), frozenset(read))
+    return JinjaHalf(engine, environment, tuple(pages), tuple(read))
 
 
 def _compiled(engine: Engine, environment: Sandbox, name: str, text: str) -> Program | str:
@@ -270,9 +281,12 @@ class JinjaHalf:
     engine: Engine
     environment: Sandbox
     files: tuple[tuple[Program, Memo] | str, ...]
-    read: frozenset[str]
+    read: tuple[frozenset[str], ...]
 
     def reads(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.read)
+
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
         return self.read
 
     def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:

@@ -99,22 +99,24 @@ class Series(Generic[R]):
         self._number = next(_numbers)
         weakref.finalize(self, _pool.forgotten.add, self._number)
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """``function(state, *arguments)``. Raises what it raises of this package's errors, and LimitReached."""
-        (found,) = self.map(function, [arguments])
+    def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:
+        """``function(state, *arguments)`` within ``times`` the CPU time of a call. Raises what it raises of this
+        package's errors, and LimitReached."""
+        (found,) = self.map(function, [arguments], times=times)
         if isinstance(found, OsmGitopsError):
             raise found
         return found
 
-    def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], *, times: int = 1) -> Iterator[Any]:
         """``function(state, *arguments)`` for each of ``calls``, in their order: its result, or the error that it
         raised; LimitReached for a call that a limit ended. Raises what making the state raises.
         """
-        waiting = (self._encoded(function, arguments) for arguments in calls)
+        seconds = self._limits.seconds * times
+        waiting = (encode(Request(function, arguments, seconds, self._number)) for arguments in calls)
         again: deque[Encoded] = deque()
         while (request := _next(again, waiting)) is not None:
             again.appendleft(request)
-            making = self._encoded(self._make, self._arguments, makes=True)
+            making = encode(Request(self._make, self._arguments, self._limits.seconds, self._number, makes=True))
             with _worker(making.modules | request.modules, self._limits, self._number) as worker:
                 yield from self._results(worker, making, again, waiting)
 
@@ -152,9 +154,6 @@ class Series(Generic[R]):
             sent.popleft()
             alone = False
             yield _value_or_error(answer)
-
-    def _encoded(self, function: Callable[..., Any], arguments: tuple[Any, ...], *, makes: bool = False) -> Encoded:
-        return encode(Request(function, arguments, self._limits.seconds, self._number, makes))
 
 
 class Session(Generic[R]):

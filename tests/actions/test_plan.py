@@ -158,8 +158,8 @@ def test_a_pull_request_without_secrets_shows_which_values_changed(applied: Conf
     applied.pull_request(lambda config: config.token("getter-token-2"))
     job = jobs.pull_request(applied, fork=True).run("plan")
     assert not job.failed, job.log
-    assert "-echo *** (before)" in job.summary
-    assert "+echo *** (after)" in job.summary
+    assert "-*** (before)" in job.summary
+    assert "+*** (after)" in job.summary
     (body,) = _bodies(github)  # some repositories let forks write
     assert body.startswith(f"{_MARKER}This run has no keys.")
 

@@ -72,11 +72,13 @@ def test_credentials_that_no_key_opens_are_not_taken_for_absent(
 @pytest.mark.usefixtures("key")
 def test_what_stands_encrypted_is_masked_in_plans_whatever_its_kind(tree: Path) -> None:
     encrypt_in_place(write_tree(tree, pool("a", cloudProviderSpec={"token": "hcloud-1"})))
+    # What a template renders to that stood encrypted itself is not told from its own text.
     body = profile(script="echo {{ .KubeVersion }} template-secret-1 {{ .Token }} and-another-1\n")
     (tree / "OperatingSystemProfile-osp-a.yaml").write_text(sealed(yaml.safe_dump(body), "^data$"))
     ran = osm_gitops("plan", "--from", "tree", "--to", "out", "-v")
     assert ran.code == 0, ran.err
-    assert "v1.34.2" in ran.out
+    assert "+0755 /opt/bin/bootstrap (b64)" in ran.out
+    assert "+***" in ran.out
     for text in ("hcloud-1", "template-secret-1", "and-another-1", "api.example.com", "getter-token"):
         assert text not in ran.out + ran.err
 
@@ -134,7 +136,7 @@ def test_without_keys_a_rotation_shows_and_no_word_of_ours_is_masked(
     monkeypatch.chdir(repo)
     ran = osm_gitops("plan", "--from", "tree", "--against", "HEAD", "--without-keys", *_WITH_REGISTRIES)
     assert (ran.code, ran.err) == (0, "")
-    assert "-curl -H 'Authorization: Bearer *** (before)'" in ran.out
-    assert "+curl -H 'Authorization: Bearer *** (after)'" in ran.out
+    assert "-*** (before)\n" in ran.out
+    assert "+*** (after)\n" in ran.out
     assert "Plan: 0 to create, 2 to update, 0 to replace, 0 to delete, 2 unchanged." in ran.out
     assert "Warning: tree: 4 encrypted documents were read without a key" in ran.out

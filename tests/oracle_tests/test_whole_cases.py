@@ -40,6 +40,9 @@ class _Watched:
     def reads(self) -> frozenset[str]:
         return self.half.reads()
 
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
+        return self.half.reads_by_file()
+
 
 @pytest.fixture
 def halves(monkeypatch: pytest.MonkeyPatch) -> list[Half]:

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osm_gitops.errors import Problem
-from osm_gitops.report.mask import PUBLIC_WORDS, Masker
+from osm_gitops.plan.sensitive import PUBLIC_WORDS
+from osm_gitops.report.mask import Masker
 
 _TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=40)
 _SECRETS = _TEXT.map(str.strip).filter(lambda value: len(value.encode()) >= 6 and value not in PUBLIC_WORDS)
@@ -123,6 +124,7 @@ def test_secrets_are_known_by_their_shape(line: str, shown: str) -> None:
         "curl https://foo.bar/api/v1/namespaces/cloud-init-settings/secrets/a-kube-system-provisioning-config",
         "    password: ",
         "password=${PASSWORD}",
+        "secret=$1 key=$2",
         "kind: Secret",
         "secretName: registry-credentials",
         "automountServiceAccountToken: false",

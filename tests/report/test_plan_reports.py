@@ -227,6 +227,7 @@ def test_json_carries_version_actions_reasons_and_a_summary() -> None:
             "added": 1,
             "removed": 1,
             "lines": ["@@ -1 +1 @@", "-old", "+new"],
+            "instead": "",
         }
     ]
 

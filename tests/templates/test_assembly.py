@@ -147,3 +147,16 @@ def test_a_template_that_files_include_is_compiled_once(monkeypatch: pytest.Monk
     half = compile_jinja_half(ENGINE, templates, [("/x", "{% include 'a' %}"), ("/y", "{% include 'b' %}")])
     assert half.render(DATA) == ("pool!", "pool")
     assert compiled == ["a", "b", "/x", "/y"]
+
+
+def test_each_file_tells_what_it_and_its_parts_read() -> None:
+    parts = {"x": "{{ .Proxy }}"}
+    files = [("/a", "{{ .Name }}"), ("/b", 'text {{ template "x" . }}'), ("/c", "text")]
+    half = compile_go_half(ENGINE, parts, files)
+    assert half.reads_by_file() == (frozenset({"Name"}), frozenset({"Proxy"}), frozenset())
+    native = [("/a", "{{ Name }}"), ("/b", "{% include 'x' %}"), ("/c", "text")]
+    half = compile_jinja_half(ENGINE, {"x": "{{ Proxy }}"}, native)
+    assert half.reads_by_file() == (frozenset({"Name"}), frozenset({"Proxy"}), frozenset())
+    # What a file defines or prints as a template may read anything.
+    half = compile_go_half(ENGINE, {"/a": ""}, [("/a", "{{ .Name }}")])
+    assert half.reads_by_file() == (frozenset({"*"}),)

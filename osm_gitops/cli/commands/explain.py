@@ -14,7 +14,8 @@ from osm_gitops.cli.options import Form, Request, with_explained
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.fleet.options import RunOptions
-from osm_gitops.model.explained import Explanation
+from osm_gitops.model.explained import RenderedFile, Rendering
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 from osm_gitops.templates.hints import similar
@@ -93,8 +94,9 @@ def explain(
     from osm_gitops.report.explained import (  # noqa: PLC0415
         explanation_json,
         explanation_text,
-        masked_text,
+        file_text,
         masker_of,
+        user_data_text,
     )
 
     if downloads and (file or user_data is not None):
@@ -111,7 +113,12 @@ def explain(
     told = explain_pool(name, clusters, _options(request))
     masker = masker_of(told)
     if file or user_data is not None:
-        console.out(masked_text(_chosen_text(told, file, half, user_data, masker), masker))
+        if told.rendering is None:
+            raise InputError(masker.problem(problem) for problem in told.problems)
+        if user_data is not None:
+            console.out(user_data_text(told.rendering, user_data.value, masker))
+        else:
+            console.out(file_text(told.rendering, _chosen_file(told.pool, told.rendering, file, half), masker))
         return 0
     write = explanation_json if output is Form.JSON else explanation_text
     console.out(write(told, masker))
@@ -137,25 +144,18 @@ def _show_downloads(request: Request, name: str, output: Form) -> int:
     return 1 if found.failed or found.problems else 0
 
 
-def _chosen_text(
-    told: Explanation, file: str, half: HalfName | None, user_data: HalfName | None, masker: Masker
-) -> str:
-    """The one text that was asked for. Raises InputError where there is none, or more than one."""
-    rendering = told.rendering
-    if rendering is None:
-        raise InputError(masker.problem(problem) for problem in told.problems)
-    if user_data is not None:
-        return rendering.user_data[user_data.value]
+def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfName | None) -> RenderedFile:
+    """The one file that was asked for. Raises InputError where there is none, or more than one."""
     found = [each for each in rendering.files if each.path == file and half in {None, HalfName(each.half)}]
     if len({each.half for each in found}) > 1:
         raise input_error(f"both halves have a file {file}", where="--file", fix="Choose one with --half")
     elsewhere = next((each.half for each in rendering.files if each.path == file), "")
     if not found and half is not None and elsewhere:
         fix = f"The {elsewhere} half has it"
-        raise input_error(f"the {half.value} half has no file {file}", where="--half", about=str(told.pool), fix=fix)
+        raise input_error(f"the {half.value} half has no file {file}", where="--half", about=str(pool), fix=fix)
     if not found:
         known = [each.path for each in rendering.files]
-        fix = similar(file, known).removeprefix("; ").capitalize() or f"{told.pool} has {', '.join(known)}"
-        raise input_error(f"there is no file {file}", where="--file", about=str(told.pool), fix=fix)
+        fix = similar(file, known).removeprefix("; ").capitalize() or f"{pool} has {', '.join(known)}"
+        raise input_error(f"there is no file {file}", where="--file", about=str(pool), fix=fix)
     # Of a path that stands twice in a half the last one stays on the node.
-    return found[-1].text
+    return found[-1]

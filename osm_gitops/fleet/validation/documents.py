@@ -13,7 +13,8 @@ from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.user_data_warnings import user_data_warnings
 from osm_gitops.resolve.pools import ResolvedPool
 
-_UNITS = "/etc/systemd/system"
+UNITS = "/etc/systemd/system"
+"""Where units are shown to be: systemd reads them there."""
 
 
 def boot_document(pool: ResolvedPool, label: str, renderer: PoolRenderer, places: Places) -> BootDocument:
@@ -82,9 +83,9 @@ def _unit(unit: Unit, field: str, half: Half, places: Places) -> BootUnit:
         enable=unit.enable,
         mask=unit.mask,
         half=half,
-        content=text(f"{_UNITS}/{unit.name}", unit.content, f"{field}.content") if unit.content else None,
+        content=text(f"{UNITS}/{unit.name}", unit.content, f"{field}.content") if unit.content else None,
         drop_ins=tuple(
-            text(f"{_UNITS}/{unit.name}.d/{drop_in.name}", drop_in.content, f"{field}.dropIns[{index}].content")
+            text(f"{UNITS}/{unit.name}.d/{drop_in.name}", drop_in.content, f"{field}.dropIns[{index}].content")
             for index, drop_in in enumerate(unit.drop_ins)
         ),
     )

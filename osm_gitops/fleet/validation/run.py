@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from osm_gitops.checkers.catalogue import checkers
-from osm_gitops.checks import rules
+from osm_gitops.checks import rules, user_data_size
 from osm_gitops.checks.boot_file import HALVES, BootDocument, Checker, Remark
+from osm_gitops.checks.catalogue import DOCUMENT_CHECKS
+from osm_gitops.checks.cloud_config import USER_DATA
 from osm_gitops.checks.templates import problem_finding, profile_name, template_findings
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.desire import limits_of
-from osm_gitops.fleet.validation.documents import rendered
+from osm_gitops.fleet.validation.documents import boot_document, rendered
 from osm_gitops.fleet.validation.judging import Judge, Text, ask_programs
-from osm_gitops.fleet.validation.places import TracedPlaces
+from osm_gitops.fleet.validation.places import Places, TracedPlaces
 from osm_gitops.fleet.validation.renderers import Renderers
 from osm_gitops.fleet.validation.scope import Scope
 from osm_gitops.fleet.validation.stand_ins import with_stand_ins
@@ -26,6 +28,7 @@ from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.plan.counterfactual import NOT_SHOWN, Counterfactuals
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.config import StoppedPool
 from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
@@ -152,6 +155,8 @@ class _Validation:
         self.sensitive: set[str] = set()
         self.judged: set[bytes] = set()
         self.counts = Counts()
+        self.counterfactuals: dict[int, Counterfactuals] = {}
+        self.real: dict[str, tuple[Counterfactuals, MachineDeployment]] = {}
 
     def tell(self, finding: Finding, seen_in: str = "") -> None:
         pools = self.findings.setdefault(finding, [])
@@ -256,7 +261,9 @@ class _Validation:
             self.problems(rules.CLUSTER, failure.problems, f"cluster {scope.name}")
             return
         self.problems(rules.SOURCE, cluster.warnings)
-        self.clusters[number] = replace(scope, inputs=replace(scope.inputs, facts=facts)), cluster
+        scope = replace(scope, inputs=replace(scope.inputs, facts=facts))
+        self.clusters[number] = scope, cluster
+        self.counterfactuals[number] = Counterfactuals(scope.inputs, scope.settings, self.renderers[number].engine)
 
     def machine(self, number: int, index: int) -> None:
         """A real MachineDeployment."""
@@ -267,13 +274,14 @@ class _Validation:
         if scope.partial and self.lacks_profile(machine, scope):
             return
         self.counts = replace(self.counts, pools=self.counts.pools + 1)
-        label, pool = f"{machine.ref} of cluster {scope.name}", None
+        label, pool = _label(machine, scope), None
+        self.real[label] = (self.counterfactuals[number], machine)
         try:
             pool = resolve_pool(machine, scope.inputs, cluster)
             self.problems(rules.POOL_WARNING, pool.warnings)
             self.pool(pool, label, cluster, self.renderers[number])
         except InputError as failure:
-            for problem in failure.problems:
+            for problem in self.counterfactuals[number].problems(machine, failure.problems):
                 rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
                 placed = problem if pool is None else _in(pool.profile, problem)
                 self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
@@ -297,13 +305,45 @@ class _Validation:
     def verdict(self, found: Iterable[Finding], remarks: Iterable[tuple[int, Remark]]) -> Verdict:
         """All findings, with ``found`` of elsewhere and the ``remarks`` of programs."""
         told = (replace(each, seen_in=tuple(pools) or each.seen_in) for each, pools in self.findings.items())
-        findings = _together((*found, *told, *self.judge.findings(remarks)))
+        findings = _together((*found, *map(self.public, told), *map(self.public, self.judge.findings(remarks))))
         documents, texts = self.judge.distinct
         return Verdict(
             tuple(sorted(suppress(findings, self.suppressions), key=_order)),
             replace(self.counts, documents=documents, texts=texts),
             frozenset(self.sensitive),
         )
+
+    def public(self, finding: Finding) -> Finding:
+        """A finding without its sentence where real pools alone have it, and what it is about is made from secrets."""
+        if not finding.seen_in or any(label not in self.real for label in finding.seen_in):
+            return finding
+        counterfactuals, machine = self.real[finding.seen_in[0]]
+        secret = counterfactuals.secret_texts(machine)
+        _, of_file, path = finding.about.partition(", ")
+        if not of_file:
+            is_public = finding.rule in user_data_size.RULES or finding.rule.id in _OF_POOLS
+            is_public = is_public or _is_alike(finding, counterfactuals, machine)
+        else:
+            is_public = path != USER_DATA and not any(secret.touches(f"{half} {path}") for half in HALVES)
+        return replace(finding, message=NOT_SHOWN, fix="") if secret and not is_public else finding
+
+
+# What is said of a pool itself, and was looked through where it was found.
+_OF_POOLS = frozenset(rule.id for rule in (rules.POOL, rules.POOL_REFUSED, rules.POOL_WARNING))
+
+
+def _label(machine: MachineDeployment, scope: Scope) -> str:
+    return f"{machine.ref} of cluster {scope.name}"
+
+
+def _is_alike(finding: Finding, counterfactuals: Counterfactuals, machine: MachineDeployment) -> bool:
+    """Whether the same is found where all secrets are other ones."""
+    scenes = counterfactuals.scenes(machine)
+    documents = [
+        boot_document(scene.pool, "", scene.renderer, Places(scene.pool.profile)) for scene in (scenes or ())[1:]
+    ]
+    found = [{(each.rule, each.message) for check in DOCUMENT_CHECKS for each in check(one)} for one in documents]
+    return bool(found) and all((finding.rule, finding.message) in each for each in found)
 
 
 _MOST_REACHED: Final = 3
