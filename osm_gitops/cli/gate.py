@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.cli.log_lines import wanted_format
-from osm_gitops.errors import OsmGitopsError, UnexpectedError
+from osm_gitops.errors import OsmGitopsError, UnexpectedError, shortened
+from osm_gitops.report.visible import visible
 
 if TYPE_CHECKING:
     from typer.exceptions import TyperException
@@ -45,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as fault:  # a full disk, a folder that is gone: the machine's trouble, not a bug
-        console.fail(f"{_named(fault)}{fault.strerror or type(fault).__name__}")
+        console.fail(f"{visible(shortened(_named(fault)))}{fault.strerror or type(fault).__name__}")
         return FAILED
     except Exception as bug:  # noqa: BLE001 - the last line of defence: no traceback, which may hold secrets
         console.fail(_bug(bug))
