@@ -64,8 +64,9 @@ class Pushgateway:
                     timeout=urllib3.Timeout(connect=_CONNECT, read=_ANSWER),
                     retries=urllib3.Retry(1, redirect=False),
                     redirect=False,
-                    preload_content=False,  # its status says all
+                    preload_content=False,
                 )
+                answer.close()  # its status says all
         except LostError as lost:
             raise self._failure(lost.what, "Check that the address is that of a Pushgateway") from None
         except (urllib3.exceptions.HTTPError, OSError):
