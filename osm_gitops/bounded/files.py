@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path, PurePath
 from typing import BinaryIO, Final
@@ -15,6 +16,8 @@ DOCUMENT: Final = 16 << 20
 LARGE: Final = 256 << 20
 """For manifests and saved plans, which hold the objects of a whole fleet."""
 
+_FROM_SHELL: Final = re.compile("/(?:dev|proc/self)/fd/[0-9]+")
+"""What process substitution gives programs as the name of a file."""
 _PIECE: Final = 1 << 20
 # A FIFO without a writer would block; a terminal must not become ours. Windows has neither flag.
 _FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
@@ -25,8 +28,12 @@ def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
     """The content of a regular file of at most ``most`` bytes.
 
     Raises OSError whose ``strerror`` continues a sentence that ends in "cannot be read:". A link is followed unless
-    ``follow`` is false. Files of procfs, which say that they are empty and are not, count as no regular files.
+    ``follow`` is false. Files of procfs, which say that they are empty and are not, count as no regular files. A pipe
+    is read where a shell made it for this run: ``--kubeconfig <(…)``.
     """
+    if _FROM_SHELL.fullmatch(str(path)) and stat.S_ISFIFO(Path(path).stat().st_mode):
+        with Path(path).open("rb") as pipe:
+            return read_stream(pipe, most)
     try:
         # Asked before it is opened: to open a device may act on it.
         _check(path, Path(path).stat(follow_symlinks=follow), most)

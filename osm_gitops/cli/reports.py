@@ -68,13 +68,15 @@ FullReportAt = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """The reports that a command makes of its plan: one on stdout, more in files."""
+    """The reports that a command makes of its plan: one on stdout, more in files. ``untrusted``: their readers may not
+    see contents of files that touch secrets."""
 
     form: Format = Format.TEXT
     verbose: bool = False
     files: tuple[Path, ...] = ()
     max_length: int | None = None
     whole_at: str = ""
+    untrusted: bool = False
 
     def check(self) -> None:
         """Raise InputError for what cannot be; better before the work than after it."""
@@ -91,25 +93,33 @@ class Reports:
     def save(self, outcome: Outcome) -> None:
         """Write the files."""
         for path in self.files:
-            _write(path, self._pieces(outcome, _ENDINGS[path.suffix], Style(verbose=self.verbose), None))
+            style = Style(verbose=self.verbose, hide_secret_files=self.untrusted)
+            _write(path, self._pieces(outcome, _ENDINGS[path.suffix], style, None))
 
     def show(self, outcome: Outcome) -> None:
         """Print the plan on stdout."""
         # Where no cluster could be planned, its problems on stderr say all.
         if self.form is not Format.TEXT or outcome.plan.clusters:
-            style = Style(color=console.colours(), verbose=self.verbose)
+            style = Style(color=console.colours(), verbose=self.verbose, hide_secret_files=self.untrusted)
             for piece in self._pieces(outcome, self.form, style, self.max_length):
                 console.out(piece)
 
     def _pieces(self, outcome: Outcome, form: Format, style: Style, max_length: int | None) -> Iterable[str]:
         match form:
             case Format.JSON:
-                return [plan_json(outcome.plan, whole=self.verbose)]
+                return [plan_json(outcome.plan, whole=self.verbose, hide_secret_files=self.untrusted)]
             case Format.MARKDOWN:
-                markdown = Markdown(verbose=self.verbose, max_length=max_length, whole_at=self.whole_at)
+                markdown = Markdown(
+                    verbose=self.verbose,
+                    hide_secret_files=self.untrusted,
+                    max_length=max_length,
+                    whole_at=self.whole_at,
+                )
                 return format_markdown(outcome.plan, markdown, outcome.problems)
             case Format.HTML:
-                return format_html(outcome.plan, Detail(verbose=self.verbose), outcome.problems)
+                return format_html(
+                    outcome.plan, Detail(verbose=self.verbose, hide_secret_files=self.untrusted), outcome.problems
+                )
             case Format.TEXT:
                 return [format_plan(outcome.plan, style)]
 

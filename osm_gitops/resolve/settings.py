@@ -31,7 +31,9 @@ _CONTAINERD_MIRRORS: Final = "node-containerd-registry-mirrors"
 _LIFE: Final = "token-life"
 _INTERVAL: Final = "interval"
 
-BOUNDS: Final = frozenset({"max_output_bytes", "max_loop_steps", "max_template_depth"})
+BOUNDS: Final = frozenset(
+    {"max_output_bytes", "max_loop_steps", "max_template_depth", "max_render_seconds", "max_render_memory"}
+)
 """The settings that say how much a template may use."""
 
 ReadFile = Callable[[str], str]

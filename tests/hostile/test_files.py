@@ -373,3 +373,25 @@ def test_the_git_file_of_a_tree_may_be_anything(tmp_path: Path) -> None:
     _fifo(tree / ".git")
     ran = osm_gitops("render", "--from", str(tree), "--to", "-")
     assert "this is a bug" not in ran.err
+
+
+def test_a_pipe_that_a_shell_made_for_the_run_is_read() -> None:
+    """``SOPS_AGE_KEY_FILE=<(pass show age)``, ``--kubeconfig <(sops decrypt …)``."""
+    reader, writer = os.pipe()
+    os.write(writer, b"kind: Config")
+    os.close(writer)
+    try:
+        assert read_file(f"/dev/fd/{reader}", SMALL) == b"kind: Config"
+    finally:
+        os.close(reader)
+
+
+def test_a_pipe_of_a_shell_that_does_not_end_is_refused() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"x" * 1000)
+    os.close(writer)
+    try:
+        with pytest.raises(OSError, match="it is larger than 999 bytes"):
+            read_file(f"/dev/fd/{reader}", 999)
+    finally:
+        os.close(reader)

@@ -519,7 +519,8 @@ def test_keys_are_not_used_for_an_untrusted_tree(
 
 def test_bounds_that_the_tree_raises_do_not_count(tree: Path) -> None:
     (tree / "mine").mkdir()
-    overlay = "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\nsettings: {maxTemplateDepth: 100000}\n"
+    raised = "maxTemplateDepth: 100000, maxRenderSeconds: 100000, maxRenderMemory: 100000"
+    overlay = f"apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\nsettings: {{{raised}}}\n"
     (tree / "mine" / "overlay.yaml").write_text(overlay)
     write_fleet(tree, _FLEET.replace("clusterDNS: 10.0.0.1", "maxOutputBytes: 999999999, maxLoopSteps: 5").replace(
         "from: pools,", "from: pools, overlays: [mine],"
@@ -528,7 +529,8 @@ def test_bounds_that_the_tree_raises_do_not_count(tree: Path) -> None:
     assert "999999999" in trusted.out
     ran = osm_gitops("plan", "--untrusted")
     assert "an untrusted run does not raise max-output-bytes: its default counts" in ran.out + ran.err
-    assert "an untrusted run does not raise max-template-depth: its default counts" in ran.out + ran.err
+    for name in ("max-template-depth", "max-render-seconds", "max-render-memory"):
+        assert f"an untrusted run does not raise {name}: its default counts" in ran.out + ran.err
     assert "max-loop-steps" not in ran.out + ran.err  # it is lowered
     shown = osm_gitops("explain", "workers", "-o", "json", "--untrusted", "--max-output-bytes", "888888888")
     assert "999999999" not in shown.out
@@ -546,6 +548,20 @@ def test_commands_that_trust_the_tree_refuse_the_flag_and_its_variable(
     assert ran.code == 1
     assert "so it cannot do without trust in it" in ran.err
     assert sorted(tree.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("tree")
+def test_contents_of_files_that_touch_secrets_are_not_shown() -> None:
+    """Whoever writes the templates reads the reports."""
+    sentence = "contents not shown: the file is made from secrets"
+    for form in ("text", "json", "markdown", "html"):
+        assert sentence not in osm_gitops("plan", "--verbose", "--output", form).out
+        assert sentence in osm_gitops("plan", "--untrusted", "--verbose", "--output", form).out
+    for text, public in ((("--file", "/opt/bin/bootstrap"), "#!/bin/sh"), (("--user-data", "bootstrap"), "/opt/bin")):
+        assert public in osm_gitops("explain", "workers", *text).out
+        hidden = osm_gitops("explain", "workers", "--untrusted", *text).out
+        assert "contents not shown" in hidden
+        assert public not in hidden
 
 
 def test_a_tree_without_git_is_read_too(tree: Path) -> None:

@@ -111,17 +111,18 @@ def explain(
         raise input_error("explain needs the name of a MachineDeployment", fix="Name one, or add --downloads")
     clusters = clusters_of(request, needs_target=False)
     told = explain_pool(name, clusters, _options(request))
-    masker = masker_of(told)
+    masker, hide = masker_of(told), request.untrusted
     if file or user_data is not None:
         if told.rendering is None:
             raise InputError(masker.problem(problem) for problem in told.problems)
         if user_data is not None:
-            console.out(user_data_text(told.rendering, user_data.value, masker))
+            console.out(user_data_text(told.rendering, user_data.value, masker, hide_secret_files=hide))
         else:
-            console.out(file_text(told.rendering, _chosen_file(told.pool, told.rendering, file, half), masker))
+            chosen = _chosen_file(told.pool, told.rendering, file, half)
+            console.out(file_text(told.rendering, chosen, masker, hide_secret_files=hide))
         return 0
     write = explanation_json if output is Form.JSON else explanation_text
-    console.out(write(told, masker))
+    console.out(write(told, masker, hide_secret_files=hide))
     return 1 if told.problems else 0
 
 
