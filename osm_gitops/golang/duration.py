@@ -13,6 +13,7 @@ _UNITS: Final = {
     "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000,
 }  # fmt: skip
 _LIMIT: Final = 1 << 63
+_ODD: Final = re.compile(r'[^\x20-\x7f]|["\\]')
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)", re.DOTALL)
 
 
@@ -63,13 +64,13 @@ def format_duration(nanoseconds: int) -> str:
 
 def quote_bytes(text: str) -> str:
     """Package ``time``'s own quotes: every byte beyond ASCII as ``\\xNN``."""
-    quoted: list[str] = []
-    for char in text:
-        if char < " " or not char.isascii():
-            quoted.extend(f"\\x{byte:02x}" for byte in to_bytes(char))
-        else:
-            quoted.append(f"\\{char}" if char in '"\\' else char)
-    return f'"{"".join(quoted)}"'
+    return f'"{_ODD.sub(lambda match: _quoted_char(match[0]), text)}"'
+
+
+def _quoted_char(char: str) -> str:
+    if char < " " or not char.isascii():
+        return "".join(f"\\x{byte:02x}" for byte in to_bytes(char))
+    return f"\\{char}"
 
 
 def _part(match: re.Match[str], text: str) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
@@ -20,7 +19,16 @@ IMPORTED_LATER = ("re2",)
 """What a process that may open no files must import before."""
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
-_MEMORY: Final = 64 << 20
+_MEMORY: Final = 8 << 20
+"""For the program of one expression and what searching adds; RE2's own default. Go's limits are ten times as wide."""
+_LONGEST_REMEMBERED: Final = 1_000
+_LARGEST_REMEMBERED: Final = 10_000
+_MOST_REMEMBERED: Final = 64
+_DEEPEST: Final = 250
+_DEEPEST_IN_GO: Final = 1_000
+_PARENS: Final = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?+(?:\\.|\[:\^?[a-z]++:\]|[^\]\\])*+\]?|\((?:\?)?|\)", re.DOTALL
+)
 _CAPTURE_NAME: Final = re.compile(rb"[0-9A-Za-z_]+")
 _TOKEN: Final = re.compile(
     r"\\Q.*?(?:\\E|\Z)|\\(?P<sign>[pP])(?:\{(?P<braced>[^}]{0,64})\}|(?P<letter>[^{]))|\\."
@@ -61,6 +69,10 @@ class Pattern:
         self._text = text
         self._compiled = compiled
         self._names = _named_groups(text)
+
+    @property
+    def groups(self) -> int:
+        return int(self._compiled.groups)
 
     @property
     def size(self) -> int:
@@ -180,9 +192,23 @@ class Pattern:
         return self._names.get(name, ())
 
 
-@lru_cache(maxsize=128)
+_REMEMBERED: Final[dict[str, Pattern]] = {}
+
+
 def compile_pattern(text: str) -> Pattern:
     """``regexp.Compile``. Raises :class:`GoError`: ``error parsing regexp: …``."""
+    found = _REMEMBERED.get(text)
+    if found is None:
+        found = _compiled(text)
+        if len(text) <= _LONGEST_REMEMBERED and found.size <= _LARGEST_REMEMBERED:
+            if len(_REMEMBERED) >= _MOST_REMEMBERED:
+                _REMEMBERED.clear()
+            _REMEMBERED[text] = found
+    return found
+
+
+def _compiled(text: str) -> Pattern:
+    _check_nesting(text)
     import re2  # noqa: PLC0415  (15 ms that a run without expressions saves)
 
     options = re2.Options()
@@ -198,6 +224,27 @@ def compile_pattern(text: str) -> Pattern:
         if not _CAPTURE_NAME.fullmatch(name):
             raise GoError(f"error parsing regexp: invalid named capture: `(?P<{name.decode()}>`")
     return Pattern(text, compiled)
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse what is nested too deeply before RE2 reads it. Go's limit counts more than groups, and is 1,000."""
+    if text.count("(") <= _DEEPEST:
+        return
+    depth = captures = deepest = most_captures = 0
+    open_groups: list[bool] = []
+    for match in _PARENS.finditer(text):
+        part = match[0]
+        if part == ")" and open_groups:
+            captures -= open_groups.pop()
+        elif part.startswith("("):
+            open_groups.append(part == "(")
+            captures += part == "("
+        depth = len(open_groups)
+        deepest, most_captures = max(deepest, depth), max(most_captures, captures)
+    if most_captures > _DEEPEST_IN_GO:
+        raise GoError(f"error parsing regexp: expression nests too deeply: `{text}`")
+    if deepest > _DEEPEST:
+        raise RegexRefused(f"the regular expression nests more than {_DEEPEST} groups")
 
 
 def quote_meta(text: str) -> str:

@@ -21,6 +21,7 @@ _ONE: Final = re.compile(rf"({_OPERATOR})[{_BLANKS}]*({_PARTIAL})")
 _EACH: Final = rf"({_OPERATOR})\s*({_PARTIAL})"
 _GROUP: Final = rf"^(\s*({_OPERATOR})\s*({_PARTIAL})\s*)((?:\s+|,\s*)({_OPERATOR})\s*({_PARTIAL})\s*)*$"
 _RANGE: Final = rf"\s*({_PARTIAL})\s+-\s+({_PARTIAL})\s*"
+_LONGEST_REMEMBERED: Final = 200
 _WILDCARDS: Final = frozenset({"", "x", "X", "*"})
 
 
@@ -84,12 +85,15 @@ class Constraint:
         return all(part.holds(version) for part in group)
 
 
-@lru_cache(maxsize=1024)
 def parse_version(text: str) -> Version:
     """``NewVersion``: an optional ``v``, one to three integers, ``-pre``, ``+meta`` (contract §5.1).
 
     Raises :class:`GoError`: ``invalid semantic version``, or a sentence on the part at fault.
     """
+    return _remembered_version(text) if len(text) <= _LONGEST_REMEMBERED else _parse_version(text)
+
+
+def _parse_version(text: str) -> Version:
     match = _VERSION.fullmatch(text)
     if match is None:
         raise GoError("invalid semantic version")
@@ -101,16 +105,23 @@ def parse_version(text: str) -> Version:
     return Version(major, minor, patch, prerelease, match[8] or "", text)
 
 
-@lru_cache(maxsize=1024)
 def parse_constraint(text: str) -> Constraint:
     """``NewConstraint``: ``||`` between groups; commas or blanks between comparisons.
 
     Raises :class:`GoError`: ``improper constraint: …`` or ``constraint parser error``.
     """
+    return _remembered_constraint(text) if len(text) <= _LONGEST_REMEMBERED else _parse_constraint(text)
+
+
+def _parse_constraint(text: str) -> Constraint:
     alone = None if "||" in text else _ONE.fullmatch(text.strip(_BLANKS))
     if alone:  # nearly always, and it saves loading RE2
         return Constraint(((_comparison(alone),),))
     return Constraint(tuple(map(_parse_group, _without_ranges(text).split("||"))))
+
+
+_remembered_version = lru_cache(maxsize=1024)(_parse_version)
+_remembered_constraint = lru_cache(maxsize=1024)(_parse_constraint)
 
 
 def _segment(digits: str) -> int:

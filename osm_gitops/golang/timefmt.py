@@ -17,6 +17,7 @@ MONTHS: Final = (
 )  # fmt: skip
 WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 NANOSECONDS: Final = 1_000_000_000
+_LONGEST_REMEMBERED: Final = 200
 STRING_LAYOUT: Final = "2006-01-02 15:04:05.999999999 -0700 MST"
 
 _CHUNK: Final = re.compile(
@@ -77,9 +78,17 @@ def format_time(moment: Moment, layout: str) -> str:
     return "".join(part if kind == "" else _WRITERS[kind](clock, part) for kind, part in chunks(layout))
 
 
-@lru_cache(maxsize=256)
 def chunks(layout: str) -> tuple[tuple[str, str], ...]:
     """``layout`` cut up: ``("", literal text)`` and ``(kind, element)``, such as ``("zone", "-07:00")``."""
+    return _remembered(layout) if len(layout) <= _LONGEST_REMEMBERED else _chunks(layout)
+
+
+@lru_cache(maxsize=256)
+def _remembered(layout: str) -> tuple[tuple[str, str], ...]:
+    return _chunks(layout)
+
+
+def _chunks(layout: str) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     end = 0
     for match in _CHUNK.finditer(layout):

@@ -8,6 +8,8 @@ from typing import Any, Final
 from osm_gitops.golang.text import is_digit, is_letter, runes, to_bytes
 
 _INT64: Final = 1 << 64
+_LASTING: Final = 64
+"""Digits that are left of a longer number in 64 bits, as 10**64 is a multiple of 2**64."""
 _KINDS: Final = {bool: 1, int: 2, float: 14, type(None): 20}
 _STRING_KIND: Final = 24
 _STRUCT_KIND: Final = 25
@@ -42,18 +44,29 @@ def _kind(key: Any) -> int:
 
 
 def _text_less(first: str, second: str, *, old: bool) -> bool:
-    after_digit = False
-    for position, (a, b) in enumerate(zip(first, second, strict=False)):
-        if a == b:
-            after_digit = is_digit(a) and not old
-            continue
-        letters = is_letter(a), is_letter(b)
-        if all(letters):
-            return a < b
-        if any(letters):
-            return letters[0] if after_digit else letters[1]
-        return _number_less(first, second, position)
-    return len(first) < len(second)
+    position = _common(first, second)
+    if position == min(len(first), len(second)):
+        return len(first) < len(second)
+    a, b = first[position], second[position]
+    letters = is_letter(a), is_letter(b)
+    if all(letters):
+        return a < b
+    if any(letters):
+        after_digit = position > 0 and is_digit(first[position - 1]) and not old
+        return letters[0] if after_digit else letters[1]
+    return _number_less(first, second, position)
+
+
+def _common(first: str, second: str) -> int:
+    """How many characters two texts have in common at their start."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _number_less(first: str, second: str, position: int) -> bool:
@@ -81,7 +94,9 @@ def _significant_digit_before(text: str, position: int) -> bool:
 
 def _digits(text: str, position: int, number: int) -> tuple[int, int]:
     """The int64 that the digits from ``position`` on append to ``number`` (it overflows as in Go), and their end."""
+    start = position
     while position < len(text) and is_digit(text[position]):
-        number = (number * 10 + ord(text[position]) - ord("0")) % _INT64
         position += 1
+    for digit in text[max(start, position - _LASTING) : position]:
+        number = (number * 10 + ord(digit) - ord("0")) % _INT64
     return number - _INT64 if number >= _INT64 // 2 else number, position

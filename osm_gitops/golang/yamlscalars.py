@@ -47,6 +47,7 @@ _TIME_LAYOUTS: Final = {
     " ": "2006-1-2 15:4:5.999999999",
     "": "2006-1-2",
 }
+_LONGEST_INTEGER: Final = 64  # 64 bits in base 2
 _BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 
 
@@ -92,7 +93,7 @@ def _number(text: str, *, old: bool) -> tuple[str, Any]:
     if number is not None:
         return FLOAT, number
     inside = _SIGN_INSIDE.fullmatch(plain)
-    if inside and (inside["binary"] or not old):
+    if inside and (inside["binary"] or not old) and len(plain) <= _LONGEST_INTEGER + len("0b+"):
         value = int(inside["binary"], 2) if inside["binary"] else int(inside["octal"], 8)
         if -(1 << 63) <= value < 1 << 63:
             return INTEGER, value
@@ -103,7 +104,10 @@ def _integer(plain: str) -> int | None:
     match = _INTEGER.fullmatch(plain)
     if not match or not match.lastgroup:
         return None
-    magnitude = int(match[match.lastgroup], _BASES[match.lastgroup])
+    digits = match[match.lastgroup].lstrip("0") or "0"
+    if len(digits) > _LONGEST_INTEGER:
+        return None
+    magnitude = int(digits, _BASES[match.lastgroup])
     if match["sign"] == "-":
         return -magnitude if magnitude <= 1 << 63 else None
     return magnitude if magnitude < (1 << 63 if match["sign"] else 1 << 64) else None

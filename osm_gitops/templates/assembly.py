@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from osm_gitops.templates.engine import Engine, Program
 from osm_gitops.templates.expressions import ALL_FIELDS
 from osm_gitops.templates.faults import TemplateFault, TemplateFaults
-from osm_gitops.templates.memo import REMEMBERED, Machine, Memo, memo
+from osm_gitops.templates.memo import REMEMBERED, REMEMBERED_SIZE, Machine, Memo, memo
 from osm_gitops.templates.nodes import Body, is_blank
 from osm_gitops.templates.sandbox import Sandbox
 
@@ -149,7 +149,7 @@ class GoHalf:
         known = self.combinations.get(results)
         if known is None:
             known = _all(lambda each: self._combine(each, results) if everything or each.combined else each, self.files)
-            if len(self.combinations) >= REMEMBERED:
+            while self.combinations and _too_many(self.combinations, results):
                 del self.combinations[next(iter(self.combinations))]
             self.combinations[results] = known
         return known
@@ -167,6 +167,12 @@ class GoHalf:
                 if name not in bodies or not is_blank(body):
                     bodies[name] = body
         return _Combined(self.engine, file.name, "{{", (), bodies, names=names)
+
+
+def _too_many(known: Mapping[tuple[str, ...], Any], results: tuple[str, ...]) -> bool:
+    """Whether one more combination would be too many; what is compiled from a text is much larger than the text."""
+    size = sum(len(text) for each in (*known, results) for text in each)
+    return len(known) >= REMEMBERED or size > REMEMBERED_SIZE >> 3
 
 
 def _prints_actions(page: _GoText) -> bool:

@@ -1,4 +1,8 @@
-"""How much a template may use (design §5)."""
+"""How much a template may use (design §5).
+
+Work is counted in steps, memory in bytes made. Both are counted by what a template does, never by what happens to be
+cached, so that the same template with the same data meets a bound always or never.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, Final
 
 from osm_gitops.templates.faults import BoundExceeded
+
+MADE_PER_OUTPUT: Final = 128
+"""Bytes that one rendering may make in all, for each byte that it may print."""
+TOKENS: Final = 64_000
+"""Words and signs of one template: 50 times what the largest known profile has. Compiling takes 3 KB for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +28,29 @@ class Bounds:
     loop_steps: int = 1_000_000
     depth: int = 1_000
 
+    @property
+    def made_bytes(self) -> int:
+        return self.output_bytes * MADE_PER_OUTPUT
+
 
 class Budget:
-    """What one rendering has used so far."""
+    """What one rendering has used so far; ``modules`` are the templates that it has imported."""
 
-    __slots__ = ("bounds", "depth", "steps")
+    __slots__ = ("_most_made", "_most_steps", "bounds", "depth", "made", "modules", "steps")
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self.steps = 0
+        self.made = 0
         self.depth = 0
+        self.modules: dict[Any, Any] = {}
+        self._most_steps = bounds.loop_steps
+        self._most_made = bounds.made_bytes
 
     def step(self, count: int = 1) -> None:
-        """Count loop steps; call before the work is done."""
+        """Count loop steps, of at most a few microseconds each; call before the work is done."""
         self.steps += count
-        if self.steps > self.bounds.loop_steps:
+        if self.steps > self._most_steps:
             raise BoundExceeded(
                 f"it takes more than {self.bounds.loop_steps} loop steps; "
                 "make the loop shorter, or raise --max-loop-steps"
@@ -57,6 +75,32 @@ class Budget:
                 f"it would make a value of more than {self.bounds.output_bytes} bytes; "
                 "make it smaller, or raise --max-output-bytes"
             )
+
+    def make(self, count: int) -> None:
+        """Count bytes of new values, which a template may hold to its end."""
+        self.made += count
+        if self.made > self._most_made:
+            raise BoundExceeded(
+                f"its values take more than {self._most_made} bytes in all; "
+                "make them smaller or fewer, or raise --max-output-bytes"
+            )
+
+    def text(self, text: str) -> str:
+        """Count and return a new text."""
+        self.size(len(text))
+        self.make(text_bytes(text))
+        return text
+
+
+LIST_BYTES: Final = 64
+ITEM_BYTES: Final = 8
+NUMBER_BYTES: Final = 40
+MEMBER_BYTES: Final = 104
+
+
+def text_bytes(text: str) -> int:
+    """Memory of a text, at most."""
+    return 64 + (len(text) if text.isascii() else 4 * len(text))
 
 
 _CURRENT: ContextVar[Budget] = ContextVar("budget")

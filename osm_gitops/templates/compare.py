@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.text import to_bytes
+from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.values import NO_VALUE, Pointer, Struct, go_type, is_nil, kind
 
+_SHORT: Final = 4_096
 _SHAPES: Final = frozenset({"map", "slice", "struct", "ptr", "invalid"})
 
 
@@ -59,6 +61,11 @@ def _basic(value: Any) -> str:
 
 def _equal(first: Any, second: Any) -> bool:
     if type(first) is str and type(second) is str:
+        if first is second:
+            return True
+        if first.isascii() and len(first) < _SHORT:
+            return first == second
+        budget().step(len(first) + len(second) >> 12)
         return first == second or (not first.isascii() and to_bytes(first) == to_bytes(second))
     basic = _basic(first), _basic(second)
     if basic == ("", ""):

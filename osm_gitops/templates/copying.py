@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from osm_gitops.golang.fault import GoError
-from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.bounds import ITEM_BYTES, LIST_BYTES, MEMBER_BYTES, budget
 from osm_gitops.templates.faults import Refused
 from osm_gitops.templates.values import IP, Nil, OwnMap, Pointer, Struct, members
 
@@ -33,7 +33,7 @@ def _member(value: Any) -> Any:
 
 
 def _copy_map(value: dict[Any, Any]) -> dict[Any, Any]:
-    budget().step(len(value))
+    _count(value, MEMBER_BYTES)
     copied = {} if isinstance(value, OwnMap) else type(value)()
     for key, each in value.items():
         copied[key] = _member(each)
@@ -41,10 +41,16 @@ def _copy_map(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _copy_list(value: list[Any]) -> list[Any]:
-    budget().step(len(value))
     if isinstance(value, (IP, Nil)):
         return value
+    _count(value, ITEM_BYTES)
     return type(value)(_member(each) for each in members(value))
+
+
+def _count(value: dict[Any, Any] | list[Any], element: int) -> None:
+    spent = budget()
+    spent.step(1 + len(value))
+    spent.make(LIST_BYTES + element * len(value))
 
 
 def _copy_pointer(value: Pointer) -> Pointer:

@@ -6,6 +6,7 @@ Definitions become macros whose parameter is the dot.
 
 from __future__ import annotations
 
+from collections import ChainMap, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -81,7 +82,7 @@ def translate(
         result = emitter.run(main)
         if emitter.detached == detached:
             return result
-        detached = frozenset(emitter.detached)
+        detached = emitter.all_detached()
 
 
 @dataclass
@@ -100,7 +101,10 @@ class _Emitter:
         self.names = Names({*language.functions, *language.refused, *language.schema.root, "each", "pairs", "field"})
         self.expressions = Expressions(language.functions, language.refused, language.schema, self.declare)
         self.pieces: list[Piece] = []
-        self.waiting: list[str] = []
+        self.waiting: deque[str] = deque()
+        self.named_macros: set[str] = set()
+        self.calls_with_root: dict[str, list[str]] = {}
+        self.inside = ""  # the definition at hand
         self.assigned: frozenset[str] = frozenset()  # variables of the body at hand that `=` sets
         self.shared: frozenset[str] = frozenset()  # those that it sets inside of a loop
 
@@ -109,17 +113,28 @@ class _Emitter:
         self.body(settle(self.bodies[main]), self.scope(root, self.bodies[main]))
         body, self.pieces = self.pieces, []
         while self.waiting:
-            self.definition(self.waiting.pop(0), root)
+            self.definition(self.waiting.popleft(), root)
         written = write([*self.pieces, *body])
         return Translation(written.text, written.lines, frozenset(self.expressions.reads), frozenset(self.includes))
 
     def scope(self, dot: Expr, body: Body) -> Scope:
         self.shared = frozenset(_assigned_in_loops(body))
         self.assigned = frozenset(_assigned(body))
-        return Scope(dot, {"": dot})
+        return Scope(dot, ChainMap({"": dot}))
+
+    def all_detached(self) -> frozenset[str]:
+        """Definitions that get another dot, and those that they hand their own dot to."""
+        found, waiting = set(self.detached), list(self.detached)
+        while waiting:
+            for name in self.calls_with_root.pop(waiting.pop(), ()):
+                if name not in found:
+                    found.add(name)
+                    waiting.append(name)
+        return frozenset(found)
 
     def definition(self, name: str, root: Expr) -> None:
         body = self.bodies[name]
+        self.inside = name
         attached = name not in self.known_detached
         parameter = "" if attached else self.names.fresh("dot")
         dot = root if attached else Expr(parameter, stable=True)
@@ -258,7 +273,7 @@ class _Emitter:
             for variable, target in zip(node.pipe.variables, targets, strict=False):
                 self.bind(variable, target, body)
         self.body(node.body, body)
-        self.names.release(outside, kept=self.macros.values())  # Jinja2 ends them with the loop
+        self.names.release(outside, kept=self.named_macros)  # Jinja2 ends them with the loop
         self.end_of_loop(node, inner, guarded=guarded)
 
     def end_of_loop(self, node: Range, scope: Scope, *, guarded: bool) -> None:
@@ -313,9 +328,12 @@ class _Emitter:
     def macro_call(self, name: str, value: Expr | None) -> str:
         if name not in self.macros:
             self.macros[name] = self.names.fresh(name)
+            self.named_macros.add(self.macros[name])
             self.waiting.append(name)
         if value is None or value.type != ROOT:
             self.detached.add(name)
+        else:
+            self.calls_with_root.setdefault(self.inside, []).append(name)
         if name not in self.known_detached:
             return f"{self.macros[name]}()"
         return f"{self.macros[name]}({'nil' if value is None else value.code})"

@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, M
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import DictLoader, Environment, StrictUndefined, Template, TemplateError, meta, nodes
+from jinja2.environment import TemplateModule
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2.runtime import Context
 
 from osm_gitops.golang.fault import GoError
-from osm_gitops.templates.bounds import Bounds, budget, spending
+from osm_gitops.templates.bounds import MEMBER_BYTES, Bounds, budget, spending, text_bytes
 from osm_gitops.templates.emit import Language, Translation, translate
 from osm_gitops.templates.expressions import ALL_FIELDS
 from osm_gitops.templates.faults import BoundExceeded, TemplateFault
@@ -23,7 +25,7 @@ from osm_gitops.templates.own_values import VALUE, VALUES, Told, ValueNotSet, ab
 from osm_gitops.templates.parser import parse
 from osm_gitops.templates.sandbox import Helper, Root, Sandbox
 from osm_gitops.templates.statics import schema
-from osm_gitops.templates.toolbox import filters, finalize, globals_, is_absent
+from osm_gitops.templates.toolbox import filters, finalize, globals_, tests
 from osm_gitops.templates.tracing import Tracer
 
 IMPORTED_LATER = ("jinja2.debug", "jinja2.ext")
@@ -64,6 +66,21 @@ class _CountedTemplate(Template):
 
         template.root_render_func = counted
         return template
+
+    def _get_default_module(self, _context: Context | None = None) -> TemplateModule:
+        """The module of an import, made once in each rendering: none sees what another changed in it or paid for it."""
+        known = budget().modules
+        found = known.get(self)
+        if found is None:
+            found = known[self] = self.make_module()
+        return cast("TemplateModule", found)
+
+    def make_module(self, *args: Any, **kwargs: Any) -> TemplateModule:
+        """What an import names; the text that the template prints besides is held with it."""
+        made = super().make_module(*args, **kwargs)
+        names = len(vars(made)) + sum(len(each) for each in args if isinstance(each, Mapping))
+        budget().make(MEMBER_BYTES * names + sum(map(text_bytes, made._body_stream)))
+        return made
 
 
 class _Snippets(DictLoader):
@@ -254,7 +271,7 @@ def _environment() -> Sandbox:
     )
     environment.filters = filters(FUNCTIONS)
     environment.globals = globals_(FUNCTIONS, REFUSED)
-    environment.tests["none"] = is_absent
+    environment.tests |= tests()
     return environment
 
 

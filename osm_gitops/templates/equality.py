@@ -36,7 +36,7 @@ def _equal_lists(first: list[Any], second: list[Any]) -> bool:
         return True
     if len(first) != len(second):
         return False
-    budget().step(len(first))
+    budget().step(1 + len(first))
     return all(map(deep_equal, first, second))
 
 
@@ -45,5 +45,5 @@ def _equal_maps(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
         return True
     if len(first) != len(second):
         return False
-    budget().step(len(first))
+    budget().step(1 + len(first))
     return all(key in second and deep_equal(value, second[key]) for key, value in first.items())

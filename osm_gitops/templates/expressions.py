@@ -7,6 +7,7 @@ The plain form is used where it is exactly right (``KubeVersion``, ``a == "b"``,
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -77,16 +78,16 @@ class Scope:
     """The dot and the variables that a piece of the template sees; ``present`` are names of no nil pointers."""
 
     dot: Expr
-    variables: dict[str, Expr]
+    variables: ChainMap[str, Expr]
     present: frozenset[str] = frozenset()
 
     def inner(self, dot: Expr | None = None) -> Scope:
-        return Scope(dot or self.dot, dict(self.variables), self.present)
+        return Scope(dot or self.dot, self.variables.new_child(), self.present)
 
     def knowing(self, conditions: Sequence[Expr]) -> Scope:
         """The scope behind a test: what is true is no nil pointer."""
         found = {each.code for each in conditions if each.stable}
-        return Scope(self.dot, dict(self.variables), self.present | found) if found else self.inner()
+        return Scope(self.dot, self.variables.new_child(), self.present | found) if found else self.inner()
 
 
 @dataclass(slots=True)

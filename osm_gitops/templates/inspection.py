@@ -5,9 +5,11 @@ Both languages are looked at as Jinja2: Go templates in their translation, which
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from typing import Final
 
 from jinja2 import meta, nodes
@@ -75,8 +77,9 @@ def _go(engine: Engine, name: str, text: str, templates: Mapping[str, str]) -> I
     tree = engine.environment.parse(translation.text)
     for call, flaw, message in failing_calls(engine, tree):
         yield Flawed(_kind(flaw, message), name, translation.lines.get(call.lineno, 0), message)
+    source_line = _source_lines(translation)
     for attribute, message in _unknown_fields(engine.language.schema, tree):
-        yield Flawed(Flaw.FIELD, name, _source_line(translation, attribute.lineno), message)
+        yield Flawed(Flaw.FIELD, name, source_line(attribute.lineno), message)
 
 
 def _kind(flaw: Flaw, message: str) -> Flaw:
@@ -85,8 +88,11 @@ def _kind(flaw: Flaw, message: str) -> Flaw:
     return Flaw.MISSING if message.endswith("is not defined") else flaw
 
 
-def _source_line(translation: Translation, line: int) -> int:
-    return max((source for mine, source in translation.lines.items() if mine <= line), default=0)
+def _source_lines(translation: Translation) -> Callable[[int], int]:
+    """The furthest line of the source that is in the translation up to a line of it."""
+    ours = sorted(translation.lines)
+    furthest = list(accumulate((translation.lines[line] for line in ours), max, initial=0))
+    return lambda line: furthest[bisect_right(ours, line)]
 
 
 @dataclass(slots=True)

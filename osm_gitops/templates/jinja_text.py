@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby, zip_longest
 
-_BLANK_LINE = re.compile(r"\s+")
 # What Jinja2 would read as an opening delimiter, and carriage returns, which it normalises.
 _MISREAD = re.compile(r"(?:\{[{%#]|\{(?=\r)|\r)+")
 _MISREAD_BEFORE_TAG = re.compile(r"(?:\{[{%#]|\{(?=\r|\Z)|\r)+")
@@ -120,13 +119,19 @@ class _Writer:
         self.indent = ""
         self.dash = False
         self._line = 1
-        self._last = ""  # the last line so far
+        self._end = ""  # the last character of the last line so far
+        self._blank = True  # whether there are blanks only in that line
 
     def put(self, text: str) -> None:
         self.parts.append(text)
         count = text.count("\n")
-        self._line += count
-        self._last = text[text.rindex("\n") + 1 :] if count else self._last + text
+        if count:
+            self._line += count
+            self._end, self._blank = "", True
+            text = text[text.rindex("\n") + 1 :]
+        if text:
+            self._end = text[-1]
+            self._blank = self._blank and text.isspace()
 
     def literal(self, text: str, *, before_tag: bool) -> None:
         pattern = _MISREAD_BEFORE_TAG if before_tag else _MISREAD
@@ -150,7 +155,7 @@ class _Writer:
     def _opening_mark(self, piece: Piece) -> str:
         if self.dash:
             return "-"
-        guarded = piece.form is not Form.PRINT and not self.indent and _BLANK_LINE.fullmatch(self._last)
+        guarded = piece.form is not Form.PRINT and not self.indent and self._end and self._blank
         return "+" if guarded else ""
 
     def gap(self, gap: str, following: Piece) -> None:
@@ -158,11 +163,11 @@ class _Writer:
         if self.before in _CUTTING and gap.startswith("\n"):
             self.put("\n")
             gap = gap[1:]
-        elif not self._last:  # the text before has printed its line end
+        elif not self._end:  # the text before has printed its line end
             gap = gap[gap.rfind("\n") + 1 :]
-        if not self._last and "\n" not in gap and following.form in _CUTTING:
+        if not self._end and "\n" not in gap and following.form in _CUTTING:
             self.indent = gap
-        elif gap and (self.before is not None or self._last[-1:].strip()):
+        elif gap and (self.before is not None or self._end.strip()):
             self.put(gap)
             self.dash = True
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from osm_gitops.templates.faults import TemplateFault
+from osm_gitops.templates.bounds import TOKENS
+from osm_gitops.templates.faults import BoundExceeded, TemplateFault
 
 _BLANK = " \t\r\n"
 _KEYWORDS = frozenset(["block", "break", "continue", "define", "else", "end", "if", "nil", "range", "template", "with"])
@@ -23,8 +24,8 @@ _NUMBER = re.compile(
     r"|0[bB][01_]*(?:\.[01_]*)?"
     r"|[0-9_]*(?:\.[0-9_]*)?(?:[eE][+-]?[0-9_]*)?)i?"
 )
-_QUOTED = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
-_CHAR = re.compile(r"'(?:[^'\\\n]|\\[^\n])*'")
+_QUOTED = re.compile(r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
+_CHAR = re.compile(r"'[^'\\\n]*+(?:\\[^\n][^'\\\n]*+)*+'")
 _SPACES = re.compile(r"[ \t\r\n]+")
 
 
@@ -62,8 +63,16 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str, first_line: int = 1) -> list[Token]:
-    """All tokens of a template, the last one of kind END; raises TemplateFault with a line."""
-    return list(_Lexer(text, first_line).run())
+    """All tokens of a template, the last one of kind END.
+
+    Raises TemplateFault with a line, BoundExceeded for too many.
+    """
+    tokens: list[Token] = []
+    for token in _Lexer(text, first_line).run():
+        if len(tokens) >= TOKENS:
+            raise BoundExceeded(f"it has more than {TOKENS} words and signs in its actions; make it smaller")
+        tokens.append(token)
+    return tokens
 
 
 class _Lexer:

@@ -14,6 +14,7 @@ from osm_gitops.templates.sandbox import Helper
 from osm_gitops.templates.values import Nil, Pointer, Struct
 
 REMEMBERED: Final = 256  # results per template or file: a fleet has fewer kinds of pools, and memory is bounded
+REMEMBERED_SIZE: Final = 8 << 20  # characters of their texts, of the same reason
 
 
 @dataclass(slots=True)
@@ -22,11 +23,13 @@ class Memo:
 
     key: Callable[[Mapping[str, Any]], Any]
     results: dict[Any, str] = field(default_factory=dict)
+    size: int = 0
 
     def keep(self, key: Any, text: str) -> str:
-        if len(self.results) >= REMEMBERED:
-            del self.results[next(iter(self.results))]
+        while self.results and (len(self.results) >= REMEMBERED or self.size + len(text) > REMEMBERED_SIZE):
+            self.size -= len(self.results.pop(next(iter(self.results))))
         self.results[key] = text
+        self.size += len(text)
         return text
 
 

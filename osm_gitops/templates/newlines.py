@@ -8,7 +8,7 @@ Where a line end stood, a gap is left for the reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -24,7 +24,7 @@ def settle(body: Body) -> Body:
     for node in body:
         inside = _settled_inside(node)
         if isinstance(inside, Text) and inside.text.startswith("\n") and settled and _movable(settled[-1]):
-            settled = _with_line_end(settled)
+            _put_line_end(settled)
             settled += _without_line_end(inside)
         else:
             settled.append(inside)
@@ -50,12 +50,12 @@ def _settled_inside(node: Node) -> Node:
     return node
 
 
-def _with_line_end(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes and a line end, which stands before those at their end that may as well follow it."""
+def _put_line_end(nodes: list[Node]) -> None:
+    """Put a line end behind the nodes, or before those at their end that may as well follow it."""
     first = len(nodes)
     while first and _movable(nodes[first - 1]):
         first -= 1
-    return [*nodes[:first], _LINE_END, *map(_moved, nodes[first:])]
+    nodes[first:] = [_LINE_END, *map(_moved, nodes[first:])]
 
 
 def _movable(node: Node) -> bool:
@@ -94,7 +94,8 @@ def _turned(body: Body) -> Body:
         if isinstance(node, Text):
             before = map(_moved, body[:position])
             kept = [*_without_line_end(node), *body[position + 1 :]]
-            return _with_texts_joined([*before, *_with_line_end(kept)])
+            _put_line_end(kept)
+            return _with_texts_joined([*before, *kept])
     return tuple(map(_moved, body))
 
 

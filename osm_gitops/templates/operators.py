@@ -6,10 +6,13 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
+from jinja2 import Undefined
+
 from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.faults import BoundExceeded, TemplateFault
 from osm_gitops.templates.printing import to_text
 from osm_gitops.templates.values import Pointer, go_type
+from osm_gitops.templates.weighing import new_bytes
 
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add,
@@ -29,11 +32,11 @@ def apply(symbol: str, left: Any, right: Any) -> Any:
     if _is_number(left) and _is_number(right):
         return _calculated(symbol, left, right)
     if symbol == "+" and _joinable(left, right):
-        budget().size(len(left) + len(right))
-        return left + right
+        _check(len(left) + len(right), left)
+        return _made(left + right)
     if symbol == "*" and isinstance(left, str | list) and _is_number(right):
-        budget().size(len(left) * max(int(right), 0))
-        return left * right
+        _check(len(left) * max(int(right), 0), left)
+        return _made(left * right)
     raise TemplateFault(f"{symbol} does not work on values of the types {go_type(left)} and {go_type(right)}")
 
 
@@ -47,8 +50,31 @@ def plain(value: Any) -> Any:
 def join(*values: Any) -> str:
     """``~``: the printed values side by side."""
     texts = [to_text(each) for each in values]
-    budget().size(sum(map(len, texts)))
-    return "".join(texts)
+    size = sum(map(len, texts))
+    _check(size, "")
+    return str(_made("".join(texts)))
+
+
+def part(value: Any, start: Any, stop: Any, step: Any) -> Any:
+    """``value[start:stop:step]``."""
+    if isinstance(value, Undefined):
+        return value[start:stop:step]  # raises what it says about itself
+    if not isinstance(value, str | list | tuple):
+        raise TemplateFault(f"a value of the type {go_type(value)} has no parts that [:] could take")
+    _check(len(value), value)
+    return _made(value[start:stop:step])
+
+
+def _check(length: int, like: Any) -> None:
+    """Count a text or list of ``length`` before it is made: its size, and the time that copying takes."""
+    spent = budget()
+    spent.size(length)
+    spent.step(length >> (12 if isinstance(like, str) else 8))
+
+
+def _made(value: Any) -> Any:
+    budget().make(new_bytes(value))
+    return value
 
 
 def _is_number(value: Any) -> bool:

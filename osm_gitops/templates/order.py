@@ -6,8 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from osm_gitops.golang.text import to_bytes
+from osm_gitops.templates.bounds import budget, text_bytes
 from osm_gitops.templates.faults import Refused
 from osm_gitops.templates.values import go_type
+
+
+def sorted_texts(texts: list[str]) -> list[str]:
+    """Texts by their bytes, with the steps that sorting takes; those of one text that a list holds often, too."""
+    spent = budget()
+    size, rounds = sum(map(len, texts)), len(texts).bit_length()
+    spent.step((size >> 8) + ((len(texts) >> 2) + (size >> 12)) * rounds)
+    if all(map(str.isascii, texts)):
+        return sorted(texts)
+    spent.make(sum(map(text_bytes, texts)))
+    return sorted(texts, key=to_bytes)
 
 
 def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:

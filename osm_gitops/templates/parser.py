@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -41,6 +42,7 @@ from osm_gitops.templates.nodes import (
 _CONTROLS: dict[str, type[If | With | Range]] = {"if": If, "with": With, "range": Range}
 _NESTING = 150  # more than Python's compiler takes of blocks or parentheses
 _CHAIN = 1_000  # links of one `else if` chain
+_STAGES = 150  # commands of one pipeline, each of which is a parenthesis to Python's compiler
 
 
 def parse(name: str, text: str, functions: Collection[str], first_line: int = 1) -> dict[str, Body]:
@@ -61,7 +63,17 @@ class _Scope:
     """What a template or definition knows while it is parsed: Go keeps variables per definition."""
 
     variables: list[str] = field(default_factory=lambda: [""])
+    known: Counter[str] = field(default_factory=lambda: Counter([""]))
     loops: int = 0
+
+    def declare(self, name: str) -> None:
+        self.variables.append(name)
+        self.known[name] += 1
+
+    def forget(self, mark: int) -> None:
+        """Forget what was declared since there were ``mark`` variables."""
+        self.known.subtract(self.variables[mark:])
+        del self.variables[mark:]
 
 
 class _Parser:
@@ -228,7 +240,7 @@ class _Parser:
             if len(links) > _CHAIN:
                 raise BoundExceeded(f"a chain of more than {_CHAIN} {{{{else {kind}}}}}", line=line)
         orelse = self.otherwise() if end.value == "else" else ()
-        del self.scope.variables[mark:]
+        self.scope.forget(mark)
         self.nesting -= 1
         while len(links) > 1:
             orelse = (_CONTROLS[kind](*links.pop(), orelse),)
@@ -291,6 +303,8 @@ class _Parser:
         commands: list[Command] = []
         while self.skip_space().kind is not end:
             commands.append(self.command(context))
+            if len(commands) > _STAGES:
+                raise BoundExceeded(f"a pipeline of more than {_STAGES} commands", line=line)
         self.next()
         if not commands:
             self.fail(f"the value for {context} is missing", line)
@@ -311,7 +325,7 @@ class _Parser:
                 return tuple(names), False
             self.next()
             names.append(token.value[1:])
-            self.scope.variables.append(token.value[1:])
+            self.scope.declare(token.value[1:])
             if not comma:
                 return tuple(names), following.kind is Kind.ASSIGN
             if context != "range" or len(names) > 1:
@@ -369,7 +383,7 @@ class _Parser:
                     self.fail(unknown_function(token.value, self.functions), token.line)
                 found: Operand = Identifier(token.value)
             case Kind.VARIABLE:
-                if token.value[1:] not in self.scope.variables:
+                if not self.scope.known[token.value[1:]]:
                     self.fail(f"undefined variable {token.value}", token.line)
                 found = Variable(token.value[1:], ())
             case Kind.DOT:

@@ -17,6 +17,8 @@ from osm_gitops.templates.printing import to_string
 from osm_gitops.templates.values import IP, NO_VALUE, AnyKeyMap, Duration, Nil, Pointer, Struct
 
 _DEEPEST: Final = 100
+_CHARS: Final = 6
+"""Binary logarithm of the characters that take a step to write."""
 _LEADING_CAPITALS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]+")
 _TEXTS: Final = frozenset({"semver.Version"})
 """Structs that write themselves as text."""
@@ -78,9 +80,12 @@ class Plain:
         lines = 1
         if isinstance(value, str):
             self.size += len(value)
+            budget().step(len(value) >> _CHARS)
             lines += value.count("\n")
         self.size += 1 + depth * self.indent * lines
-        budget().size(self.size)
+        spent = budget()
+        spent.size(self.size)
+        spent.step(2)
 
     def duration(self, value: Duration) -> Any:
         return value.String()

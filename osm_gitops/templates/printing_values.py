@@ -16,6 +16,7 @@ _TEXT_VERBS: Final = frozenset("vsxXq")
 _FLOAT_PRECISIONS: Final = {"v": -1, "b": -1, "g": -1, "G": -1, "x": -1, "X": -1, "f": 6, "F": 6, "e": 6, "E": 6}
 _FLOAT_VERBS: Final = {"v": "g", "F": "f"}
 _INTEGER_BASES: Final = {"v": 10, "d": 10, "b": 2, "o": 8, "O": 8, "x": 16, "X": 16}
+_CHARS: Final = 10
 _ADDRESSED: Final = frozenset({"slice", "struct", "map"})
 
 
@@ -27,6 +28,10 @@ def stringer(value: Any) -> str | None:
     elif "String" not in getattr(value, "methods", ()):
         return None
     return str(value.String())
+
+
+_ROUND: Final = 63
+"""Pieces that are counted together; two are one step."""
 
 
 class Printer:
@@ -48,6 +53,8 @@ class Printer:
         self.size += len(text)
         self._budget.size(self.size)
         self._parts.append(text)
+        if not len(self._parts) & _ROUND:
+            self._budget.step(_ROUND >> 1)
 
     def argument(self, value: Any, verb: str) -> None:
         """Print one operand of a print function."""
@@ -122,6 +129,8 @@ class Printer:
             self.bad_verb(value, verb)
 
     def _string(self, text: str, value: Any, verb: str) -> None:
+        if not text.isascii():
+            self._budget.step(len(text) >> _CHARS)  # finding its characters goes through all of it
         if verb == "q" or (verb == "v" and self.flags.sharp_v):
             self.write(gofmt.write_quoted(self.flags, text))
         elif verb in "sv":

@@ -19,13 +19,15 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, missing
 
 from osm_gitops.templates import access
-from osm_gitops.templates.bounds import budget
-from osm_gitops.templates.faults import Refused, TemplateFault
+from osm_gitops.templates.bounds import TOKENS, budget, text_bytes
+from osm_gitops.templates.faults import BoundExceeded, Refused, TemplateFault
 from osm_gitops.templates.hints import similar
+from osm_gitops.templates.metering import meter
 from osm_gitops.templates.operators import OPERATORS, apply
 from osm_gitops.templates.own_values import AbsentValue, absent_below
 from osm_gitops.templates.tracing import Tracer
 from osm_gitops.templates.values import OwnMap, Pointer, Struct
+from osm_gitops.templates.weighing import compared
 
 _LOOP_PARTS = frozenset(
     (
@@ -81,8 +83,13 @@ class _Generator(CodeGenerator):
 def bounded_concat(parts: Iterable[str]) -> str:
     """What macros and blocks join their output with."""
     parts = list(parts)
-    budget().size(sum(map(len, parts)))
-    return "".join(parts)
+    spent = budget()
+    spent.size(sum(map(len, parts)))
+    if len(parts) == 1:
+        return parts[0]
+    text = "".join(parts)
+    spent.make(text_bytes(text))
+    return text
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -95,16 +102,22 @@ class Sandbox(ImmutableSandboxedEnvironment):
     tracer: Tracer | None = None
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        if self.native and len(source) > TOKENS:
+            self._check_size(source, name)
         tree = super()._parse(source, name, filename)
         for refused in tree.find_all(nodes.ScopedEvalContextModifier):
             raise TemplateSyntaxError("autoescape is not supported", refused.lineno, name)
-        for loop in tree.find_all(nodes.For):
-            loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(1), "_step"), lineno=loop.lineno))
-        _replace_operators(tree, native=self.native)
+        meter(tree, native=self.native)
         if self.tracer is not None:
             self.tracer.native(name or "", tree)
         tree.set_environment(self)
         return tree
+
+    def _check_size(self, source: str, name: str | None) -> None:
+        """Refuse a text of too many words and signs before they are all kept at once."""
+        for count, _ in enumerate(self.lexer.tokeniter(source, name)):
+            if count >= TOKENS:
+                raise BoundExceeded(f"it has more than {TOKENS} words and signs in its tags; make it smaller")
 
     def is_safe_attribute(self, _obj: Any, _attr: str, _value: Any) -> bool:
         return False
@@ -121,7 +134,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return obj(*args, **kwargs)
         if not self.is_safe_callable(obj):
             raise SecurityError("only functions and macros can be called")
-        with budget().level():
+        spent = budget()
+        spent.step(len(args) + len(kwargs) >> 3)
+        with spent.level():
             return context.call(obj, *args, **kwargs)
 
     def call_binop(self, _context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -158,19 +173,33 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         plain = obj.elem if isinstance(obj, Pointer) else obj
+        if not isinstance(argument, str | int):
+            compared(argument)
         if isinstance(plain, dict) or (isinstance(plain, list | tuple | str) and isinstance(argument, int)):
             try:
                 return plain[argument]
             except (LookupError, TypeError):
-                return self._absent(obj, plain, argument)
+                return self._absent(obj, plain, _shown(argument))
         if isinstance(argument, str):
             return self.getattr(obj, argument)
-        return self.undefined(obj=obj, name=argument)
+        return self.undefined(obj=obj, name=_shown(argument))
+
+
+def _shown(key: Any) -> Any:
+    """A key as a message may name it: Python prints a value that is shared in it every time."""
+    return key if isinstance(key, str | int | float) else f"a {type(key).__name__}"
 
 
 def _loop_part(obj: Any, attribute: str) -> Any:
     found: Any = getattr(obj, attribute, missing)
-    return Helper(found) if attribute in ("cycle", "changed") and isinstance(obj, LoopContext) else found
+    if attribute not in ("cycle", "changed") or not isinstance(obj, LoopContext):
+        return found
+
+    def called(*values: Any) -> Any:
+        compared(*values)
+        return found(*values)
+
+    return Helper(called)
 
 
 def _block(reference: TemplateReference, name: str) -> Any:
@@ -178,33 +207,6 @@ def _block(reference: TemplateReference, name: str) -> Any:
         return reference[name]
     except KeyError:
         return missing
-
-
-def _filtered(node: nodes.Node, name: str, *args: nodes.Expr) -> nodes.Filter:
-    return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
-
-
-def _replace_operators(tree: nodes.Template, *, native: bool) -> None:
-    """Give ``~`` a bound, and let comparisons and loops of native templates look behind pointers."""
-    for parent in [tree, *tree.find_all(nodes.Node)]:
-        for name, value in list(parent.iter_fields()):
-            if isinstance(value, list):
-                setattr(parent, name, [_replaced(each, native=native) for each in value])
-            else:
-                setattr(parent, name, _replaced(value, native=native))
-
-
-def _replaced(node: Any, *, native: bool) -> Any:
-    if isinstance(node, nodes.Concat):
-        first, *others = node.nodes
-        return _filtered(first, "_join", *others)
-    if native and isinstance(node, nodes.Compare):
-        node.expr = _filtered(node.expr, "_plain")
-        for operand in node.ops:
-            operand.expr = _filtered(operand.expr, "_plain")
-    if native and isinstance(node, nodes.For):
-        node.iter = _filtered(node.iter, "_iterated")
-    return node
 
 
 def refuse_undefined(value: Undefined) -> NoReturn:

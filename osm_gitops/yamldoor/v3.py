@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from osm_gitops.golang.yamlscalars import FLOAT, INTEGER, STRING, resolve
 from osm_gitops.yamldoor.v3_syntax import MAX_DEPTH, Unworded, check_brackets, go_message, scans, sentence
 
 MAX_NODES: Final = 1_000_000
+MAX_ERRORS: Final = 100_000
 MAP: Final = "map[string]interface {}"
 LIST: Final = "[]interface {}"
 ANY: Final = "interface {}"
@@ -38,7 +39,11 @@ _MANY_NODES: Final = 4_000_000
 
 
 class AnyKeys(dict[Any, Any]):
-    """A map with keys that are not all strings: ``map[interface {}]interface {}``."""
+    """A map with keys that are not all strings: ``map[interface {}]interface {}``; ``kinds`` are their types."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: dict[Any, type] = {}
 
 
 @dataclass(slots=True)
@@ -190,10 +195,11 @@ def _implied_tag(event: yaml.ScalarEvent) -> str:
 class _Decoder:
     """One Unmarshal: what it complained about, and how much aliases made of the document."""
 
-    __slots__ = ("depth", "errors", "nodes", "nodes_of_aliases", "open_aliases")
+    __slots__ = ("depth", "errors", "nodes", "nodes_of_aliases", "open_aliases", "size")
 
     def __init__(self) -> None:
         self.errors: list[str] = []
+        self.size = 0
         self.open_aliases: set[int] = set()
         self.nodes = 0
         self.nodes_of_aliases = 0
@@ -260,10 +266,10 @@ class _Decoder:
         return result
 
     def complain(self, node: _Node, into: str) -> Any:
-        data = node.text.encode()
+        data = node.text[:11].encode()
         text = node.text if len(data) <= 10 else from_bytes(data[:7]) + "..."
         shown = "" if node.tag in {_MAP_TAG, _LIST_TAG} else f" `{text}`"
-        self.errors.append(f"line {node.line}: cannot unmarshal {node.tag}{shown} into {into}")
+        self.complaints([f"line {node.line}: cannot unmarshal {node.tag}{shown} into {into}"])
         return _LEFT_OUT
 
     def complained_about_keys(self, node: _Node) -> bool:
@@ -273,12 +279,22 @@ class _Decoder:
         for key in node.content[::2]:
             lines.setdefault((key.kind, key.text), []).append(key.line)
         for (_, text), places in lines.items():
-            for position, first in enumerate(places):
-                self.errors.extend(
-                    f"line {line}: mapping key {quote(text)} already defined at line {first}"
-                    for line in places[position + 1 :]
-                )
+            if len(places) > 1:
+                shown = quote(text)
+                for position, first in enumerate(places):
+                    self.complaints(
+                        f"line {line}: mapping key {shown} already defined at line {first}"
+                        for line in places[position + 1 :]
+                    )
         return len(self.errors) > before
+
+    def complaints(self, found: Iterable[str]) -> None:
+        """Keep complaints; Go has one for every two keys that are the same."""
+        for complaint in found:
+            self.size += len(complaint)
+            if self.size > MAX_ERRORS:
+                raise Unworded(f"yaml: more than {MAX_ERRORS} bytes of errors, most of them about keys given twice")
+            self.errors.append(complaint)
 
     def fill(self, result: dict[Any, Any], node: _Node, merged: set[tuple[str, Any]] | None) -> None:
         """Add the members of ``node``, but those whose keys are in ``merged``, where everything added is noted."""
@@ -342,7 +358,7 @@ def _typed(key: Any) -> tuple[str, Any]:
 
 def _put(result: dict[Any, Any], key: Any, value: Any) -> None:
     """Python takes 1, 1.0 and true for the same key, Go does not."""
-    if not isinstance(key, str) and key in result and _typed(key) not in {_typed(each) for each in result}:
+    if isinstance(result, AnyKeys) and result.kinds.setdefault(key, type(key)) is not type(key):
         raise Unworded("yaml: a map with the keys 1, 1.0 or true side by side")
     result[key] = value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from osm_gitops.golang.fault import GoError
-from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.bounds import MEMBER_BYTES, budget
 from osm_gitops.templates.copying import deep_copy
 from osm_gitops.templates.functions.merging import merge, merge_overwrite
 from osm_gitops.templates.functions.signature import GoFunction
@@ -32,7 +32,9 @@ def set_key(mapping: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     """Raises GoError for the nil map."""
     if isinstance(mapping, Nil):
         raise GoError("assignment to entry in nil map")
-    budget().size(len(mapping))
+    spent = budget()
+    spent.size(len(mapping))
+    spent.make(MEMBER_BYTES)
     mapping[key] = value
     return mapping
 

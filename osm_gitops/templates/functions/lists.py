@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from osm_gitops.golang.fault import GoError
-from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.bounds import ITEM_BYTES, LIST_BYTES, budget
 from osm_gitops.templates.equality import deep_equal, empty
 from osm_gitops.templates.functions.numeric import to_int
 from osm_gitops.templates.functions.signature import GoFunction
@@ -64,7 +64,8 @@ def uniq(items: Any) -> list[Any]:
 
 
 def without(items: Any, *unwanted: Any) -> list[Any]:
-    def kept(elements: Iterable[Any]) -> list[Any]:
+    def kept(elements: list[Any]) -> list[Any]:
+        budget().step(len(elements) * len(unwanted) >> 2)
         return [each for each in elements if not _among(each, unwanted)]
 
     return _rebuilt([_list("without", items)], kept)
@@ -92,7 +93,9 @@ def chunk(size: int, items: Any) -> list[Any]:
     found = _list("chunk", items)
     if size <= 0:
         return _chunk_backwards(size, found)
-    budget().size(len(found))
+    spent = budget()
+    spent.size(len(found))
+    spent.make(ITEM_BYTES * len(found) + LIST_BYTES * (len(found) // size))
     return ListList(list(found[at : at + size]) for at in range(0, len(found), size))
 
 
@@ -119,7 +122,7 @@ def _of_type(original: list[Any], part: list[Any]) -> list[Any]:
     return type(original)(part)
 
 
-def _rebuilt(lists: list[list[Any]], build: Callable[[Iterable[Any]], list[Any]]) -> list[Any]:
+def _rebuilt(lists: list[list[Any]], build: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """A new list; its order is as random as that of the lists that it is made from."""
     budget().size(sum(map(len, lists)))
     elements = [each for items in lists for each in members(items)]
@@ -138,7 +141,7 @@ def _distinct(elements: Iterable[Any]) -> list[Any]:
                 continue
             plain.add((type(each), each))
         else:
-            budget().step(len(shapes) >> 3)
+            budget().step(len(shapes) >> 2)
             if _among(each, shapes):
                 continue
             shapes.append(each)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from osm_gitops.golang.fault import GoError
-from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.bounds import MEMBER_BYTES, budget
 from osm_gitops.templates.equality import empty
 from osm_gitops.templates.faults import Refused
 from osm_gitops.templates.values import OWN_VALUES, GoMap, Nil, OwnMap, Pointer, Struct, go_type, is_nil
+from osm_gitops.templates.weighing import compared
 
 
 def merge(target: dict[str, Any], *sources: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +31,9 @@ def _merged(target: dict[str, Any], sources: tuple[dict[str, Any], ...], *, over
 
 
 def _merge_into(target: dict[str, Any], source: dict[Any, Any], *, overwrite: bool) -> None:
-    budget().step(len(source))
+    spent = budget()
+    spent.step(1 + len(source))
+    spent.make(MEMBER_BYTES * len(source))
     for key, value in list(source.items()):
         old = target.get(key)
         if value is None:
@@ -65,6 +68,7 @@ def _check_typed(target: GoMap, source: dict[Any, Any], *, overwrite: bool) -> N
             continue
         if target.elem_type != getattr(source, "elem_type", ""):
             raise GoError(f"a value of another type cannot become an element of a {go_type(target)}")
+        compared(old, value)
         if key not in target or old != value:
             raise _refusal(target)
 

@@ -14,9 +14,9 @@ from osm_gitops.templates.faults import Refused
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.values import NilStringList, StringList
 
-_BYTES_PER_STEP: Final = 1 << 16
-"""A match in this much of a text counts as one more loop step."""
-_WORK_PER_STEP: Final = 1 << 13
+_COMPILING: Final = 10
+"""Steps to compile a short expression; they count for one that is known already, too."""
+_WORK_PER_STEP: Final = 1 << 10
 """Bytes of the text times instructions of the expression that count as a loop step: the most that RE2 has to do."""
 
 
@@ -38,16 +38,20 @@ def find(pattern: str, text: str) -> str:
 
 def find_all(pattern: str, text: str, limit: int) -> StringList:
     """``regexFindAll pattern text limit``: all for a negative limit; a nil list without any match."""
-    found = _counted(_compiled(pattern, text).iterate(text, limit), text)
+    compiled = _compiled(pattern, text)
+    found = _counted(compiled.iterate(text, limit), compiled, text)
     return StringList(found) if found else NilStringList()
 
 
 def replace_all(pattern: str, text: str, template: str) -> str:
-    return _assembled(_compiled(pattern, text).replace_all(text, template), text)
+    compiled = _compiled(pattern, text)
+    budget().step(len(template) >> 3)
+    return _assembled(compiled.replace_all(text, template), compiled, text)
 
 
 def replace_all_literal(pattern: str, text: str, replacement: str) -> str:
-    return _assembled(_compiled(pattern, text).replace_all_literal(text, replacement), text)
+    compiled = _compiled(pattern, text)
+    return _assembled(compiled.replace_all_literal(text, replacement), compiled, text)
 
 
 def split(pattern: str, text: str, limit: int) -> StringList:
@@ -55,38 +59,41 @@ def split(pattern: str, text: str, limit: int) -> StringList:
     if limit == 0:
         _compiled(pattern, text)
         return NilStringList()
-    return StringList(_compiled(pattern, text).split(text, limit, partial(_count, text)))
+    compiled = _compiled(pattern, text)
+    return StringList(compiled.split(text, limit, partial(_count, compiled, text)))
 
 
 def _compiled(pattern: str, text: str) -> Pattern:
     """``pattern`` for a search in ``text``, whose work is counted against the loop steps."""
+    spent = budget()
+    spent.step(_COMPILING + (len(pattern) >> 1))
     try:
         compiled = compile_pattern(pattern)
     except RegexRefused as fault:
         raise Refused(f"{fault}; write the expression in another way") from fault
-    budget().step(compiled.size * len(text) // _WORK_PER_STEP)
+    spent.step((compiled.size >> 4) + compiled.size * len(text) // _WORK_PER_STEP)
     return compiled
 
 
-def _count(text: str) -> None:
-    """Count one match in ``text`` against the loop steps, so that no expression takes for ever."""
-    budget().step(1 + len(text) // _BYTES_PER_STEP)
+def _count(compiled: Pattern, text: str) -> None:
+    """Count one match in ``text`` against the loop steps: finding it may take a look at all of the text."""
+    budget().step(1 + (compiled.groups >> 2) + compiled.size * len(text) // _WORK_PER_STEP)
 
 
-def _counted(found: Iterable[str], text: str) -> list[str]:
+def _counted(found: Iterable[str], compiled: Pattern, text: str) -> list[str]:
     result: list[str] = []
     for part in found:
-        _count(text)
+        _count(compiled, text)
         result.append(part)
     return result
 
 
-def _assembled(pieces: Iterable[str], text: str) -> str:
+def _assembled(pieces: Iterable[str], compiled: Pattern, text: str) -> str:
     """The pieces in one text, refused as soon as they grow too large."""
     spent, size = budget(), 0
     result: list[str] = []
     for piece in pieces:
-        _count(text)
+        _count(compiled, text)
         size += byte_len(piece)
         spent.size(size)
         result.append(piece)

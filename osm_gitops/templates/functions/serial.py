@@ -20,11 +20,16 @@ from osm_gitops.templates.functions.dates import Time
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.plain import JsonPlain, PrettyJsonPlain, TomlPlain, YamlPlain
 from osm_gitops.templates.values import AnyKeyMap, MapList, Nil, NilDict, NilList, Pointer, Uint64
+from osm_gitops.templates.weighing import new_bytes
 from osm_gitops.yamldoor.v3 import LIST, MAP, load_v3
 from osm_gitops.yamldoor.v3_syntax import Unworded
 
 _JSON_KINDS: Final = {dict: "object", list: "array", str: "string", bool: "bool", float: "number"}
 _TABLE_ARRAY: Final = re.compile(r"^[ \t]*\[\[", re.MULTILINE)
+_DOCUMENT_STEPS: Final = 10
+"""What reading a document takes however small it is; the steps for its characters are what the densest takes."""
+_JSON_CHARS: Final = 1
+_DOTS: Final = 8
 _MAX_INT64: Final = (1 << 63) - 1
 
 
@@ -54,6 +59,8 @@ def from_yaml_array(text: str) -> list[Any]:
 
 def _load_yaml(function: str, text: str, into: str) -> tuple[Any, str]:
     """The decoded document (None for null) and Go's error text."""
+    spent = budget()
+    spent.step(_DOCUMENT_STEPS + len(text))
     try:
         loaded = load_v3(text, into)
     except Unworded as error:
@@ -62,7 +69,9 @@ def _load_yaml(function: str, text: str, into: str) -> tuple[Any, str]:
         return None, str(error)
     if not loaded.present:
         return {} if into == MAP else [], ""
-    return _go_value(loaded.value), loaded.message
+    message = loaded.message
+    spent.text(message)
+    return _go_value(loaded.value), message
 
 
 def _unworded(function: str, error: GoError) -> Refused:
@@ -127,14 +136,16 @@ def from_json_array(text: str) -> list[Any]:
 
 def must_from_json(text: str) -> Any:
     """``mustFromJson``: any value; its error stops the template."""
-    return gojson.decode(text)
+    budget().step(len(text) >> _JSON_CHARS)
+    return _counted(gojson.decode(text))
 
 
 def _decode_json(function: str, text: str) -> tuple[Any, str]:
+    budget().step(len(text) >> _JSON_CHARS)
     try:
-        return gojson.decode(text), ""
+        return _counted(gojson.decode(text)), ""
     except gojson.NumberRange as error:
-        return error.value, str(error)
+        return _counted(error.value), str(error)
     except NestedTooDeep as error:
         raise BoundExceeded(f"{function} is given {error}; make it flatter") from None
     except GoError as error:
@@ -164,6 +175,8 @@ def to_toml(value: Any) -> str:
 
 def from_toml(text: str) -> dict[str, Any]:
     """``fromToml``: a map."""
+    dots = max(line.count(".") for line in text.split("\n"))  # a key of n parts is read in n² steps
+    budget().step(_DOCUMENT_STEPS + (len(text) >> 1) + (dots * text.count(".") >> _DOTS))
     try:
         document = tomldecode.decode(text)
     except GoError as error:
@@ -172,8 +185,28 @@ def from_toml(text: str) -> dict[str, Any]:
     return {key: _go_value(value, tables=tables) for key, value in document.items()}
 
 
+def _counted(value: Any) -> Any:
+    """A decoded value, counted with all that is in it."""
+    waiting, spent = [value], budget()
+    while waiting:
+        each = waiting.pop()
+        spent.make(new_bytes(each))
+        if isinstance(each, dict):
+            waiting.extend(each)
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+    return value
+
+
 def _go_value(value: Any, *, tables: bool = False) -> Any:
-    """Decoded data as Go values; ``tables`` makes a list that holds maps only a ``[]map[string]interface {}``."""
+    """Decoded data as Go values; ``tables`` makes a list that holds maps only a ``[]map[string]interface {}``.
+
+    What an alias of YAML stands for is made every time.
+    """
+    spent = budget()
+    spent.step()
+    spent.make(new_bytes(value))
     if isinstance(value, dict):
         converted = {_go_value(key): _go_value(each, tables=tables) for key, each in value.items()}
         return converted if type(value) is dict else AnyKeyMap(converted)

@@ -19,8 +19,9 @@ from osm_gitops.golang.text import (
     runes,
     to_bytes,
 )
-from osm_gitops.templates.bounds import budget
+from osm_gitops.templates.bounds import budget, text_bytes
 from osm_gitops.templates.functions.signature import GoFunction
+from osm_gitops.templates.order import sorted_texts
 from osm_gitops.templates.printing import sprint, to_string
 from osm_gitops.templates.values import StringList, StringMap, Unordered, kind, members
 
@@ -164,11 +165,11 @@ def join(separator: str, value: Any) -> str:
 def sort_alpha(value: Any) -> StringList:
     """``sortAlpha``: by bytes; a list of strings is itself sorted, as in Go; what is no list becomes a list."""
     if isinstance(value, Unordered):
-        return StringList(sorted((to_string(item) for item in members(value) if item is not None), key=to_bytes))
+        return StringList(sorted_texts([to_string(item) for item in members(value) if item is not None]))
     if kind(value) != "slice":
         return StringList([to_string(value)])
     texts = to_strings(value)
-    texts.sort(key=to_bytes)
+    texts[:] = sorted_texts(list(texts))
     return texts
 
 
@@ -187,12 +188,20 @@ def splitn(separator: str, count: int, text: str) -> StringMap:
 
 def _by_bytes(run: Callable[..., Any], *texts: str) -> Any:
     """``run`` over the texts, or over their bytes where one of them is no UTF-8."""
+    _count_search(*texts[:2])
     if all(map(str.isascii, texts)) or not any(map(has_invalid, texts)):
         return run(*texts)
     result = run(*map(to_bytes, texts))
     if isinstance(result, list):
         return list(map(from_bytes, result))
     return from_bytes(result) if isinstance(result, bytes) else result
+
+
+def _count_search(part: str, text: str) -> None:
+    """Count a search. Python looks at every character once for each one of ``part`` where a text is short."""
+    size = len(text)
+    rounds = min(len(part), 2_500 if size < 2_500 else 100 if size < 30_000 else 8)
+    budget().step(size * rounds >> 13)
 
 
 def _joined(separator: str, texts: list[str]) -> str:
@@ -216,6 +225,7 @@ def _split(text: str, separator: str, count: int) -> list[str]:
 
 
 def _numbered(parts: list[str]) -> StringMap:
+    budget().make(sum(map(text_bytes, parts)))
     return StringMap((f"_{number}", part) for number, part in enumerate(parts))
 
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from osm_gitops.golang.semver import Version, parse_constraint, parse_version
+from osm_gitops.templates.bounds import budget
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.values import Pointer, Struct, Uint64
 
+_CHARS: Final = 12
+"""Binary logarithm of what counts as a step; a list of ranges is rewritten range by range."""
 _WRAP: Final = 1 << 64
 
 
@@ -70,6 +73,7 @@ def semver(text: str) -> Pointer:
 
 def compare(constraint: str, version: str) -> bool:
     """``semverCompare constraint version``. Raises GoError for either that does not parse."""
+    budget().step(len(constraint) ** 2 >> _CHARS)
     return parse_constraint(constraint).check(parse_version(version))
 
 
