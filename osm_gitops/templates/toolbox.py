@@ -37,6 +37,12 @@ _KEPT_FILTERS = (
 )
 # Filters that compare, sort or hash elements, or print them.
 _TEXT_FILTERS = frozenset({"capitalize", "truncate", "wordcount"})
+_SHALLOW = frozenset(
+    (
+        *("abs", "count", "float", "items", "length", "map"),
+        *("reject", "rejectattr", "select", "selectattr", "sum"),
+    )
+)
 _SORTING = frozenset({"dictsort", "groupby", "sort"})
 # Tests that compare their subject with an argument, or print it.
 _COMPARING_TESTS = (
@@ -53,8 +59,11 @@ _QUICK = frozenset(
         *("trimSuffix", "trunc", "upper"),
     )
 )
+# Functions that look at every character more than once.
+_SLOWEST = frozenset({"kebabcase", "snakecase"})
 _QUICK_CHARS = 8  # binary logarithms of the characters that count as a step
 _SLOW_CHARS = 4
+_SLOWEST_CHARS = 2
 _ITEMS = 2  # and of the elements
 _ITERATED = 5  # and of those that a loop may run over, which takes a step for each one besides
 # Functions whose result is one of their arguments or a part of one, or that count themselves what they make.
@@ -161,6 +170,8 @@ def _defined(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _global(function: GoFunction) -> Callable[..., Any]:
     run, absent, whole = bind(function), function.name in _FOR_ABSENT, function.name in _FOR_ROOT
     chars = _QUICK_CHARS if function.name in _QUICK else _SLOW_CHARS
+    if function.name in _SLOWEST:
+        chars = _SLOWEST_CHARS
     counted = function.returns not in _SCALARS and function.name not in _NOTHING_NEW
 
     def called(*args: Any) -> Any:
@@ -226,7 +237,7 @@ def _weigh_call(name: str, subject: Any, others: tuple[Any, ...]) -> None:
     if name == "urlencode":
         _check_parameters(subject)
     count = len(subject) if isinstance(subject, list | dict | tuple | range) else 1
-    weight = max(weigh(subject), count)
+    weight = count if name in _SHALLOW else max(weigh(subject), count)
     if name in _SORTING:
         weight *= count.bit_length()
     each = sum(len(other) >> 2 if isinstance(other, str) else weigh(other) for other in others)

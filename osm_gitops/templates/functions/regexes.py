@@ -14,7 +14,7 @@ from osm_gitops.templates.faults import Refused
 from osm_gitops.templates.functions.signature import GoFunction
 from osm_gitops.templates.values import NilStringList, StringList
 
-_COMPILING: Final = 10
+_COMPILING: Final = 20
 """Steps to compile a short expression; they count for one that is known already, too."""
 _WORK_PER_STEP: Final = 1 << 10
 """Bytes of the text times instructions of the expression that count as a loop step: the most that RE2 has to do."""
@@ -71,7 +71,7 @@ def _compiled(pattern: str, text: str) -> Pattern:
         compiled = compile_pattern(pattern)
     except RegexRefused as fault:
         raise Refused(f"{fault}; write the expression in another way") from fault
-    spent.step((compiled.size >> 4) + compiled.size * len(text) // _WORK_PER_STEP)
+    spent.step((compiled.size >> 2) + compiled.size * len(text) // _WORK_PER_STEP)
     return compiled
 
 

@@ -1,0 +1,111 @@
+"""Renders attacks in processes of their own, each with a limit of CPU time and of memory.
+
+``python -m tests.hostile.confined`` reads attacks as JSON lines, forks for each one, and answers a line each: what the
+program says, or what the kernel did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from osm_gitops.templates.assembly import compile_go_half, compile_jinja_half
+from osm_gitops.templates.bounds import Bounds
+from osm_gitops.templates.engine import Engine
+from osm_gitops.templates.faults import TemplateFaults
+from tests.hostile.templates import Attack
+from tests.templates.rendering import DATA, ROOT
+
+_ROOT: Final = Path(__file__).resolve().parent.parent.parent
+_MEBIBYTE: Final = 1 << 20
+_PAGE: Final = resource.getpagesize()
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What an attack may take; ``cpu`` in seconds, ``memory`` in MiB above what the process has."""
+
+    bounds: Bounds = field(default_factory=Bounds)
+    cpu: float = 10
+    memory: int = 600
+
+
+def outcomes(attacks: Sequence[Attack], confinement: Confinement) -> list[str]:
+    """What becomes of each attack: ``rendered``, the sentence of a fault, or ``killed by …`` and ``raised …``."""
+    lines = [json.dumps(asdict(confinement)), *(json.dumps(asdict(attack)) for attack in attacks)]
+    command = [sys.executable, "-m", "tests.hostile.confined"]
+    ran = subprocess.run(command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, cwd=_ROOT, check=True)
+    found = [str(json.loads(line)) for line in ran.stdout.splitlines()]
+    assert len(found) == len(attacks)
+    return found
+
+
+def failures(attacks: Sequence[Attack], confinement: Confinement) -> list[str]:
+    """The attacks that got through: no sentence in time, or none at all."""
+    found = zip(attacks, outcomes(attacks, confinement), strict=True)
+    return [f"{attack.name}: {outcome[:200]}" for attack, outcome in found if is_failure(outcome)]
+
+
+def is_failure(outcome: str) -> bool:
+    return outcome.startswith(("killed by", "raised")) or "bug" in outcome or not outcome
+
+
+def main(lines: Iterable[str]) -> None:
+    first, *rest = lines
+    given = json.loads(first)
+    engine = Engine(ROOT, Bounds(**given["bounds"]))
+    for attack in (Attack("warm", "{{ upper('a') }}"), Attack("warm", "{{ regexMatch `a` .Name }}", native=False)):
+        _rendered(engine, attack)
+    for line in rest:
+        print(json.dumps(_confined(engine, Attack(**json.loads(line)), given)), flush=True)
+
+
+def _confined(engine: Engine, attack: Attack, given: dict[str, Any]) -> str:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE + given["memory"] * _MEBIBYTE
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        signal.setitimer(signal.ITIMER_PROF, given["cpu"])  # it kills in C code, too
+        answer = _answer(engine, attack)
+        os.write(writer, answer[:4_000].encode("utf-8", "replace"))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        answer = stream.read().decode()
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+    return answer
+
+
+def _answer(engine: Engine, attack: Attack) -> str:
+    try:
+        _rendered(engine, attack)
+    except TemplateFaults as failure:
+        return str(failure)
+    except BaseException as error:  # noqa: BLE001  (whatever it is, it is what the test is about)
+        return f"raised {error!r}"
+    return "rendered"
+
+
+def _rendered(engine: Engine, attack: Attack) -> None:
+    if attack.native:
+        half = compile_jinja_half(engine, attack.templates, [("/t", attack.text)])
+    else:
+        half = compile_go_half(engine, attack.templates, [("/t", attack.text)])
+        half.reads()
+    half.render(DATA)
+
+
+if __name__ == "__main__":
+    main(sys.stdin)
