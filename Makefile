@@ -33,7 +33,7 @@ JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts kubelet)
 
 SCRIPTS := .ci/run overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
 
-.PHONY: setup demo test test-all lint format bench image clean
+.PHONY: setup demo test test-all fuzz lint format bench image clean
 
 setup: .venv/.ready
 
@@ -55,6 +55,13 @@ test-all: setup $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparis
 	$(GO) -C tests/oracle build -o ../../.tools/oracle .
 	$(RUN) python -m tests.judges.debian
 	$(RUN) pytest -n 2 --dist worksteal -m "oracle or exhaustive"
+
+# Seconds; and a seed to repeat a run.
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?=
+fuzz: setup ## Random templates, rendered by Go and by us, until FUZZ_SECONDS are over.
+	$(GO) -C tests/oracle build -o ../../.tools/oracle .
+	$(RUN) python -m tests.oracle_tests $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 lint: setup ## Style, types, layers, shell scripts.
 	$(RUN) ruff check

@@ -21,7 +21,9 @@ def deep_equal(first: Any, second: Any) -> bool:
     if first is None or second is None:
         return first is second
     if isinstance(first, Pointer):
-        return first is second or (not is_nil(first) and not is_nil(second) and deep_equal(first.elem, second.elem))
+        if is_nil(first) or is_nil(second):
+            return is_nil(first) and is_nil(second)
+        return first is second or deep_equal(first.elem, second.elem)
     if isinstance(first, dict):
         return is_nil(first) == is_nil(second) and _equal_maps(first, second)
     if isinstance(first, list):

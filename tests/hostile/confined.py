@@ -12,7 +12,8 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -38,20 +39,32 @@ class Confinement:
     memory: int = 600
 
 
-def outcomes(attacks: Sequence[Attack], confinement: Confinement) -> list[str]:
-    """What becomes of each attack: ``rendered``, the sentence of a fault, or ``killed by …`` and ``raised …``."""
-    lines = [json.dumps(asdict(confinement)), *(json.dumps(asdict(attack)) for attack in attacks)]
-    command = [sys.executable, "-m", "tests.hostile.confined"]
-    ran = subprocess.run(command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, cwd=_ROOT, check=True)
-    found = [str(json.loads(line)) for line in ran.stdout.splitlines()]
-    assert len(found) == len(attacks)
-    return found
+class Prison:
+    """A process that forks for every attack."""
 
+    def __init__(self, confinement: Confinement) -> None:
+        command = [sys.executable, "-m", "tests.hostile.confined"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
+        self._send(asdict(confinement))
 
-def failures(attacks: Sequence[Attack], confinement: Confinement) -> list[str]:
-    """The attacks that got through: no sentence in time, or none at all."""
-    found = zip(attacks, outcomes(attacks, confinement), strict=True)
-    return [f"{attack.name}: {outcome[:200]}" for attack, outcome in found if is_failure(outcome)]
+    def outcome(self, attack: Attack) -> str:
+        """``rendered``, the sentence of a fault, ``killed by …`` or ``raised …``."""
+        self._send(asdict(attack))
+        assert self._process.stdout
+        return str(json.loads(self._process.stdout.readline()))
+
+    def failures(self, attacks: Iterable[Attack]) -> list[str]:
+        """The attacks that got through: no sentence in time, or none at all."""
+        found = [(attack.name, self.outcome(attack)) for attack in attacks]
+        return [f"{name}: {outcome[:200]}" for name, outcome in found if is_failure(outcome)]
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _send(self, message: Any) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
 
 
 def is_failure(outcome: str) -> bool:
@@ -59,12 +72,12 @@ def is_failure(outcome: str) -> bool:
 
 
 def main(lines: Iterable[str]) -> None:
-    first, *rest = lines
-    given = json.loads(first)
+    waiting = iter(lines)
+    given = json.loads(next(waiting))
     engine = Engine(ROOT, Bounds(**given["bounds"]))
     for attack in (Attack("warm", "{{ upper('a') }}"), Attack("warm", "{{ regexMatch `a` .Name }}", native=False)):
         _rendered(engine, attack)
-    for line in rest:
+    for line in waiting:
         print(json.dumps(_confined(engine, Attack(**json.loads(line)), given)), flush=True)
 
 
@@ -92,10 +105,21 @@ def _answer(engine: Engine, attack: Attack) -> str:
     try:
         _rendered(engine, attack)
     except TemplateFaults as failure:
-        return str(failure)
+        return "raised MemoryError" if any(map(_lacked_memory, failure.faults)) else str(failure)
     except BaseException as error:  # noqa: BLE001  (whatever it is, it is what the test is about)
         return f"raised {error!r}"
     return "rendered"
+
+
+def _lacked_memory(error: BaseException) -> bool:
+    """Whether the limit of memory is behind a fault; Python's compiler says so of deep nesting, too."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, MemoryError):
+        cause = cause.__cause__ if cause.__cause__ is not cause else None
+    if cause is None:
+        return False
+    *_, (frame, _) = traceback.walk_tb(cause.__traceback__)
+    return frame.f_code.co_name != "_compile"
 
 
 def _rendered(engine: Engine, attack: Attack) -> None:

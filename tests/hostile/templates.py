@@ -328,19 +328,18 @@ NAMED: Final[Mapping[str, Attack]] = {
     attack.name: attack
     for attack in (
         *(
-            _native(f"shared lists {operator}", f"{_SHARED}{{{{ n.x {operator} n.y }}}}")
+            _native(f"shared lists {operator}", f"{_SHARED}{{{{ n.x {operator} [n.y, n.y] }}}}")
             for operator in ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
         ),
         _native("sort of shared lists", _SHARED + "{{ [n.x, n.y] | sort }}"),
         _native("unique of shared tuples", _SHARED.replace("[", "(").replace("]", ",)") + "{{ [n.x] | unique }}"),
         _native("keys of shared tuples", _SHARED.replace("[", "(").replace("]", ",)") + "{{ {n.x: 1} }}"),
         _native("repr of a shared list", _SHARED + "{{ {'a': n.x} | urlencode }}"),
-        _native("changed of shared lists", _SHARED + "{% for i in [1, 2] %}{{ loop.changed(n.x) }}{% endfor %}"),
+        _native("changed of shared lists", _SHARED + "{% for i in [n.x, n.y] %}{{ loop.changed(i) }}{% endfor %}"),
         _native("3,000 texts of a megabyte", _held("repeat(1000000, 'a') ~ h.n")),
         _go(
             "3,000 texts of a megabyte in Go",
-            '{{ $h := list }}{{ range $i := until 3000 }}{{ $h = append $h (print (repeat 1000000 "a") $i) }}{{ end }}'
-            "{{ len $h }}",
+            '{{ $h := list }}{{ range until 3000 }}{{ $h = append $h (repeat 1000000 "a") }}{{ end }}{{ len $h }}',
         ),
         _go("keys given 5,000 times", r'{{ fromYaml (repeat 5000 "? a\n") | len }}'),
         _go("keys given 40,000 times", r'{{ fromYaml (repeat 40000 "a: 1\n") | len }}'),
@@ -349,13 +348,12 @@ NAMED: Final[Mapping[str, Attack]] = {
         _native(
             "growing imports",
             _HELD + _LOOP + "{% import 'part' as p with context %}{% set h.x = [h.x, p] %}{% endfor %}",
-            part="{% for j in range(1000) %}" + "{{ j }} " * 20 + "{% endfor %}",
+            part="{{ Name }}" * 20_000,
         ),
-        _native("imports that import", "{% import 'part' as p %}", part="{% import 'part' as p %}" * 2),
         _go("400,000 parentheses", '{{ regexMatch (repeat 400000 "(") "a" }}'),
         _go("400,000 parentheses that close", '{{ regexMatch (print (repeat 200000 "(") (repeat 200000 ")")) "a" }}'),
         _go("a long key of TOML", _LONG_KEY),
-        _go("many keys of TOML", r'{{ fromToml (repeat 2000 (print (repeat 200 "a.") "b = 1\n")) }}'),
+        _go("keys of TOML", r'{{ range until 100000 }}{{ $x := fromToml "a.b.c = [1, 2, 3]\nd = true" }}{{ end }}'),
         _native("sums of lists", _held("[h.x] + [1] * 100000")),
         _native("slices", _held("s[1:]", "{% set s = repeat(1000000, 'a') %}")),
         _native("slices of lists", _held("s[1:]", "{% set s = [1] * 100000 %}")),
@@ -366,22 +364,22 @@ NAMED: Final[Mapping[str, Attack]] = {
         ),
         _native("sum of lists", _held("s | sum(start=[])", "{% set s = [[1] * 100] * 1000 %}")),
         _native("loops without a round", _held("1", "{% for i in range(1000000) if false %}{% endfor %}" * 500)),
-        _native("bodies without output", _LOOP + "{{ '' }}" * 20_000 + "{% endfor %}"),
+        _native("bodies without output", _LOOP + "{{ Name[9:] }}" * 5_000 + "{% endfor %}"),
         _native(
             "macros without output",
-            "{% macro m() %}" + "{{ '' }}" * 20_000 + "{% endmacro %}" + _LOOP + "{{ m() }}{% endfor %}",
+            "{% macro m() %}" + "{{ Name[9:] }}" * 5_000 + "{% endmacro %}" + _LOOP + "{{ m() }}{% endfor %}",
         ),
         _go(
             "expressions that are all new",
-            '{{ range $i := until 100000 }}{{ regexMatch (print "(a|b)*c{50}" $i) "a" }}{{ end }}',
+            '{{ range $i := until 400000 }}{{ regexMatch (print "(a|b)*c{50}" $i) "a" }}{{ end }}',
         ),
         _go("large expressions", '{{ range $i := until 1000 }}{{ regexMatch (print "\\\\pL{300}" $i) "a" }}{{ end }}'),
         _go(
-            "small documents", '{{ range $i := until 100000 }}{{ $x := fromYaml "{a: [1, 2, 3], b: {c: d}}" }}{{ end }}'
+            "small documents", '{{ range $i := until 400000 }}{{ $x := fromYaml "{a: [1, 2, 3], b: {c: d}}" }}{{ end }}'
         ),
         _go(
             "documents of aliases",
-            '{{ $a := print "a: &a [" (repeat 9000 "1,") "1]" }}{{ $b := print "b: [" (repeat 90 "*a,") "1]" }}'
+            '{{ $a := print "a: &a [" (repeat 9000 "1,") "1]" }}{{ $b := print "b: [" (repeat 40 "*a,") "1]" }}'
             r'{{ range until 100 }}{{ $x := fromYaml (print $a "\n" $b) }}{{ end }}',
         ),
         *(

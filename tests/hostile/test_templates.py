@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
 import pytest
 
 from osm_gitops.templates.bounds import Bounds
-from tests.hostile.confined import Confinement, failures
+from tests.hostile.confined import Confinement, Prison
 from tests.hostile.templates import (
     NAMED,
     Attack,
@@ -25,46 +25,60 @@ _USUAL: Final = Confinement()
 _SHARES: Final = 4
 
 
+@pytest.fixture(scope="module")
+def usual() -> Iterator[Prison]:
+    prison = Prison(_USUAL)
+    yield prison
+    prison.close()
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Prison]:
+    prison = Prison(_SMALL)
+    yield prison
+    prison.close()
+
+
 def _share(attacks: Iterable[Attack], every: int, first: int = 0) -> list[Attack]:
     return list(islice(attacks, first, None, every))
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_known_attacks_end_with_a_sentence(name: str) -> None:
+def test_known_attacks_end_with_a_sentence(usual: Prison, name: str) -> None:
     """Each of these once took all memory, or minutes and more."""
-    assert not failures([NAMED[name]], _USUAL)
+    assert not usual.failures([NAMED[name]])
 
 
-def test_some_attacks_of_every_kind_end_with_a_sentence() -> None:
+def test_some_attacks_of_every_kind_end_with_a_sentence(small: Prison) -> None:
     chosen = [*_share(function_attacks(), 41), *_share(filter_attacks(), 41), *_share(go_attacks(), 41)]
     assert len(chosen) > 40
-    assert not failures(chosen, _SMALL)
+    assert not small.failures(chosen)
 
 
-def test_some_long_texts_are_translated_or_refused() -> None:
+def test_some_long_texts_are_translated_or_refused(usual: Prison) -> None:
     chosen = _share(text_attacks(), 17)
     assert len(chosen) > 10
-    assert not failures(chosen, _USUAL)
+    assert not usual.failures(chosen)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("first", range(_SHARES))
-def test_every_function_keeps_its_bounds(first: int) -> None:
-    assert not failures(_share(function_attacks(), _SHARES, first), _SMALL)
+def test_every_function_keeps_its_bounds(small: Prison, first: int) -> None:
+    assert not small.failures(_share(function_attacks(), _SHARES, first))
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("first", range(_SHARES))
-def test_every_filter_test_and_operator_keeps_its_bounds(first: int) -> None:
-    assert not failures(_share(filter_attacks(), _SHARES, first), _SMALL)
+def test_every_filter_test_and_operator_keeps_its_bounds(small: Prison, first: int) -> None:
+    assert not small.failures(_share(filter_attacks(), _SHARES, first))
 
 
 @pytest.mark.oracle
-def test_every_function_keeps_its_bounds_in_go_templates() -> None:
-    assert not failures(list(go_attacks()), _SMALL)
+def test_every_function_keeps_its_bounds_in_go_templates(small: Prison) -> None:
+    assert not small.failures(list(go_attacks()))
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("first", range(_SHARES))
-def test_every_long_text_is_translated_or_refused(first: int) -> None:
-    assert not failures(_share(text_attacks(), _SHARES, first), _USUAL)
+def test_every_long_text_is_translated_or_refused(usual: Prison, first: int) -> None:
+    assert not usual.failures(_share(text_attacks(), _SHARES, first))

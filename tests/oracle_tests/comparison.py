@@ -55,6 +55,16 @@ def compare(halves: Sequence[Half]) -> Comparison:
     return found
 
 
+def differences(halves: Sequence[Half]) -> list[str]:
+    """For each half what differs; empty where nothing does."""
+    found = []
+    for half, answer in zip(halves, ask(_request(half) for half in halves), strict=True):
+        compared = Comparison()
+        _compare(half, answer, compared)
+        found.append("".join(compared.differences))
+    return found
+
+
 def _request(half: Half) -> dict[str, Any]:
     return {"files": half.files, "templates": half.templates, "data": for_oracle(half.data)}
 

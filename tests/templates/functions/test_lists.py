@@ -6,7 +6,18 @@ import pytest
 
 from osm_gitops.golang.fault import GoError
 from osm_gitops.templates.functions import lists
-from osm_gitops.templates.values import IP, IPList, Nil, StringList, Unordered, UnorderedStrings, members
+from osm_gitops.templates.values import (
+    IP,
+    Int32,
+    IPList,
+    Nil,
+    Pointer,
+    StringList,
+    Unordered,
+    UnorderedStrings,
+    members,
+    nil,
+)
 from tests.templates.go_templates import disagreements, render
 
 
@@ -57,3 +68,9 @@ def test_the_keys_of_two_dicts_can_be_joined_and_sorted() -> None:
 def test_a_chunk_size_below_one_is_mostly_an_error(size: int, count: int) -> None:
     with pytest.raises(GoError):
         lists.chunk(size, [1] * count)
+
+
+def test_nil_pointers_of_one_type_are_equal() -> None:
+    assert lists.has(nil("int32"), [nil("int32")])
+    assert not lists.has(nil("int32"), [nil("string")])
+    assert not lists.has(nil("int32"), [Pointer(Int32(0), "int32")])
