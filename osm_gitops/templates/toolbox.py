@@ -17,7 +17,7 @@ from jinja2.tests import TESTS
 from jinja2.utils import Namespace
 
 from osm_gitops.templates import access
-from osm_gitops.templates.bounds import ITEM_BYTES, LIST_BYTES, MEMBER_BYTES, budget
+from osm_gitops.templates.bounds import ITEM_BYTES, LIST_BYTES, MEMBER_BYTES, Budget, budget, text_bytes
 from osm_gitops.templates.calls import bind
 from osm_gitops.templates.faults import Refused, TemplateFault
 from osm_gitops.templates.functions.signature import GoFunction
@@ -148,7 +148,7 @@ def _absent(*_args: Any) -> NoReturn:
     raise TemplateFault("there is no value to print; give one with `| default(…)`, or test it with `{% if … %}`")
 
 
-def _charge(args: tuple[Any, ...], *, absent: bool, chars: int = _QUICK_CHARS) -> None:
+def _charge(args: tuple[Any, ...], *, absent: bool, chars: int = _QUICK_CHARS) -> Budget:
     """Count a call against the budget, long values more; undefined values are for few functions only."""
     cost = 1 + (len(args) >> _ITEMS)
     for each in args:
@@ -160,7 +160,9 @@ def _charge(args: tuple[Any, ...], *, absent: bool, chars: int = _QUICK_CHARS) -
             cost += weigh(each) >> 1
         elif isinstance(each, Undefined) and not absent:
             refuse_undefined(each)
-    budget().step(cost)
+    spent = budget()
+    spent.step(cost)
+    return spent
 
 
 def _defined(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -175,15 +177,15 @@ def _global(function: GoFunction) -> Callable[..., Any]:
     counted = function.returns not in _SCALARS and function.name not in _NOTHING_NEW
 
     def called(*args: Any) -> Any:
-        _charge(args, absent=absent, chars=chars)
+        spent = _charge(args, absent=absent, chars=chars)
         if not whole and any(type(each) is Root for each in args):
             raise Refused(f"the function {function.name} is refused for the whole data; give it a field")
         result = run(_defined(args) if absent else args)
         if counted:
-            for each in args:
-                if result is each:
-                    return result
-            budget().make(new_bytes(result))
+            if type(result) is str:
+                spent.make(text_bytes(result))
+            elif not any(result is each for each in args):
+                spent.make(new_bytes(result))
         return result
 
     return called
