@@ -14,7 +14,7 @@ from osm_gitops.checkers.programs import Ran, find_program, run, scratch, side_b
 from osm_gitops.checkers.shell import STOPPED, stopped
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.cloud_config import USER_DATA, cloud_config_remarks
-from osm_gitops.checks.telling import MOST_REMARKS, first_remarks
+from osm_gitops.checks.telling import MOST_REMARKS
 from osm_gitops.errors import InputError
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yamldoor.kubernetes import load_documents
@@ -52,7 +52,7 @@ class CloudInit:
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         words = [find_program("cloud-init", self.environment) or "cloud-init"]
-        told = cache(lambda text: {remark.line for remark in first_remarks(cloud_config_remarks(text))})
+        told = cache(lambda text: {remark.line for remark in cloud_config_remarks(text)})
         for file, remark in check_user_data(words, files, self.environment):
             # What a check of ours tells of the same line, with a fix, need not be told twice.
             if remark.line not in told(file.text):

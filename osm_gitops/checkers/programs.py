@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Final, TypeVar
@@ -52,13 +53,13 @@ def find_program(name: str, environment: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=plain_path(environment)) or shutil.which(name, path=beside)
 
 
-def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: int = CPU_SECONDS) -> Ran:
+def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = CPU_SECONDS) -> Ran:
     """Run a program in ``folder``, which is its home and its place for temporary files as well.
 
     ``seconds`` are those of a processor. It ends with every process that it has started.
     """
     plain = {**_PLAIN, "PATH": plain_path(environment), "HOME": str(folder), "TMPDIR": str(folder)}
-    limits = [str(seconds), str(_MEMORY >> 10), str(_OUTPUT >> 9)]
+    limits = [str(ceil(seconds)), str(_MEMORY >> 10), str(_OUTPUT >> 9)]
     limited = [_SHELL, "-c", _LIMITED, _SHELL, *limits, *words]
     with TemporaryFile() as output, TemporaryFile() as errors:
         try:
@@ -76,7 +77,7 @@ def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seco
         try:
             code = child.wait(seconds * _WAITING)
         except subprocess.TimeoutExpired:
-            return Ran(None, "", "", f"it takes more than {seconds * _WAITING} seconds")
+            return Ran(None, "", "", f"it takes more than {seconds * _WAITING} s")
         finally:
             _end(child)
         if code in _NOT_STARTED:
@@ -96,10 +97,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _why(number: int, seconds: int) -> str:
+def _why(number: int, seconds: float) -> str:
     name = signal.Signals(number).name
     reasons = {
-        "SIGXCPU": f"it takes more than {seconds} seconds of a processor",
+        "SIGXCPU": f"it takes more than {seconds} s of CPU time",
         "SIGXFSZ": f"it prints more than {_OUTPUT >> 20} MiB",
     }
     return reasons.get(name, f"{name} stopped it")

@@ -22,9 +22,10 @@ STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "a checker did not ju
 RULES: Final = (SHELLCHECK, BASH, NO_SHELLCHECK, NO_BASH, STOPPED)
 
 _SHELL: Final = re.compile(r"#![ \t]*\S*/(?:env[ \t]+(?:-\S+[ \t]+)*)?(?:\S*/)?(bash|dash|ksh|sh)\b")
-_SCRIPTS_AT_ONCE: Final = 32
-_BATCH_SECONDS: Final = 3 * CPU_SECONDS
+_SCRIPTS_AT_ONCE: Final = 16
+_ALONE_SECONDS: Final = 5  # of a processor; OSM's own scripts take a third of one
 _MOST_NESTED: Final = 100
+_MOST_LINES: Final = 10_000
 _LARGEST: Final = 1 << 20
 # SC2046, a word-splitting $(…), is what OSM's own scripts do on purpose.
 _OPTIONS: Final = ("--norc", "--format=json1", "--severity=warning", "--exclude=SC2046")
@@ -69,10 +70,10 @@ class Shellcheck:
 
     def _batch(self, shell: str, files: Sequence[BootFile]) -> list[tuple[BootFile, Remark]]:
         def together(batch: Sequence[BootFile]) -> list[tuple[BootFile, Remark]] | None:
-            return _comments(batch, self._run(shell, batch, _BATCH_SECONDS))
+            return _comments(batch, self._run(shell, batch, CPU_SECONDS))
 
         def alone(file: BootFile) -> list[tuple[BootFile, Remark]]:
-            ran = self._run(shell, [file], CPU_SECONDS)
+            ran = self._run(shell, [file], _ALONE_SECONDS)
             found = _comments([file], ran)
             return [(file, stopped("shellcheck", ran.stopped))] if found is None else found
 
@@ -104,6 +105,8 @@ def _beyond(file: BootFile) -> str:
     """Why no program is asked about a script: what nests deep keeps them busy for minutes."""
     if len(file.text) > _LARGEST:
         return f"it is larger than {_LARGEST >> 20} MiB"
+    if file.text.count("\n") > _MOST_LINES:
+        return f"it has more than {_MOST_LINES:,} lines"
     return f"it is nested more than {_MOST_NESTED} deep" if nesting(parse(file.text)) > _MOST_NESTED else ""
 
 

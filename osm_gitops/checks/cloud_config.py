@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Half, Remark
 from osm_gitops.checks.ssh_keys import SSH_KEY, key_fault
-from osm_gitops.checks.telling import told
+from osm_gitops.checks.telling import first_remarks, told
 from osm_gitops.checks.wording import instead, words
 from osm_gitops.errors import InputError
 from osm_gitops.golang.base64text import decode_base64
@@ -118,7 +118,7 @@ class _Place:
 @lru_cache(maxsize=256)
 def cloud_config_remarks(text: str, *, flatcar: bool = False) -> tuple[Remark, ...]:
     """Flaws of a whole cloud-config. Lines are those of the text."""
-    return tuple(_remarks(text, flatcar=flatcar))
+    return tuple(first_remarks(_remarks(text, flatcar=flatcar)))
 
 
 def _remarks(text: str, *, flatcar: bool) -> Iterator[Remark]:

@@ -17,7 +17,7 @@ from osm_gitops.checks.files import is_script
 from osm_gitops.checks.kubelet_fields import NEEDED_GATES, RANGES, SINCE, TYPES, WORDS
 from osm_gitops.checks.kubelet_values import VALUE, value_remarks
 from osm_gitops.checks.quantities import duration, is_quantity
-from osm_gitops.checks.telling import told
+from osm_gitops.checks.telling import first_remarks, told
 from osm_gitops.checks.wording import instead
 from osm_gitops.errors import InputError
 from osm_gitops.model.finding import Finding, Rule, Severity
@@ -59,7 +59,7 @@ def kubelet_remarks(text: str, minor: int, *, cgroup_v1: bool = False) -> tuple[
         documents = load_documents(text, "")
     except InputError as error:
         return tuple(Remark(SYNTAX, each.what, _line(each.where), each.fix) for each in error.problems)
-    return tuple(_document_remarks(documents, minor, cgroup_v1=cgroup_v1))
+    return tuple(first_remarks(_document_remarks(documents, minor, cgroup_v1=cgroup_v1)))
 
 
 def _line(where: str) -> int:

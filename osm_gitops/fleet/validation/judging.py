@@ -18,7 +18,7 @@ from osm_gitops.model.finding import Finding
 
 _VARYING: Final = re.compile(r"[0-9a-f]{32,}|v?\d+(?:\.\d+)+")
 
-_MOST_OF_DOCUMENT: Final = 1000
+_MOST_OF_DOCUMENT: Final = 100
 """How much one check says of all that a pool boots from."""
 
 _Key = tuple[str, str, int]
