@@ -116,7 +116,7 @@ def _read(size: int) -> bytes:
     while len(data) < size:
         part = os.read(_INPUT, min(size - len(data), 1 << 20))
         if not part:  # the parent is done, or gone
-            sys.exit(0)
+            raise SystemExit(0)
         data += part
     return bytes(data)
 

@@ -29,7 +29,7 @@ from osm_gitops.workers.messages import (
 )
 
 # The child finds the program where this process found it, whatever its own environment would say.
-_PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from osm_gitops.workers.child import main; main()"
+_PROGRAM: Final = "from sys import argv, path; path[:] = argv[1:]; from osm_gitops.workers.child import main; main()"
 _PATIENCE: Final = 10
 """How much longer than its CPU time a call may take: the machine is shared, and the worker may have to wait. Where the
 system cannot limit CPU time, a call may take as long as it may compute."""
