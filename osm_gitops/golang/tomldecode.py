@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from dataclasses import replace
 from datetime import date, datetime, time
 from typing import Any, Final
@@ -13,6 +12,7 @@ from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.text import has_invalid
 from osm_gitops.golang.timefmt import Moment, Zone
 from osm_gitops.golang.timeparse import parse_time
+from osm_gitops.golang.tomltext import TomlError, read_toml
 
 _NANOSECONDS: Final = re.compile(r":[0-9]{2}\.[0-9]{7}")
 _INT64: Final = 1 << 63
@@ -28,8 +28,8 @@ def decode(text: str) -> dict[str, Any]:
     if _NANOSECONDS.search(text):
         raise GoError("toml: a time with more than six digits behind the second")
     try:
-        document = tomllib.loads(text.removeprefix("\ufeff"), parse_float=_float)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = read_toml(text.removeprefix("\ufeff"), _float)
+    except TomlError as error:
         raise GoError(f"no TOML 1.0 text: {error}") from None
     return {key: _value(value) for key, value in document.items()}
 

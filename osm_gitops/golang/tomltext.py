@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from typing import Any, Final
 
 MOST_PARTS: Final = 100
@@ -24,11 +25,11 @@ class TomlError(ValueError):
     """A text that is no TOML, or nests deeper than is read; its words are tomllib's, or ours."""
 
 
-def read_toml(text: str) -> dict[str, Any]:
-    """The document as plain data. Raises TomlError."""
+def read_toml(text: str, parse_float: Callable[[str], float] = float) -> dict[str, Any]:
+    """The document as plain data; ``parse_float`` reads the spelling of a float. Raises TomlError."""
     _check_nesting(text)
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
         raise TomlError(str(error)) from None
     except ValueError:  # an integer of thousands of digits
