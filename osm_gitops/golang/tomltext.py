@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Callable
 from typing import Any, Final
 
+from osm_gitops.golang.fault import GoError
+
 MOST_PARTS: Final = 100
 """How many parts a dotted key may have: tomllib takes the square of their number in time and memory."""
 _MOST_NESTED: Final = 100
@@ -32,6 +34,8 @@ def read_toml(text: str, parse_float: Callable[[str], float] = float) -> dict[st
         return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
         raise TomlError(str(error)) from None
+    except GoError:
+        raise
     except ValueError:  # an integer of thousands of digits
         raise TomlError("a number has too many digits") from None
 

@@ -97,6 +97,7 @@ class Series(Generic[R]):
         self._arguments = arguments
         self._limits = limits
         self._number = next(_numbers)
+        self._modules: frozenset[str] | None = None  # those that making the state takes, once that is known
         weakref.finalize(self, _pool.forgotten.add, self._number)
 
     def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:
@@ -116,18 +117,20 @@ class Series(Generic[R]):
         again: deque[Encoded] = deque()
         while (request := _next(again, waiting)) is not None:
             again.appendleft(request)
-            making = encode(Request(self._make, self._arguments, self._limits.seconds, self._number, makes=True))
-            with _worker(making.modules | request.modules, self._limits, self._number) as worker:
+            # The state is large: it is encoded for a worker that lacks it, and for none that has it.
+            making = self._making() if self._modules is None else None
+            modules = request.modules | (making.modules if making else self._modules or frozenset())
+            with _worker(modules, self._limits, self._number) as worker:
                 yield from self._results(worker, making, again, waiting)
 
     def _results(
-        self, worker: Worker, making: Encoded, again: deque[Encoded], waiting: Iterator[Encoded]
+        self, worker: Worker, making: Encoded | None, again: deque[Encoded], waiting: Iterator[Encoded]
     ) -> Iterator[Any]:
         """What one worker makes of the calls, until there are no more or it has ended. Those that it did not come to
         are then in ``again``."""
         alone = not worker.answered
         if self._number not in worker.states:
-            worker.send(making)
+            worker.send(making or self._making())
             _value(worker.receive())
             worker.states.add(self._number)
         sent: deque[Encoded] = deque()
@@ -154,6 +157,11 @@ class Series(Generic[R]):
             sent.popleft()
             alone = False
             yield _value_or_error(answer)
+
+    def _making(self) -> Encoded:
+        making = encode(Request(self._make, self._arguments, self._limits.seconds, self._number, makes=True))
+        self._modules = making.modules
+        return making
 
 
 class Session(Generic[R]):
