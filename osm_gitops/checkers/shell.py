@@ -18,7 +18,7 @@ SHELLCHECK: Final = Rule("shellcheck", Severity.WARNING, "shellcheck warns of a 
 BASH: Final = Rule("bash-syntax", Severity.ERROR, "bash cannot read a script")
 NO_SHELLCHECK: Final = Rule("shellcheck-not-installed", Severity.WARNING, "scripts were not looked at by shellcheck")
 NO_BASH: Final = Rule("bash-not-installed", Severity.NOTE, "scripts were not looked at by bash")
-STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "a checker did not judge a file, as it takes too long")
+STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "a checker did not judge a file")
 RULES: Final = (SHELLCHECK, BASH, NO_SHELLCHECK, NO_BASH, STOPPED)
 
 _SHELL: Final = re.compile(r"#![ \t]*\S*/(?:env[ \t]+(?:-\S+[ \t]+)*)?(?:\S*/)?(bash|dash|ksh|sh)\b")

@@ -136,12 +136,21 @@ class _Writer:
     text: str
     changes: dict[tuple[int, int], str] = field(default_factory=dict)
     texts: dict[tuple[int, int], str] = field(default_factory=dict)
+    found: dict[tuple[int, int, bool], dict[str | int, _Place]] = field(default_factory=dict)
+    line_end: str = ""
+
+    def below(self, place: _Place) -> dict[str | int, _Place]:
+        """What is inside of a place, looked for once: many edits go through the same mappings and lists."""
+        key = (id(place.node), place.column, place.in_flow)
+        if key not in self.found:
+            self.found[key] = place.below()
+        return self.found[key]
 
     def edit(self, root: Node, path: Path, text: str) -> bool:
         """Whether the text at ``path`` can be set: it has a place, and nothing else was set there."""
         place = _Place(root, 0, in_flow=False)
         for depth, step in enumerate(path):
-            below = place.below()
+            below = self.below(place)
             if step not in below:
                 return self.add(place, [str(each) for each in path[depth:]], text)
             place = below[step]
@@ -180,14 +189,15 @@ class _Writer:
         end = self.newline() if is_block else ""
         if alone and fits_block(text):
             # The last line of a file may lack the line end that the block's own last line needs.
-            end = end or ("" if "\n" in self.text[place.node.end_mark.index :] else self.newline())
+            end = end or ("" if self.text.find("\n", place.node.end_mark.index) >= 0 else self.newline())
             return anchor + self.block(place.column, raw if is_block else "|", text) + end
         if '"' in text and "'" not in text and text.isprintable():
             return f"{anchor}'{text}'{end}"
         return anchor + quoted(text) + end
 
     def ends_line(self, position: int) -> bool:
-        return not self.text[position:].partition("\n")[0].strip()
+        end = self.text.find("\n", position)
+        return not self.text[position : end if end >= 0 else len(self.text)].strip()
 
     def block(self, column: int, raw: str, text: str) -> str:
         """A literal block in the place of ``raw``, at the same indentation and with the same blank lines behind."""
@@ -214,7 +224,9 @@ class _Writer:
         return len(first) - len(first.lstrip(" ")) if first else column + _STEP
 
     def newline(self) -> str:
-        return "\r\n" if "\r\n" in self.text else "\n"
+        if not self.line_end:
+            self.line_end = "\r\n" if "\r\n" in self.text else "\n"
+        return self.line_end
 
     # texts that are not there yet
 

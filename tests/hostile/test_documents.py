@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from osm_gitops.yamldoor.kubernetes import load_documents
 from osm_gitops.yamldoor.lines import MOST_PATHS, Lines
+from tests.cli.scenes import file, profile
 from tests.hostile.walled import walled, walled_cli
 
 _MANY: Final = 100_000
@@ -119,10 +121,18 @@ def test_paths_beyond_what_they_are_worth_have_no_lines() -> None:
     assert sum(map(len, lines)) < MOST_PATHS
 
 
-def test_keys_of_a_manifest_that_stand_100_000_times_are_told_in_a_few_sentences(tmp_path: Any) -> None:
+def test_keys_of_a_manifest_that_stand_100_000_times_are_told_in_a_few_sentences(tmp_path: Path) -> None:
     head = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: kube-system}\ndata:\n"
     (tmp_path / "a.yaml").write_text(head + "  k: v\n" * _MANY)
     outcome = walled_cli("validate", str(tmp_path))
     assert outcome.faults == []
     assert "duplicate keys that are not listed here: 99,979" in outcome.out
     assert len(outcome.out) < _MOST_TOLD
+
+
+def test_a_profile_of_10_000_files_is_converted(tmp_path: Path) -> None:
+    files = [file(f"/f{each}", "{{ .Token }}") for each in range(10_000)]
+    (tmp_path / "a.yaml").write_text(json.dumps(profile(provisioningConfig={"files": files}), indent=1))
+    outcome = walled_cli("osp", "convert", str(tmp_path / "a.yaml"))
+    assert (outcome.code, outcome.faults) == (0, []), outcome.err[:1000]
+    assert outcome.out.count("{{ Token }}") == 10_001
