@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -27,6 +28,9 @@ _LONGEST_NAME: Final = 253
 _NO_API: Final = "Check that the address is that of an API server"
 _PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+# A body of server-side apply is read as YAML, which forbids these characters, or takes them for ends of lines, unless
+# they are escaped.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -313,4 +317,6 @@ def _accept(suffix: str = "", *, metadata_only: bool) -> str:
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, separators=(",", ":")).encode()
+    """JSON in UTF-8 that is YAML too: characters beyond U+FFFF as they are, as YAML knows no surrogate pairs."""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text).encode()

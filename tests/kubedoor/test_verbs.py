@@ -48,6 +48,19 @@ def test_an_object_is_applied_read_changed_and_deleted(worker: Cluster, tmp_path
     assert api.get(CONFIG_MAP, "default", "a") is None
 
 
+@pytest.mark.parametrize("character", ["\U0001f600", "\U0010ffff"])
+def test_text_beyond_the_basic_plane_is_kept_by_all_writes(worker: Cluster, tmp_path: Path, character: str) -> None:
+    """The API server reads a body of server-side apply as YAML, in which there are no surrogate pairs."""
+    api = _api(worker, tmp_path)
+    # A pair as text is no pair, and YAML would fold, drop or refuse the rest.
+    text = f"{character} \\ud83d\\ude00 é\u0085\u2028\u2029\ufeff\x7f\x9f\ufffe\uffff\ttab\nend"
+    assert api.apply(_map("a", one=text))["data"] == {"one": text}
+    assert api.create(_map("b", one=text))["data"] == {"one": text}
+    found = api.merge(CONFIG_MAP, "default", "b", {"data": {"two": text}}, metadata_only=False)
+    assert found["data"] == {"one": text, "two": text}
+    assert api.replace(found | {"data": {"two": text}})["data"] == {"two": text}
+
+
 def test_who_owns_a_field_is_named(worker: Cluster, tmp_path: Path) -> None:
     api = _api(worker, tmp_path)
     worker.client().apply(_map("a", one="theirs"), manager="somebody")
