@@ -112,6 +112,7 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
         only=options.only,
         finalizers=options.live.write.finalizers,
         complete=not desired.no_deletion,
+        allow_empty=options.plan.limits.allow_empty,
     )
     plan = replace(upkeep.added_to(_plan(live, desired, scope, options.plan)), hosts=options.connections.hosts(spec))
     return Look(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)

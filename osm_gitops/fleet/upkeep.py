@@ -14,6 +14,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.gate import ABSENT
+from osm_gitops.plan.guards import nothing_desired
 from osm_gitops.targets.cluster.tokens import Tokens
 
 
@@ -22,7 +23,8 @@ class Upkeep:
     """What is known of a cluster's pools. ``tokens`` is ``None`` where no kubeconfig can be made for them.
 
     ``only`` narrows the run; ``finalizers``: whether MachineDeployments are held until they are cleaned up after.
-    ``complete``: everything could be read, so what is not known is not there.
+    ``complete``: everything could be read, so what is not known is not there. ``allow_empty``: tokens may go although
+    no pool is known.
     """
 
     machines: tuple[MachineDeployment, ...]
@@ -31,6 +33,7 @@ class Upkeep:
     only: str = ""
     finalizers: bool = True
     complete: bool = True
+    allow_empty: bool = False
 
     def added_to(self, plan: ClusterPlan) -> ClusterPlan:
         """``plan`` with tokens and finalizers, the pools that are passed over for now, and their Machines.
@@ -50,12 +53,15 @@ class Upkeep:
         for pool in self.pools.values():
             if is_chosen(pool.ref.name, self.only):
                 changes += self._of_finalizer(pool)
-        changes += self._orphans(plan)
+        orphans = tuple(self._orphans(plan))
+        changes += orphans
+        empty = bool(orphans) and not (self.pools or plan.failed or plan.refusals or self.allow_empty)
         return replace(
             plan,
             changes=tuple(sorted(changes, key=lambda change: change.place)),
             failed=failed,
             left=dict(self._left(changes)),
+            refusals=(*plan.refusals, *([nothing_desired(plan.cluster)] if empty else [])),
             machines={ref: pool.machines for ref, pool in self.pools.items()},
         )
 

@@ -57,17 +57,13 @@ def refusals(
     deleted anyway, and ``known`` is how many others the target has."""
     about = f"cluster {plan.cluster}"
     found = []
-    # Where people delete all pools, nothing is desired with good reason, and their finalizers wait for this run.
+    # Where people delete all pools, nothing is desired with good reason, and their finalizers wait for this run. A
+    # cluster without pools so far has nothing to lose.
     if not (desired.objects or desired.keep or desired.failed or leaving):
         if limits.allow_empty:
             return ()
-        found.append(
-            Problem(
-                "nothing is desired: the source has no MachineDeployment that can be rendered",
-                about=about,
-                fix="If that is meant, use --allow-empty",
-            )
-        )
+        if any(change.action is Action.DELETE for change in plan.changes):
+            found.append(nothing_desired(plan.cluster))
     deleted = _deleted_pools(plan, desired) - leaving
     if deleted and not limits.max_delete.allows(len(deleted), known):
         found.append(
@@ -88,6 +84,12 @@ def refusals(
             )
         )
     return tuple(found)
+
+
+def nothing_desired(cluster: str) -> Problem:
+    """Why objects of an empty source are not deleted."""
+    what = "nothing is desired: the source has no MachineDeployment that can be rendered"
+    return Problem(what, about=f"cluster {cluster}", fix="If that is meant, use --allow-empty")
 
 
 def refuse_unsafe(plans: Iterable[ClusterPlan]) -> None:

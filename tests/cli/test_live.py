@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from tests.apiserver.after_osm import REVISION
+import pytest
+
+from tests.apiserver.after_osm import REVISION, AfterOsm, recorded_authority
 from tests.apiserver.client import path_of
+from tests.apiserver.cluster import Cluster
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
 
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
+_SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
 _PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
 
 
@@ -58,6 +63,30 @@ def test_what_a_pool_left_that_is_gone_is_told_as_no_pool(adopted: Adopted) -> N
     client.delete(f"{_MACHINES}/pool-00000")
     ran = adopted.run("apply")
     assert (ran.code, ran.err) == (0, "default: objects of no pool written\n")
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_a_cluster_without_pools_is_no_error(management: Cluster, tmp_path: Path, command: str) -> None:
+    """The CronJob is installed before the first MachineDeployment."""
+    (tmp_path / "ca.pem").write_text(recorded_authority(), "utf-8")
+    ran = Adopted(AfterOsm(management, management), tmp_path).run(command)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-1] == "No changes."
+
+
+def test_the_last_pools_do_not_go_with_their_manifests(adopted: Adopted) -> None:
+    """Where nothing is desired all of a sudden, tokens and kubeconfigs stay too."""
+    adopted.run("apply")
+    client = adopted.osm.worker.client()
+    for name in adopted.osm.pools():
+        client.merge(f"{_MACHINES}/{name}", {"metadata": {"finalizers": None}})
+        client.delete(f"{_MACHINES}/{name}")
+    before = client.get(_SECRETS)["items"]
+    ran = adopted.run("apply")
+    assert (ran.code, "use --allow-empty" in ran.err) == (1, True)
+    assert client.get(_SECRETS)["items"] == before
+    assert adopted.run("apply", "--allow-empty", "--max-delete", "100%").code == 0
+    assert adopted.run("apply").code == 0
 
 
 def test_a_paused_pool_is_passed_over_with_the_reason(adopted: Adopted) -> None:

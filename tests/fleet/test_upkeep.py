@@ -36,3 +36,12 @@ def test_tokens_go_only_where_it_is_known_that_their_pool_is_gone(tokens: Tokens
     assert _deleted(tokens, plan, only="*") == 0
     broken = ObjectRef("MachineDeployment", "kube-system", "gone")
     assert _deleted(tokens, ClusterPlan("prod", (), failed={broken: ()})) == 0
+
+
+def test_tokens_of_a_source_without_pools_go_only_when_asked_for(tokens: Tokens) -> None:
+    def refusals(*, allow_empty: bool = False) -> list[str]:
+        upkeep = Upkeep(machines=(), pools={}, tokens=tokens, allow_empty=allow_empty)
+        return [problem.fix for problem in upkeep.added_to(ClusterPlan("prod", ())).refusals]
+
+    assert refusals() == ["If that is meant, use --allow-empty"]
+    assert refusals(allow_empty=True) == []

@@ -219,13 +219,17 @@ def test_a_document_that_could_not_be_read_forbids_deletion() -> None:
 
 def test_an_empty_desired_set_is_refused_unless_asked_for() -> None:
     have = current(desired({"a": "x\n"}))
-    (refusal,) = make_cluster_plan(Desired("prod", ()), CurrentState(), PlanOptions()).refusals
+    refusal, _too_many = make_cluster_plan(Desired("prod", ()), have, PlanOptions()).refusals
     assert "--allow-empty" in refusal.fix
-    assert len(make_cluster_plan(Desired("prod", ()), have, PlanOptions()).refusals) == 2
     allowed = PlanOptions(limits=Limits(allow_empty=True))
     plan = make_cluster_plan(Desired("prod", ()), have, allowed)
     assert not plan.refusals
     assert _actions(plan) == {"delete": 3}
+
+
+def test_where_nothing_is_to_be_deleted_an_empty_desired_set_is_not_refused() -> None:
+    plan = make_cluster_plan(Desired("prod", ()), CurrentState(), PlanOptions())
+    assert (plan.has_changes, plan.refusals) == (False, ())
 
 
 @pytest.mark.parametrize(("gone", "refused"), [(1, False), (2, False), (3, True)])

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Desired
-from osm_gitops.model.plan import CurrentState, Plan
+from osm_gitops.model.plan import Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.report import masked
 from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown
@@ -89,7 +89,7 @@ def test_clusters_without_changes_share_a_line() -> None:
 def test_failures_refusals_and_warnings_are_told_also_those_of_whole_clusters() -> None:
     failing = {pool("b"): (Problem("no such profile"),)}
     plan = _plan({"a": "x\n"}, {"a": "x\n"}, failed=failing, warnings=(Problem("odd"),))
-    refused = make_cluster_plan(Desired("empty", ()), CurrentState(), PlanOptions())
+    refused = make_cluster_plan(Desired("empty", ()), current(desired({"a": "x\n"})), PlanOptions())
     text = _text(Plan((*plan.clusters, refused)), _WHOLE, [Problem("cannot be read", where="dump/")])
     assert "### Refused\n\n- `cluster empty: nothing is desired" in text
     assert (

@@ -13,7 +13,7 @@ import pytest
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Desired, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentState, Plan
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import TextChange
 from osm_gitops.report.diff import text_diff
@@ -161,7 +161,7 @@ def test_failures_keeps_refusals_and_warnings_are_told() -> None:
     assert "Warning: odd" in text
     assert "- delete Secret cloud-init-settings/c-kube-system-bootstrap-config and 1 more alike: pool is gone" in text
     assert "Refused:" not in text
-    refused = make_cluster_plan(Desired("prod", ()), CurrentState(), PlanOptions())
+    refused = make_cluster_plan(Desired("prod", ()), old, PlanOptions())
     assert "Refused: cluster prod: nothing is desired" in format_plan(Plan((refused,)), _STYLE)
 
 
@@ -233,6 +233,6 @@ def test_json_carries_version_actions_reasons_and_a_summary() -> None:
 
 
 def test_json_tells_refusals() -> None:
-    plan = Plan((make_cluster_plan(Desired("prod", ()), CurrentState(), PlanOptions()),))
-    (refusal,) = json.loads(plan_json(plan))["clusters"][0]["refusals"]
+    plan = Plan((make_cluster_plan(Desired("prod", ()), current(desired({"a": "x\n"})), PlanOptions()),))
+    refusal, _too_many = json.loads(plan_json(plan))["clusters"][0]["refusals"]
     assert "--allow-empty" in refusal["fix"]
