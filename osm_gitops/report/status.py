@@ -16,8 +16,8 @@ from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatu
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
-FORMAT_VERSION: Final = "1.0"
-_HEADS: Final = ("POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "GATE", "MACHINES", "TOKEN")
+FORMAT_VERSION: Final = "1.1"
+_HEADS: Final = ("POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "KUBECONFIG", "GATE", "MACHINES", "TOKEN")
 _GATES: Final = {Gate.PAUSED: "paused", Gate.DELETING: "deleting"}
 
 
@@ -83,7 +83,7 @@ def _row(pool: PoolStatus, now: datetime) -> tuple[str, ...]:
     waiting = f" ({len(pool.waiting)} wait)" if pool.waiting else ""
     return (
         f"{pool.ref.namespace}/{pool.ref.name}",
-        *map(_state, (pool.config, pool.bootstrap, pool.provisioning)),
+        *map(_state, (pool.config, pool.bootstrap, pool.provisioning, pool.kubeconfig)),
         _gate_word(pool),
         f"{pool.machines}{waiting}",
         _token_words(pool, now),
@@ -176,6 +176,7 @@ def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:
         "config": _object(pool.config),
         "bootstrapSecret": _object(pool.bootstrap),
         "provisioningSecret": _object(pool.provisioning),
+        "kubeconfigSecret": _object(pool.kubeconfig),
         "gate": {
             "accepts": gate.accepts,
             "revision": gate.revision,

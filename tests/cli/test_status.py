@@ -12,6 +12,7 @@ from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority, w
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import osm
+from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
@@ -33,7 +34,7 @@ def _told(*more: str) -> dict[str, Any]:
     ran = _status("-o", "json", *more)
     assert ran.code == 0, ran.err
     document = json.loads(ran.out)
-    assert document["formatVersion"] == "1.0"
+    assert document["formatVersion"] == "1.1"
     (cluster,) = document["clusters"]
     return dict(cluster)
 
@@ -48,6 +49,7 @@ def test_what_osm_left_is_in_step_with_what_would_be_rendered(loaded: AfterOsm) 
     for pool in cluster["pools"]:
         for part in ("config", "bootstrapSecret", "provisioningSecret"):
             assert (pool[part]["present"], pool[part]["inStep"]) == (True, True)
+        assert (pool["kubeconfigSecret"]["present"], pool["kubeconfigSecret"]["inStep"]) == (True, None)
         assert pool["gate"] == {
             "accepts": True,
             "revision": "1",
@@ -71,9 +73,9 @@ def test_people_get_a_table_and_sentences_and_scripts_an_exit_code(loaded: After
     assert "  no run of osm-gitops has been here yet" in lines
     assert any(line.startswith("  - Deployment kube-system/operating-system-manager: Operating") for line in lines)
     head = next(line for line in lines if line.startswith("POOL"))
-    assert head.split() == ["POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "GATE", "MACHINES", "TOKEN"]
+    assert head.split() == ["POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "KUBECONFIG", "GATE", "MACHINES", "TOKEN"]
     row = next(line for line in lines if line.startswith("kube-system/pool-00000 "))
-    assert row.split()[1:] == ["ok", "ok", "ok", "open", "0", "ended"]
+    assert row.split()[1:] == ["ok", "ok", "ok", "there", "open", "0", "ended"]
 
 
 def test_machines_that_machine_controller_would_refuse_are_counted(loaded: AfterOsm) -> None:
@@ -123,6 +125,36 @@ def test_what_is_missing_and_what_differs_is_told(loaded: AfterOsm) -> None:
     assert "missing: bootstrap Secret" in missing["troubles"]
     assert different["provisioningSecret"]["inStep"] is False
     assert any("its provisioning Secret is not what would be rendered" in each for each in different["troubles"])
+
+
+def test_a_missing_kubeconfig_of_kubelets_is_trouble(loaded: AfterOsm) -> None:
+    """OSM creates many pools at once without it, and machines of such a pool never join."""
+    client = loaded.management.client()
+    client.delete(f"{_SECRETS}/kube-system-pool-00002-kubelet-bootstrap-config")
+    cluster = _told()
+    missing, there = _pool(cluster, "pool-00002"), _pool(cluster, "pool-00003")
+    assert missing["kubeconfigSecret"]["present"] is False
+    assert any("missing: kubelet bootstrap kubeconfig Secret" in each for each in missing["troubles"])
+    assert not any("kubeconfig" in each for each in there["troubles"])
+    ran = _status("--only", "*-00002")
+    row = next(line for line in ran.out.splitlines() if line.startswith("kube-system/pool-00002 "))
+    assert row.split()[4] == "missing"
+
+
+def test_a_kubeconfig_that_somebody_has_changed_is_trouble(adopted: Adopted) -> None:
+    adopted.run("apply")
+    settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(adopted.folder / "ca.pem"))
+    where = ("--kubeconfig", str(adopted.folder / "kubeconfig-admin"), "-o", "json")
+
+    def told() -> dict[str, Any]:
+        (cluster,) = json.loads(osm_gitops("status", *where, *settings).out)["clusters"]
+        return _pool(cluster, "pool-00002")
+
+    assert (told()["kubeconfigSecret"]["inStep"], told()["trouble"]) == (True, False)
+    name = "kube-system-pool-00002-kubelet-bootstrap-config"
+    adopted.osm.worker.client().merge(f"{_SECRETS}/{name}", {"data": {"kubeconfig": "YQ=="}})
+    assert told()["kubeconfigSecret"]["inStep"] is False
+    assert any("its kubelet bootstrap kubeconfig has to be written" in each for each in told()["troubles"])
 
 
 def test_a_pool_that_cannot_be_rendered_says_why(loaded: AfterOsm) -> None:

@@ -21,7 +21,7 @@ _OPEN = GateStatus(gate=Gate.READY, revision="1", stamped="1", accepts=True)
 
 def _pool(name: str = "a", **more: Any) -> PoolStatus:
     gate = more.pop("gate", _OPEN)
-    return PoolStatus(ObjectRef("MachineDeployment", "kube-system", name), _OK, _OK, _OK, gate, **more)
+    return PoolStatus(ObjectRef("MachineDeployment", "kube-system", name), _OK, _OK, _OK, _OK, gate, **more)
 
 
 def _text(**more: Any) -> list[str]:
@@ -34,8 +34,8 @@ def test_a_pool_that_is_well_has_a_row_and_no_more() -> None:
         "Cluster prod: 1 pool, none in trouble",
         "  no run of osm-gitops has been here yet",
         "",
-        "POOL           OSC  BOOTSTRAP  PROVISIONING  GATE  MACHINES  TOKEN",
-        "kube-system/a  ok   ok         ok            open  3         5 h left",
+        "POOL           OSC  BOOTSTRAP  PROVISIONING  KUBECONFIG  GATE  MACHINES  TOKEN",
+        "kube-system/a  ok   ok         ok            ok          open  3         5 h left",
         "",
     ]
 
@@ -48,7 +48,7 @@ def test_words_of_a_row_say_what_is_the_matter() -> None:
         _pool("shut", gate=GateStatus(gate=Gate.READY, accepts=False), machines=2, waiting=(waiting,)),
         _pool("young", gate=GateStatus(gate=Gate.WAITING), token="of ServiceAccount a/b"),
     ]
-    rows = [line.split(maxsplit=4)[4] for line in _text(pools=pools) if line.startswith("kube-system/")]
+    rows = [line.split(maxsplit=5)[5] for line in _text(pools=pools) if line.startswith("kube-system/")]
     assert [" ".join(row.split()) for row in rows] == [
         "paused 0 missing",
         "deleting 0 ended",
@@ -97,7 +97,7 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
     pool = _pool(expires=_NOW + timedelta(seconds=90), waiting=(waiting,), troubles=("no",), machines=1)
     cluster = ClusterStatus(name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem("x", fix="y"))])
     document = json.loads(status_json([cluster], Masker(())))
-    assert (document["formatVersion"], document["trouble"]) == ("1.0", True)
+    assert (document["formatVersion"], document["trouble"]) == ("1.1", True)
     (told,) = document["clusters"]
     assert told["at"] == "2026-01-02T03:04:05Z"
     assert told["findings"] == [

@@ -38,6 +38,12 @@ class Known:
         plan = self.look.plan if self.look else None
         return {change.ref: change for change in plan.changes if not change.upkeep} if plan else {}
 
+    @cached_property
+    def renewals(self) -> Mapping[ObjectRef, Change]:
+        """What the plan says of tokens and kubeconfigs; of those that are as they should be it says nothing."""
+        plan = self.look.plan if self.look else None
+        return {change.ref: change for change in plan.changes if change.upkeep} if plan else {}
+
 
 def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
     """How a pool stands."""
@@ -52,6 +58,7 @@ def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
         config=_object(config, known),
         bootstrap=_object(bootstrap, known),
         provisioning=_object(provisioning, known),
+        kubeconfig=_kubeconfig(names.kubelet_kubeconfig_name, known),
         gate=_gate(live, known.seen.objects.get(bootstrap)),
         machines=live.machines if live else 0,
         waiting=live.waiting if live else (),
@@ -70,6 +77,16 @@ def _object(ref: ObjectRef, known: Known) -> ObjectStatus:
         return status
     same = change.action is Action.UNCHANGED or _is_dressing(change)
     return replace(status, difference="" if same else change.reason or change.action.value)
+
+
+def _kubeconfig(name: str, known: Known) -> ObjectStatus:
+    """The kubeconfig of a pool. What is in that of another writer cannot be told from metadata."""
+    ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name)
+    seen, change = known.seen.kubeconfigs.get(ref), known.renewals.get(ref)
+    status = ObjectStatus(created=seen.created if seen else "", ours=seen is not None and seen.ours)
+    if not status.ours or known.look is None or known.look.tokens is None:
+        return status
+    return replace(status, difference=change.reason if change else "")
 
 
 def _is_dressing(change: Change) -> bool:
@@ -141,6 +158,10 @@ def _of_objects(status: PoolStatus) -> Iterator[str]:
     missing = [name for each, name in objects if not each.present]
     if missing:
         yield f"missing: {', '.join(missing)}"
+    if not status.kubeconfig.present:
+        yield "missing: kubelet bootstrap kubeconfig Secret, so machines that boot now cannot join"
+    elif status.kubeconfig.difference:
+        yield f"its kubelet bootstrap kubeconfig has to be written: {status.kubeconfig.difference}"
     for each, name in objects:
         if each.present and each.difference:
             yield f"its {name} is not what would be rendered: {each.difference}"

@@ -9,7 +9,7 @@ from typing import Final
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
-from osm_gitops.model.machine import PROFILE_ANNOTATION
+from osm_gitops.model.machine import KUBECONFIG_SUFFIX, PROFILE_ANNOTATION
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.plan.compare import group_name, group_of, is_ours
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION
@@ -44,10 +44,12 @@ class SeenObject:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything by its identity; ``objects`` are those that were made for pools."""
+    """Everything by its identity; ``objects`` are those that were made for pools, ``kubeconfigs`` are the Secrets with
+    which kubelets join."""
 
     machines: Mapping[ObjectRef, SeenMachine] = field(default_factory=dict)
     objects: Mapping[ObjectRef, SeenObject] = field(default_factory=dict)
+    kubeconfigs: Mapping[ObjectRef, SeenObject] = field(default_factory=dict)
 
     def left_over(self) -> Iterator[SeenObject]:
         """Objects whose MachineDeployment is gone."""
@@ -58,9 +60,11 @@ class Seen:
 def see(live: Clusters, namespace: str) -> Seen:
     """Read it. Raises ClusterError. Takes ⌈N/500⌉ requests for each of the three kinds."""
     machines = live.worker.list(MACHINE_DEPLOYMENT, _machine, metadata_only=True)
-    configs = live.management.list(CONFIG, _object_of(CONFIG), namespace, metadata_only=True)
-    secrets = live.worker.list(SECRET, _object_of(SECRET), CLOUD_INIT_NAMESPACE, metadata_only=True)
-    return Seen({each.ref: each for each in machines}, {each.ref: each for each in (*configs, *secrets)})
+    configs = live.management.list(CONFIG, _config, namespace, metadata_only=True)
+    secrets = live.worker.list(SECRET, _secret, CLOUD_INIT_NAMESPACE, metadata_only=True)
+    kubeconfigs = {each.ref: each for each in secrets if ANNOTATIONS_HASH not in each.marks}
+    objects = (*configs, *(each for each in secrets if each.ref not in kubeconfigs))
+    return Seen({each.ref: each for each in machines}, {each.ref: each for each in objects}, kubeconfigs)
 
 
 def _machine(body: Mapping[str, Json]) -> SeenMachine:
@@ -72,17 +76,23 @@ def _machine(body: Mapping[str, Json]) -> SeenMachine:
     return SeenMachine(ref, deleting, held, has_profile)
 
 
-class _object_of:  # noqa: N801 - it is called like a function
-    """Keeps what was made for a pool."""
+def _secret(body: Mapping[str, Json]) -> SeenObject | None:
+    seen = _seen(SECRET, body)
+    # In a namespace "kubelet" bootstrap Secrets have such names too, with the annotations that kubeconfigs lack.
+    return _of_pool(seen) or (seen if seen.ref.name.endswith(KUBECONFIG_SUFFIX) else None)
 
-    def __init__(self, kind: Kind) -> None:
-        self._kind = kind
 
-    def __call__(self, body: Mapping[str, Json]) -> SeenObject | None:
-        metadata = body["metadata"]
-        annotations = metadata.get("annotations") or {}
-        ref = ObjectRef(self._kind.name, metadata["namespace"], metadata["name"])
-        if ANNOTATIONS_HASH not in annotations or not group_of(ref):
-            return None
-        marks = {mark: annotations[mark] for mark in MARKS if mark in annotations}
-        return SeenObject(ref, metadata.get("creationTimestamp", ""), marks, is_ours(body))
+def _config(body: Mapping[str, Json]) -> SeenObject | None:
+    return _of_pool(_seen(CONFIG, body))
+
+
+def _of_pool(seen: SeenObject) -> SeenObject | None:
+    return seen if ANNOTATIONS_HASH in seen.marks and group_of(seen.ref) else None
+
+
+def _seen(kind: Kind, body: Mapping[str, Json]) -> SeenObject:
+    metadata = body["metadata"]
+    annotations = metadata.get("annotations") or {}
+    ref = ObjectRef(kind.name, metadata["namespace"], metadata["name"])
+    marks = {mark: annotations[mark] for mark in MARKS if mark in annotations}
+    return SeenObject(ref, metadata.get("creationTimestamp", ""), marks, is_ours(body))
