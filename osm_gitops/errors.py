@@ -89,6 +89,15 @@ class ConflictError(ClusterError):
         self.managers = managers
 
 
+class WebhookError(ClusterError):
+    """An admission webhook that the API server cannot call: until that is mended, it refuses all that the webhook
+    judges. ``webhook`` is its name, with its configuration where that is known."""
+
+    def __init__(self, problems: Iterable[Problem], webhook: str) -> None:
+        super().__init__(problems, 500)
+        self.webhook = webhook
+
+
 class LostLockError(ClusterError):
     """The Lease is somebody else's: whoever held it must not write any more."""
 

@@ -251,7 +251,7 @@ class LiveWork:
 
     def _deliver(self, look: Look, options: RunOptions) -> None:
         live = options.connections.clusters(self.spec)
-        control = Control(self.held.check, options.advance(self.spec.name, "pools written"))
+        control = Control(self.held.check, options.advance(self.spec.name, "pools processed"))
         write = replace(options.live.write, namespace=look.read.settings.namespace)
         done = deliver(live, look.plan, look.pools, look.tokens, write, control)
         for note in done.notes:
@@ -263,6 +263,7 @@ class LiveWork:
             failed={**before.failed, **done.failed},
             left={pool: why for pool, why in before.left.items() if pool not in tried} | dict(done.left),
             notes=(*before.notes, *done.notes),
+            webhook=done.webhook,
         )
 
     def _settle(self, look: Look, options: RunOptions) -> None:
@@ -270,7 +271,7 @@ class LiveWork:
         shown = look.plan
         for pause in options.live.pauses():
             waiting = _may_settle(self.delivery, look)
-            if not waiting:
+            if not waiting or self.delivery.webhook:
                 return
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)

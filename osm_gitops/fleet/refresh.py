@@ -155,6 +155,8 @@ class _Refresh:
             left=left,
         )
         self.plan = replace(self.plan, left=left, warnings=look.tokens.warnings() if look.tokens else ())
+        if kept.webhook or stamped.webhook:
+            return 0
         return sum(look.pools[ref].gate is Gate.WAITING for ref in left)
 
     def _control(self, check: Callable[[], None], what: str) -> Control:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, Problem
-from osm_gitops.kubedoor.failures import Wanted, is_missing_object, refusal, status_of
-from osm_gitops.kubedoor.kinds import ACCESS_REVIEW, KINDS, SERVICE_ACCOUNT, Kind
+from osm_gitops.kubedoor.failures import (
+    Wanted,
+    is_missing_object,
+    refusal,
+    status_of,
+    uncalled_webhook,
+    webhook_refusal,
+)
+from osm_gitops.kubedoor.kinds import (
+    ACCESS_REVIEW,
+    KINDS,
+    MUTATING_WEBHOOKS,
+    SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOKS,
+    Kind,
+)
 from osm_gitops.kubedoor.shapes import misfit
 from osm_gitops.kubedoor.transport import PAGE_OF_OBJECTS, Answer, Call, OversizedError, Transport
 
@@ -283,8 +297,12 @@ class Api:
         return ClusterError([Problem(told, where=self.display, fix=_NO_API)])
 
     def _object(self, wanted: Wanted, answer: Answer) -> Object:
-        """What a good answer holds. Raises ClusterError for any other."""
+        """What a good answer holds. Raises ClusterError for any other, WebhookError for a webhook without a pod."""
         if not 200 <= answer.status < 300:
+            webhook = uncalled_webhook(answer.status, answer.data)
+            if webhook:
+                found = self._configurations(webhook)
+                raise webhook_refusal(wanted, webhook, found, answer.data, self.display)
             raise refusal(wanted, answer.status, answer.data, self.display)
         try:
             parsed = parse_json(answer.data)
@@ -295,6 +313,21 @@ class Api:
             what = f"{wanted}: the answer is no JSON object: {why}"
             raise ClusterError([Problem(what, where=self.display, fix=_NO_API)], answer.status)
         found: Object = parsed
+        return found
+
+    def _configurations(self, webhook: str) -> Sequence[tuple[Kind, str]]:
+        """The configurations that have a webhook of this name, as far as this user may list them."""
+
+        def keep(body: Object) -> str | None:
+            hooks = body.get("webhooks") or ()
+            return body["metadata"]["name"] if any(hook.get("name") == webhook for hook in hooks) else None
+
+        found: list[tuple[Kind, str]] = []
+        for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+            try:
+                found += [(kind, name) for name in self.list(kind, keep)]
+            except ClusterError:
+                continue  # the write has failed, whatever it is called: without the name the error says where to look
         return found
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import ClusterError, ConflictError, Problem
+from osm_gitops.errors import ClusterError, ConflictError, Problem, WebhookError
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, Kind
 
 # Secrets and boot configuration, and what may name credentials of a cloud inline.
@@ -19,6 +19,12 @@ _LONGEST = 300
 _RIGHT = re.compile(r'User "([^"\n]{1,200})" cannot ([a-z]{1,20}) ')
 _MANAGER = re.compile(r'conflict with "([^"\n]{1,200})"')
 _GUARD = re.compile(r"(?:ValidatingAdmissionPolicy '|admission webhook \")([A-Za-z0-9.\-:/]{1,200})['\"]")
+_UNCALLED = re.compile(r'failed calling webhook "([A-Za-z0-9.\-]{1,253})"')
+# Why a webhook cannot be called, as far as it may be cited: what it answered may hold anything.
+_UNCALLED_WHY = re.compile(
+    r'no endpoints available for service "[a-z0-9.\-]{1,253}"|service "[a-z0-9.\-]{1,253}" not found|'
+    r"connection refused|context deadline exceeded|i/o timeout|no route to host|no such host|x509: [a-z ]{1,80}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,29 @@ def is_missing_object(wanted: Wanted, status: Mapping[str, Any]) -> bool:
     """Whether a 404 says that this object is not there, rather than its kind or its namespace."""
     details = status.get("details") or {}
     return details.get("name") == wanted.name and details.get("kind") == wanted.kind.plural
+
+
+def uncalled_webhook(code: int, data: bytes) -> str:
+    """The webhook that the API server could not call, by its name; empty for any other answer."""
+    found = _UNCALLED.search(str(status_of(data).get("message") or "")) if code == 500 else None
+    return found.group(1) if found else ""
+
+
+def webhook_refusal(
+    wanted: Wanted, webhook: str, configurations: Sequence[tuple[Kind, str]], data: bytes, where: str
+) -> WebhookError:
+    """The error of a write that a webhook should have judged. ``configurations`` (kind and name) are those that it may
+    belong to, as far as they could be read."""
+    names = [f"{kind.name} {name}" for kind, name in configurations]
+    named = f"{webhook} of {' or '.join(names)}" if names else webhook
+    cause = _UNCALLED_WHY.search(str(status_of(data).get("message") or ""))
+    why = f": {cause.group(0)}" if cause else ""
+    deletions = " or ".join(f"kubectl delete {kind.name.lower()} {name}" for kind, name in configurations)
+    find = "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml"
+    ends = deletions or f"find its configuration with {find}, and delete it"
+    fix = f"Start its pods; if its program is gone, {ends}"
+    what = f"{wanted}: the API server cannot call webhook {named} (500{why})"
+    return WebhookError([Problem(what, where=where, fix=fix)], named)
 
 
 def refusal(wanted: Wanted, code: int, data: bytes, where: str) -> ClusterError:

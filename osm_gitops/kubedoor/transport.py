@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 _AGAIN = frozenset({429, 500, 502, 503, 504})
-# Server-side apply answers so to an object that does not fit its schema: no other try helps.
-_MISFIT = b"failed to create typed patch object"
+# Server-side apply answers the first to an object that does not fit its schema, and any write the second where a
+# webhook has no pod: no other try helps.
+_FINAL = (b"failed to create typed patch object", b"failed calling webhook")
 _AGENT = f"osm-gitops/{__version__}"
 _UNREACHED = "Check the address, the network between here and there, and that the API server runs"
 _DISTRUSTED = "Check the address, and the certificate-authority and tls-server-name of the kubeconfig"
@@ -123,7 +124,7 @@ class Transport:
                     renewed = True
                     continue
                 wait = patience.pause(tried, answer.retry_after)
-                final = answer.status not in _AGAIN or _MISFIT in answer.data[:_HEAD]
+                final = answer.status not in _AGAIN or any(each in answer.data[:_HEAD] for each in _FINAL)
                 final = final or self._interrupted.is_set()
                 if final or tried >= patience.tries or patience.clock() + wait >= until:
                     return replace(answer, unsure=unsure)

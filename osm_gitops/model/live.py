@@ -68,10 +68,11 @@ class Delivery:
 
     ``written`` are pools whose objects were written (``None`` for what belongs to no pool); ``failed`` has the
     problems of those that were not; ``left`` are pools that were passed over, each with the reason as a clause.
-    ``notes`` are for ``-v``.
+    ``notes`` are for ``-v``. ``webhook`` is one that could not be called, so that the others were left.
     """
 
     written: tuple[ObjectRef | None, ...] = ()
     failed: Mapping[ObjectRef | None, tuple[Problem, ...]] = field(default_factory=dict)
     left: Mapping[ObjectRef, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    webhook: str = ""

@@ -63,8 +63,9 @@ class GateStatus:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """A pool. ``kubeconfig`` is that with which its kubelets join. ``expires`` is the end of its token, ``None`` where it has none of its own (``token`` says why then, or
-    what is wrong with it); ``troubles`` are sentences, ``errors`` what keeps it from being rendered."""
+    """A pool. ``kubeconfig`` is that with which kubelets join. ``expires`` is the end of its token, ``None`` where it
+    has none of its own (``token`` says why then, or what is wrong with it); ``troubles`` are sentences, ``errors`` what
+    keeps it from being rendered."""
 
     ref: ObjectRef
     config: ObjectStatus

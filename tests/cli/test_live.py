@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,13 @@ import pytest
 from tests.apiserver.after_osm import REVISION, AfterOsm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
+from tests.apiserver.osm_deployment import present, webhooks
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
+from tests.fleet.install.installing import until_refused
 
+_OURS = "app.kubernetes.io/managed-by%3Dosm-gitops"
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
 _PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
@@ -72,6 +77,60 @@ def test_a_cluster_without_pools_is_no_error(management: Cluster, tmp_path: Path
     ran = Adopted(AfterOsm(management, management), tmp_path).run(command)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[-1] == "No changes."
+
+
+_HOOKS = {
+    "operatingsystemconfigs": ("/operatingsystemconfig", "operatingsystemmanager.k8c.io"),
+    "machinedeployments": ("/mutate-v1alpha1-machinedeployment", "cluster.k8s.io"),
+}
+
+
+@contextmanager
+def _without_pod(adopted: Adopted, kind: str, resource: str) -> Iterator[str]:
+    """A webhook of OSM's that nothing answers; its name. The API server knows of it."""
+    path, group = _HOOKS[resource]
+    client = adopted.osm.management.client()
+    (found, *_) = client.get(f"/apis/{group}/v1alpha1/namespaces/kube-system/{resource}")["items"]
+    kinds = {"operatingsystemconfigs": "OperatingSystemConfig", "machinedeployments": "MachineDeployment"}
+    metadata = {"name": found["metadata"]["name"], "namespace": "kube-system", "labels": {"a": "b"}}
+    body = {"apiVersion": f"{group}/v1alpha1", "kind": kinds[resource], "metadata": metadata}
+    with present(adopted.osm.management, webhooks(kind, "osm", [(path, group, resource)])):
+        until_refused(client, body, "failed calling webhook")
+        yield f"{resource}.osm.example.com"
+
+
+def test_a_webhook_without_a_pod_is_named_and_ends_the_run_at_once(adopted: Adopted, patient: list[float]) -> None:
+    with _without_pod(adopted, "ValidatingWebhookConfiguration", "operatingsystemconfigs") as name:
+        ran = adopted.run("apply", "--concurrency", "1", "--settle", "1h")
+    assert ran.code == 1
+    assert patient == []  # nothing is tried again, and nothing is waited for
+    assert ran.err.count("Error: ") == 1
+    assert (
+        f"the API server cannot call webhook {name} of ValidatingWebhookConfiguration osm "
+        '(500: service "operating-system-manager-webhook" not found). Start its pods; if its program is gone, '
+        "kubectl delete validatingwebhookconfiguration osm\n"
+    ) in ran.err
+    assert "default: 0 of 5 pools written\n" in ran.err
+    (left,) = [line for line in ran.err.splitlines() if "left for now" in line]
+    assert "kube-system/pool-00001" in left
+    assert f": the API server cannot call webhook {name} of ValidatingWebhookConfiguration osm" in left
+    # Machines that boot meanwhile can join.
+    tokens = adopted.osm.worker.client().get("/api/v1/namespaces/kube-system/secrets?labelSelector=" + _OURS)["items"]
+    assert len(tokens) == 5
+    assert adopted.run("apply").code == 0
+
+
+def test_pools_that_were_written_before_a_webhook_failed_are_counted(adopted: Adopted, patient: list[float]) -> None:
+    client = adopted.osm.worker.client()
+    client.merge(f"{_MACHINES}/pool-00003", {"metadata": {"finalizers": None}})
+    with _without_pod(adopted, "MutatingWebhookConfiguration", "machinedeployments") as name:
+        ran = adopted.run("apply", "--concurrency", "1")
+    assert (ran.code, patient) == (1, [])
+    assert f"cannot call webhook {name} of MutatingWebhookConfiguration osm (500" in ran.err
+    assert "default: 3 of 5 pools written\n" in ran.err
+    # The pool that met the webhook has its token too.
+    tokens = client.get("/api/v1/namespaces/kube-system/secrets?labelSelector=" + _OURS)["items"]
+    assert len(tokens) == 5
 
 
 def test_the_last_pools_do_not_go_with_their_manifests(adopted: Adopted) -> None:

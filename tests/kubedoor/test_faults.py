@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
+from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kubedoor import connecting, pool, transport
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.kubedoor.api import Api
@@ -328,6 +328,34 @@ def test_an_admission_rule_is_named(api: Api, proxy: Proxy) -> None:
         with pytest.raises(ClusterError, match=r"it is forbidden by only-us \(403\)") as caught:
             api.delete(SECRET, "default", "a")
         assert "hunter2" not in str(caught.value)
+
+
+_UNCALLED = (
+    'Internal error occurred: failed calling webhook "osc.example.com": failed to call webhook: Post '
+    '"https://osm.kube-system.svc:443/x?timeout=10s": hunter2: dial tcp 10.0.0.1:443: connect: connection refused'
+)
+
+
+def test_a_webhook_that_cannot_be_called_is_final(api: Api, proxy: Proxy, patient: list[float]) -> None:
+    proxy.when(answer(500, message=_UNCALLED), method="PATCH")
+    with pytest.raises(WebhookError) as caught:
+        api.apply(_map("a"))
+    assert str(caught.value) == (
+        f"{api.display}: patch configmaps a in namespace default: the API server cannot call webhook osc.example.com "
+        "(500: connection refused). Start its pods; if its program is gone, find its configuration with kubectl get "
+        "mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml, and delete it"
+    )
+    assert (len(proxy.writes), patient) == (1, [])
+
+
+def test_who_may_not_list_configurations_is_told_of_the_webhook_all_the_same(
+    proxy: Proxy, tmp_path: Path, patient: list[float]
+) -> None:
+    api = connect(Access(str(proxy.cluster.kubeconfig(tmp_path / "applier", "applier"))), {})
+    proxy.when(answer(500, message=_UNCALLED), method="PATCH")
+    with pytest.raises(WebhookError, match=r"cannot call webhook osc\.example\.com \(500: connection refused\)"):
+        api.apply(_map("a"))
+    assert patient == []
 
 
 def test_a_namespace_that_is_missing_or_going_is_named(api: Api, worker: Cluster) -> None:

@@ -162,8 +162,10 @@ def _tell(cluster: str, delivery: Delivery) -> None:
     pools = len([pool for pool in delivery.written if pool])
     # Profiles, and what pools have left that are gone.
     others = ["objects of no pool"] if None in delivery.written else []
-    if delivery.written:
-        parts = [*([many(pools, "pool")] if pools else []), *others]
+    tried = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
+    written = f"{pools} of {many(tried, 'pool')}" if delivery.failed else many(pools, "pool")
+    if delivery.written or delivery.failed:
+        parts = [*([written] if pools or delivery.failed else []), *others]
         console.say(f"{cluster}: {' and '.join(parts)} written", cluster=cluster, written=pools)
     for line in left_lines(delivery.left):
         console.say(f"{cluster}: left for now: {line}", cluster=cluster)

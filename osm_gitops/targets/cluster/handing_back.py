@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
+from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kubedoor.api import FIELD_MANAGER, Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, KINDS, LEASE, MACHINE_DEPLOYMENT, PROFILE, SECRET, Kind
@@ -81,7 +81,8 @@ class HandingBack:
     check: Callable[[], None]
 
     def carry_out(self, handover: Handover) -> tuple[Problem, ...]:
-        """Do all but removing the records; what failed. One object that fails stops no other."""
+        """Do all but removing the records; what failed. One object that fails stops no other, unless the API server
+        cannot call a webhook."""
         failed: list[Problem] = []
         jobs: list[tuple[Belonging, Callable[[Belonging], None]]] = [
             *((each, self._release) for each in handover.released),
@@ -95,6 +96,8 @@ class HandingBack:
                 if isinstance(failure, LostLockError):
                     raise
                 failed.extend(failure.problems)
+                if isinstance(failure, WebhookError):
+                    break  # it would refuse the others too
         return tuple(failed)
 
     def _release(self, each: Belonging) -> None:

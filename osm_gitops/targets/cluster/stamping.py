@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
+from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kubedoor.api import FIELD_MANAGER
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
@@ -77,7 +77,8 @@ def stamp_pools(
 ) -> Delivery:
     """Carry out ``stampings``, several pools at a time, then wake the Machines that waited for them.
 
-    A pool that fails stops no other. Raises LostLockError as ``control`` does.
+    A pool that fails stops no other, unless the API server cannot call a webhook. Raises LostLockError as ``control``
+    does.
     """
     run = _Stamping(live, pools, stampings, control)
     due = [ref for ref, stamping in stampings.items() if stamping.stamps]
@@ -108,15 +109,21 @@ class _Stamping:
     outcomes: dict[ObjectRef, _Outcome] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notes: list[str] = field(default_factory=list)
+    webhook: str = ""
+    """One that the API server cannot call; set by any thread."""
 
     def stamp(self, ref: ObjectRef) -> _Outcome:
         """Runs in any thread."""
+        if self.webhook:
+            return _Outcome(ref, f"the API server cannot call webhook {self.webhook}")
         writes = Writes(self.live, force=False, check=self.control.may_write, note=self.notes.append)
         try:
             return _Outcome(ref, _stamp_pool(writes, self.pools[ref], self.stampings[ref].stamps))
         except LostLockError:
             raise
         except ClusterError as failure:
+            if isinstance(failure, WebhookError):
+                self.webhook = failure.webhook
             return _Outcome(ref, problems=tuple(problem.at(about=str(ref)) for problem in failure.problems))
         except StoppedError:
             return _Outcome(ref, MOVED)
@@ -153,6 +160,7 @@ class _Stamping:
             failed=failed | ({None: self.problems} if self.problems else {}),
             left=left | {each.pool: each.left for each in told if each.left},
             notes=tuple(self.notes),
+            webhook=self.webhook,
         )
 
 

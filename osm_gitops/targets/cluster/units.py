@@ -29,6 +29,11 @@ class Unit:
         return any(change.action is not Action.UNCHANGED for change in self.content)
 
     @property
+    def changes_more_than_tokens(self) -> bool:
+        changes = (each for each in self.changes if each.action is not Action.UNCHANGED)
+        return any(not each.upkeep or each.ref.kind != SECRET.name for each in changes)
+
+    @property
     def has_finalizer(self) -> bool:
         """Whether the finalizer is to be set, or to be removed."""
         return any(change.ref.kind == MACHINE_DEPLOYMENT.name for change in self.changes)

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Event
 from typing import Final, Protocol
 
-from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem
+from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem, WebhookError
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import PoolNames
@@ -70,7 +70,8 @@ def deliver(
     control: Control,
 ) -> Delivery:
     """Carry out ``plan``. A pool that fails stops no other; one that machine-controller is not ready for, or that was
-    changed since it was read, is left.
+    changed since it was read, is left. Where the API server cannot call a webhook, the pools that have not begun are
+    left: it would refuse each of them too. Only their tokens are still kept, so that machines go on joining.
 
     Raises LostLockError as ``control`` does, after the requests that were under way.
     """
@@ -105,6 +106,8 @@ class _Run:
     options: WriteOptions
     control: Control
     total: int
+    webhook: str = ""
+    """One that cannot be called; set by any thread."""
     outcomes: list[_Outcome] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -132,6 +135,8 @@ class _Run:
     def _work(self, unit: Unit) -> PoolWork:
         """What is to be sent for a unit. Of a pool that is not ready no bodies are made."""
         pool = self._pool(unit)
+        if self.webhook:
+            return PoolWork([], [], None)
         gate = gate_to_shut(unit.content)
         ready = unit.pool is None or (pool is not None and pool.gate is Gate.READY)
         bodies = [made(change) for change in in_order(unit.content)] if ready else []
@@ -151,6 +156,8 @@ class _Run:
 
     def _carry_out(self, unit: Unit, work: PoolWork, spared: frozenset[ObjectRef] = frozenset()) -> _Outcome:
         """Runs in any thread."""
+        if self.webhook:
+            return self._leave(unit)
         try:
             if unit.pool is None:
                 write_pool(self.writes, work)
@@ -163,11 +170,28 @@ class _Run:
             return self._write(unit, pool, work)
         except LostLockError:
             raise
+        except WebhookError as failure:
+            self.webhook = failure.webhook
+            return _failed(unit, (*failure.problems, *self._leave(unit).problems))
         except OsmGitopsError as failure:
-            about = str(unit.pool) if unit.pool else ""
-            return _Outcome(unit, problems=tuple(problem.at(about=about) for problem in failure.problems))
+            return _failed(unit, failure.problems)
         except StoppedError:
             return _Outcome(unit)
+
+    def _leave(self, unit: Unit) -> _Outcome:
+        """Of a unit that a webhook keeps from being written do what keeps machines joining."""
+        pool = self._pool(unit)
+        try:
+            if pool is not None and pool.gate is not Gate.DELETING:
+                self._bring_tokens(unit, pool)
+        except LostLockError:
+            raise
+        except OsmGitopsError as failure:
+            return _failed(unit, failure.problems)
+        except StoppedError:
+            return _Outcome(unit)
+        why = f"the API server cannot call webhook {self.webhook}"
+        return _Outcome(unit, left=why if unit.changes_more_than_tokens else "")
 
     def _clean_up(self, unit: Unit, pool: LivePool, work: PoolWork, spared: frozenset[ObjectRef]) -> _Outcome:
         if unit.has_finalizer:
@@ -235,4 +259,10 @@ class _Run:
             failed=dict(sorted(failed.items(), key=lambda each: str(each[0] or ""))),
             left=dict(sorted(left.items())),
             notes=tuple(sorted(self.notes)),
+            webhook=self.webhook,
         )
+
+
+def _failed(unit: Unit, problems: Sequence[Problem]) -> _Outcome:
+    about = str(unit.pool) if unit.pool else ""
+    return _Outcome(unit, problems=tuple(problem.at(about=about) for problem in dict.fromkeys(problems)))
