@@ -25,13 +25,14 @@ from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVIS
 from osm_gitops.resolve.named_facts import named_profiles
 from osm_gitops.resolve.pools import wanted_profile
 from osm_gitops.sources.cluster import read_machines
-from osm_gitops.sources.osm_deployment import find_osm
+from osm_gitops.sources.osm_deployment import find_reachable_osm
 from osm_gitops.targets.cluster.handing_back import (
     HandingBack,
     belongings,
     held_machines,
     other_appliers,
     records,
+    woken_machines,
 )
 from osm_gitops.targets.cluster.lease import LEASE_NAME, holder_name, lease
 from osm_gitops.targets.cluster.record import STATUS_NAME
@@ -62,12 +63,13 @@ def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Fina
     namespaces = frozenset({settings.namespace, *(namespace for namespace, _ in named)})
     ours = list(belongings(live, settings.namespace, namespaces))
     profiles = dict(_profiles(live, namespaces))
-    stays, reason = _decision(live, finalizers)
+    stays, reason = _decision(live, settings.namespace, finalizers)
     held = held_machines(live.worker)
     handover = Handover(
         hosts=connections.hosts(spec),
         released=tuple(ours),
         unheld=() if stays else tuple(held),
+        woken=tuple(woken_machines(live.worker)),
         held=tuple(each.ref for each in held) if stays else (),
         reason=reason,
         records=records(live.management, settings.namespace),
@@ -100,11 +102,11 @@ def uninstall(
     return ()
 
 
-def _decision(live: Clusters, finalizers: Finalizers) -> tuple[bool, str]:
+def _decision(live: Clusters, namespace: str, finalizers: Finalizers) -> tuple[bool, str]:
     """Whether finalizers stay, and why."""
     if finalizers is not Finalizers.AUTO:
         return finalizers is Finalizers.KEEP, f"as --finalizers {finalizers.value} says"
-    found = find_osm(live.management)
+    found = find_reachable_osm(live.management, namespace)
     if found:
         return True, f"as {found[0]} is there to clean up"
     return False, "as no Deployment of Operating System Manager is there to clean up: deletions would hang for ever"

@@ -32,15 +32,17 @@ class Belonging:
 class Handover:
     """All that is to be done in one cluster, in this order.
 
-    ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken; ``held`` are
-    MachineDeployments that keep it. ``reason`` says why finalizers stay or go, as a clause. ``records`` are the
-    ConfigMap and the Lease, which go last. ``refusals`` forbid all of it.
+    ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken and from
+    ``woken`` Machines our annotation; ``held`` are MachineDeployments that keep the finalizer. ``reason`` says why
+    finalizers stay or go, as a clause. ``records`` are the ConfigMap and the Lease, which go last. ``refusals``
+    forbid all of it.
     """
 
     hosts: tuple[str, ...]
     released: Sequence[Belonging] = ()
     deleted: Sequence[Belonging] = ()
     unheld: Sequence[Belonging] = ()
+    woken: Sequence[Belonging] = ()
     held: Sequence[ObjectRef] = ()
     reason: str = ""
     records: Sequence[ObjectRef] = ()
@@ -50,4 +52,4 @@ class Handover:
     @property
     def is_empty(self) -> bool:
         """Whether nothing of ours is there."""
-        return not (self.released or self.deleted or self.unheld or self.records)
+        return not (self.released or self.deleted or self.unheld or self.woken or self.records)

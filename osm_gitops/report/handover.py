@@ -27,6 +27,7 @@ def _lines(handover: Handover, *, verbose: bool) -> Iterator[str]:
         ("~ take label, annotations and field ownership from", [each.ref for each in handover.released], ""),
         ("- delete", [each.ref for each in handover.deleted], ""),
         (f"~ take {finalizer} from", [each.ref for each in handover.unheld], f", {handover.reason}"),
+        ("~ take our annotation from", [each.ref for each in handover.woken], ""),
         (f"  leave {finalizer} on", handover.held, f", {handover.reason}"),
         ("- delete", handover.records, ""),
     )

@@ -9,7 +9,7 @@ from posixpath import basename
 from typing import Final
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import DEPLOYMENT
 from osm_gitops.model.objects import Json
@@ -17,6 +17,7 @@ from osm_gitops.sources.pod import Pod, PodText
 
 NAME: Final = "operating-system-manager"
 """What Kubermatic's installers call the Deployment, its label ``app`` and its container (users.md §3)."""
+_FORBIDDEN: Final = 403
 _PROGRAM: Final = "osm-controller"
 _WEBHOOK: Final = "webhook"
 
@@ -48,6 +49,18 @@ def find_osm(api: Api, namespace: str = "", name: str = "") -> list[OsmDeploymen
 
     found = api.list(DEPLOYMENT, keep, namespace)
     return sorted(found, key=lambda each: (each.namespace, each.name))
+
+
+def find_reachable_osm(api: Api, namespace: str) -> list[OsmDeployment]:
+    """OSM's controllers of all namespaces, or of the one where it belongs for a user who may not list others.
+
+    Raises ClusterError."""
+    try:
+        return find_osm(api)
+    except ClusterError as failure:
+        if failure.status != _FORBIDDEN:
+            raise
+        return find_osm(api, namespace)
 
 
 def flags_of(pod: Pod) -> tuple[PodText, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Managed:
     """A cluster that osm-gitops has taken over from OSM."""
 
     def __init__(self, osm: AfterOsm, folder: Path) -> None:
+        self.osm = osm
         self.client = osm.management.client()
         self._where = ("--kubeconfig", str(osm.management.kubeconfig(folder / "kubeconfig")))
         self._settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(folder / "ca.pem"))
@@ -39,6 +41,24 @@ class Managed:
 
     def uninstall(self, *more: str) -> Ran:
         return osm_gitops("uninstall", "--yes", *self._where, *more)
+
+    def roll(self, number: int) -> None:
+        """New templates of all pools, and what machine-controller does about them."""
+        for name in self.osm.pools():
+            template = {"spec": {"versions": {"kubelet": f"1.34.{number}"}}}
+            change = {"spec": {"template": template}, "metadata": {"annotations": {REVISION: str(number)}}}
+            found = self.client.merge(f"{_MACHINES}/{name}", change)
+            self.osm.objects["MachineDeployment", "kube-system", name] = found
+            self.osm.machine_set(name)
+
+    def owners(self) -> set[str]:
+        """Everybody who owns anything of what uninstall gives back."""
+        return {
+            entry["manager"]
+            for plural in _PLURALS
+            for body in self.client.get(plural)["items"]
+            for entry in body["metadata"].get("managedFields") or [{"manager": "none"}]
+        }
 
     def content(self) -> dict[str, Object]:
         """All objects by path, without what the API server adds, and who owns what."""
@@ -145,6 +165,58 @@ def test_the_cluster_can_be_taken_over_again(managed: Managed) -> None:
     managed.uninstall()
     assert managed.apply().err == "default: 5 pools written\n"
     assert managed.apply().out.splitlines()[-1] == "No changes."
+
+
+def test_a_cluster_is_tried_given_back_and_tried_again_three_times(managed: Managed) -> None:
+    """Each time the pools have changed meanwhile, so that other content is written than what is there."""
+    for number in (5, 6, 7):
+        ran = managed.uninstall("--finalizers", "keep")
+        assert (ran.code, managed.owners()) == (0, {"osm-controller"}), ran.err
+        managed.roll(number)
+        assert managed.apply().err == "default: 5 pools written\n"
+        assert managed.apply().out.splitlines()[-1] == "No changes."
+        config = managed.client.get(f"{_OSM}/operatingsystemconfigs/pool-00000-kube-system-config")
+        assert f"1.34.{number}" in str(config["spec"])
+
+
+def test_osm_and_kubectl_take_what_was_given_back(managed: Managed) -> None:
+    managed.uninstall()
+    path = f"{_OSM}/operatingsystemconfigs/pool-00000-kube-system-config"
+    config = managed.client.get(path)
+    # OSM's plain updates, kubectl edit and kubectl apply, and kubectl apply --server-side of what is there.
+    for number, manager in enumerate(("osm-controller", "kubectl-edit")):
+        config["spec"]["osVersion"] = f"changed-{number}"
+        config = json.loads(managed.client.text(f"{path}?fieldManager={manager}", "PUT", config))
+    kept = {key: config["metadata"][key] for key in ("name", "namespace", "annotations")}
+    body = {key: config[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": kept}
+    media = "application/apply-patch+yaml"
+    applied = managed.client.text(f"{path}?fieldManager=kubectl&force=false", "PATCH", body, Content_Type=media)
+    assert "before-first-apply" not in {entry["manager"] for entry in json.loads(applied)["metadata"]["managedFields"]}
+
+
+def test_what_an_earlier_release_gave_back_without_an_owner_is_taken_over(managed: Managed) -> None:
+    managed.uninstall("--finalizers", "keep")
+    for plural in (f"{_OSM}/operatingsystemconfigs", _SECRETS):
+        for body in managed.client.get(plural)["items"]:
+            path = f"{plural}/{body['metadata']['name']}"
+            managed.client.merge(path, {"metadata": {"managedFields": [{}]}})
+    path = f"{_OSM}/operatingsystemconfigs/pool-00000-kube-system-config"
+    managed.client.merge(path, {"spec": {"bootstrapConfig": {"modules": {"runcmd": ["an-old-command"]}}}})
+    assert managed.client.get(path)["metadata"].get("managedFields") is None
+    managed.roll(5)
+    assert managed.apply().err == "default: 5 pools written\n"
+    assert managed.apply().out.splitlines()[-1] == "No changes."
+    assert "an-old-command" not in str(managed.client.get(path)["spec"])
+
+
+def test_the_annotation_of_machines_that_waited_goes(managed: Managed) -> None:
+    managed.osm.machine(managed.osm.machine_set("pool-00000", revision="2"), "waited", waits=True)
+    path = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machines/waited"
+    managed.client.merge(path, {"metadata": {"annotations": {"osm-gitops.io/nudged": "1", "theirs": "stays"}}})
+    ran = managed.uninstall("--finalizers", "keep")
+    assert "  ~ take our annotation from 1 Machine\n" in ran.out
+    assert managed.client.get(path)["metadata"]["annotations"] == {"theirs": "stays"}
+    assert managed.uninstall("--finalizers", "keep").out.splitlines()[-1] == "Nothing of osm-gitops is there."
 
 
 def test_pools_that_osm_would_render_anew_or_leave_alone_are_named(managed: Managed) -> None:

@@ -29,12 +29,11 @@ from osm_gitops.model.status import UNKNOWN, Finding
 from osm_gitops.plan.compare import group_name, group_of
 from osm_gitops.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.sources.facts import SERVICE_LABEL
-from osm_gitops.sources.osm_deployment import NAME, OsmDeployment, find_osm
+from osm_gitops.sources.osm_deployment import NAME, find_reachable_osm
 
 _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsystemprofile", "/operatingsystemconfig"})
 """Where OSM's webhooks are served (contract §3)."""
 _NAMED: Final = 3
-_FORBIDDEN: Final = 403
 
 
 def find_in_the_way(live: Clusters, namespace: str, seen: Seen | None) -> Iterator[Finding]:
@@ -55,23 +54,13 @@ def _asked(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
 
 
 def _running(management: Api, namespace: str) -> Iterator[Finding]:
-    for osm in _deployments(management, namespace):
+    for osm in find_reachable_osm(management, namespace):
         if osm.replicas:
             running = f"{osm.ready} of {osm.replicas} replicas"
             what = f"Operating System Manager still runs ({running}) and writes the same objects"
             scale = f"kubectl --namespace {osm.namespace} scale deployment {osm.name} --replicas 0"
             fix = f"Switch it off as docs/adoption.md says: {scale}"
             yield Finding("osm-running", Problem(what, about=str(osm), fix=fix))
-
-
-def _deployments(management: Api, namespace: str) -> list[OsmDeployment]:
-    """Those of all namespaces, or of the one where it belongs for who may not look into others."""
-    try:
-        return find_osm(management)
-    except ClusterError as failure:
-        if failure.status != _FORBIDDEN:
-            raise
-        return find_osm(management, namespace)
 
 
 @dataclass(frozen=True, slots=True)

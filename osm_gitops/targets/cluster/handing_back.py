@@ -9,7 +9,17 @@ from typing import Final
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kubedoor.api import FIELD_MANAGER, Api
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, KINDS, LEASE, MACHINE_DEPLOYMENT, PROFILE, SECRET, Kind
+from osm_gitops.kubedoor.kinds import (
+    CONFIG,
+    CONFIG_MAP,
+    KINDS,
+    LEASE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    PROFILE,
+    SECRET,
+    Kind,
+)
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
 from osm_gitops.model.handover import Belonging, Handover
 from osm_gitops.model.live import CLEANUP_FINALIZER
@@ -20,6 +30,8 @@ from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.targets.cluster.applied import STAMPER
 from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT_LABEL
 from osm_gitops.targets.cluster.lease import LEASE_NAME
+from osm_gitops.targets.cluster.ownership import handed_over
+from osm_gitops.targets.cluster.pools import NUDGED
 from osm_gitops.targets.cluster.record import STATUS_NAME
 from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
 
@@ -52,6 +64,18 @@ def held_machines(worker: Api) -> list[Belonging]:
         return Belonging(ref, Side.WORKER, metadata)
 
     return worker.list(MACHINE_DEPLOYMENT, keep, metadata_only=True)
+
+
+def woken_machines(worker: Api) -> list[Belonging]:
+    """The Machines that bear our annotation, as they had to wait for their bootstrap Secret."""
+
+    def keep(body: Mapping[str, Json]) -> Belonging | None:
+        metadata = body["metadata"]
+        if NUDGED not in (metadata.get("annotations") or {}):
+            return None
+        return Belonging(ObjectRef(MACHINE.name, metadata["namespace"], metadata["name"]), Side.WORKER, metadata)
+
+    return worker.list(MACHINE, keep, metadata_only=True)
 
 
 def records(management: Api, namespace: str) -> tuple[ObjectRef, ...]:
@@ -88,6 +112,7 @@ class HandingBack:
             *((each, self._release) for each in handover.released),
             *((each, self._delete) for each in handover.deleted),
             *((each, self._unhold) for each in handover.unheld),
+            *((each, self._unmark) for each in handover.woken),
         ]
         for each, job in jobs:
             try:
@@ -105,6 +130,9 @@ class HandingBack:
 
     def _unhold(self, each: Belonging) -> None:
         self._patch(each, _without_finalizer)
+
+    def _unmark(self, each: Belonging) -> None:
+        self._patch(each, _without_nudge)
 
     def _delete(self, each: Belonging) -> None:
         self.check()
@@ -124,7 +152,10 @@ class HandingBack:
             try:
                 api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": precondition | patch})
             except ConflictError:
-                found = api.get(KINDS[ref.kind], ref.namespace, ref.name, metadata_only=True)
+                # By a list, to which uninstall has a right anyway: to get Secrets of kube-system would be one more.
+                named = f"metadata.name={ref.name}"
+                kind = KINDS[ref.kind]
+                found = next(iter(api.list(kind, dict, ref.namespace, fields=named, metadata_only=True)), None)
                 if found is None or found["metadata"]["uid"] != each.metadata["uid"]:
                     return
                 metadata = found["metadata"]
@@ -135,22 +166,26 @@ class HandingBack:
 
 
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Without our labels, our annotations, those for Flux and Argo CD, and our ownership of fields.
+    """Without our labels, our annotations, those for Flux and Argo CD, and with OSM in our place as an owner of fields.
 
-    What OSM compares (contract §4.3) stays. Fields without an owner belong to whoever writes them next.
+    What OSM compares (contract §4.3) stays.
     """
+    labels = (MANAGED_BY_LABEL, COMPONENT_LABEL)
     annotations = metadata.get("annotations") or {}
     marks = [key for key in annotations if key.startswith(_PREFIX) or key in DELIVERY_ANNOTATIONS]
-    others = [entry for entry in metadata.get("managedFields") or () if not _is_ours(entry)]
     return {
-        "labels": dict.fromkeys((MANAGED_BY_LABEL, COMPONENT_LABEL)),
+        "labels": dict.fromkeys(labels),
         "annotations": dict.fromkeys(marks),
-        "managedFields": others or [{}],  # so the API server forgets them all
+        "managedFields": handed_over(metadata.get("managedFields") or (), {*labels, *marks}),
     }
 
 
 def _is_ours(entry: Mapping[str, Json]) -> bool:
     return entry.get("manager") in {FIELD_MANAGER, STAMPER}
+
+
+def _without_nudge(metadata: Mapping[str, Json]) -> dict[str, Json] | None:
+    return {"annotations": {NUDGED: None}} if NUDGED in (metadata.get("annotations") or {}) else None
 
 
 def _without_finalizer(metadata: Mapping[str, Json]) -> dict[str, Json] | None:

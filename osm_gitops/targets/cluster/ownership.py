@@ -9,7 +9,7 @@ applies; the next apply then removes what is in them and not desired.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.kubedoor.api import FIELD_MANAGER
@@ -17,7 +17,8 @@ from osm_gitops.model.objects import Json
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 from osm_gitops.targets.cluster.applied import CONTENT, STAMPER, is_our_apply
 
-OSM_MANAGERS: Final = frozenset({"osm-controller", "osc-controller", "osp-controller", "operating-system-manager"})
+OSM_MANAGER: Final = "osm-controller"
+OSM_MANAGERS: Final = frozenset({OSM_MANAGER, "osc-controller", "osp-controller", "operating-system-manager"})
 """What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
 ``osm-controller``, in early releases one for each kind."""
 
@@ -53,6 +54,42 @@ def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]
     return [{**ours, "fieldsV1": fields}, *left]
 
 
+def whole(body: Mapping[str, Json]) -> list[Json]:
+    """``managedFields`` in which our applies own all labels, annotations and content of an object that has no owner.
+
+    Server-side apply would take such content for that of ``before-first-apply``, and refuse to change it.
+    """
+    metadata = {key: body["metadata"][key] for key in ("labels", "annotations") if body["metadata"].get(key)}
+    content = {key: body[key] for key in sorted(each.removeprefix("f:") for each in CONTENT) if key in body}
+    entry = {"manager": FIELD_MANAGER, "operation": "Apply", "apiVersion": body["apiVersion"], "fieldsType": "FieldsV1"}
+    return [{**entry, "fieldsV1": _paths({**content, "metadata": metadata})}]
+
+
+def handed_over(managed_fields: Sequence[Mapping[str, Json]], marks: Collection[str]) -> list[Json]:
+    """``managedFields`` in which OSM owns what we did, as if it had written it; ``marks`` are the keys of labels and
+    annotations that go.
+
+    An object without any owner would belong to ``before-first-apply`` at the next server-side apply, ours or another's.
+    """
+    ours = [entry for entry in managed_fields if entry.get("manager") in {FIELD_MANAGER, STAMPER}]
+    theirs = [entry for entry in managed_fields if _is_update_of_osm(entry)]
+    others = [entry for entry in managed_fields if entry not in ours and entry not in theirs]
+    fields: dict[str, Json] = {}
+    for entry in (*theirs, *ours):
+        _add(fields, entry.get("fieldsV1") or {})
+    metadata = fields.get("f:metadata") or {}
+    for part in ("f:labels", "f:annotations"):
+        left = {key: inner for key, inner in metadata.pop(part, {}).items() if key.removeprefix("f:") not in marks}
+        if left.keys() - {"."}:
+            metadata[part] = left
+    if not metadata:
+        fields.pop("f:metadata", None)
+    if not fields:
+        return others or [{}]  # so the API server forgets them all
+    first = (*theirs, *ours)[0]
+    return [*others, {**first, "manager": OSM_MANAGER, "operation": "Update", "fieldsV1": fields}]
+
+
 def owners(managed_fields: Sequence[Mapping[str, Json]]) -> str:
     """Those whose fields :func:`joined` takes over, for people."""
     return ", ".join(sorted({str(entry.get("manager")) for entry in managed_fields if _is_taken(entry)}))
@@ -70,6 +107,20 @@ def _wrote_as_osm(fields: Mapping[str, Json]) -> bool:
     """Whether somebody wrote content together with OSM's annotations: OSM under another name, or its backup."""
     annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
     return not _CONTENT.isdisjoint(fields) and not _MARKS.isdisjoint(annotations)
+
+
+def _is_update_of_osm(entry: Mapping[str, Json]) -> bool:
+    is_update = entry.get("operation") == "Update" and not entry.get("subresource")
+    return is_update and entry.get("manager") in OSM_MANAGERS
+
+
+def _paths(value: Mapping[str, Json]) -> dict[str, Json]:
+    """``value`` as a ``fieldsV1``: a list is owned as a whole, and so is an empty map."""
+    return {
+        f"f:{key}": _paths(inner) if isinstance(inner, Mapping) and inner else {}
+        for key, inner in value.items()
+        if key != "metadata" or inner
+    }
 
 
 def _add(fields: dict[str, Json], more: Mapping[str, Json]) -> None:

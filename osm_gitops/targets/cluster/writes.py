@@ -21,7 +21,7 @@ from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.targets.cluster.applied import adders, applied_body
-from osm_gitops.targets.cluster.ownership import joined, owners, with_all_content
+from osm_gitops.targets.cluster.ownership import joined, owners, whole, with_all_content
 from osm_gitops.yamldoor.emit import dump
 
 # How often to look again at an object that others write at the same time.
@@ -129,6 +129,10 @@ class Writes:
         for attempt in range(ATTEMPTS):
             metadata = (found or {}).get("metadata") or {}
             fields = joined(metadata.get("managedFields") or ())
+            if found is not None and not metadata.get("managedFields") and is_removable(ref, found):
+                # A release before this one gave objects back without an owner, and OSM's own writes add none then.
+                body = api.get(KINDS[ref.kind], ref.namespace, ref.name)
+                fields = whole(body) if body is not None else None
             if fields is None:
                 return attempt > 0  # a try of ours was carried out, and its answer lost
             try:
@@ -136,7 +140,8 @@ class Writes:
             except ConflictError:
                 found = self._read(api, ref)
                 continue
-            self.note(f"{ref}: took over what {owners(metadata['managedFields'])} wrote")
+            whose = owners(metadata.get("managedFields") or ()) or "an unknown writer"
+            self.note(f"{ref}: took over what {whose} wrote")
             return True
         raise ConflictError([Problem(f"{ref} is written by others all the time", where=api.display, fix="Run again")])
 
