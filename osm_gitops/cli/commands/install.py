@@ -31,6 +31,7 @@ from osm_gitops.fleet.install.install_plan import (
     DEFAULT_AUTHOR,
     DEFAULT_HOME,
     DEFAULT_SCHEDULE,
+    INSTALLED,
     ConfigRepo,
     InstallPlan,
     Jobs,
@@ -73,7 +74,8 @@ def install(
     Kinds, accounts with the rights that runs need and no others, the account of booting machines,
     policies of the API server, and CronJobs. Reads the MachineDeployments, where a source is named,
     for the Secrets that they name; changes nothing. --part prints a part: to remove an installation,
-    leave out crds, with which all profiles and configurations would go.
+    leave out crds, with which all profiles and configurations would go. The part uninstall, which is
+    printed only by name, lets the account of the runs give the cluster back.
 
     Examples:
       osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
@@ -84,7 +86,7 @@ def install(
     """
     from osm_gitops.fleet.install.manifests import manifests  # noqa: PLC0415 - no other command needs it
 
-    parts = frozenset(part or Part)
+    parts = frozenset(part or INSTALLED)
     if repo:
         parse_address(repo)  # refuses passwords
     config_repo = ConfigRepo(repo, ref, git_token_secret, git_ssh_secret, age_key_secret, _author(commit_as))

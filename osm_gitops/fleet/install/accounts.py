@@ -12,6 +12,8 @@ from osm_gitops.model.objects import Json
 WRITER: Final = "osm-gitops"
 TOKEN_SUFFIX: Final = "-token"  # noqa: S105 - of the names of Secrets
 READER: Final = "osm-gitops-reader"
+UNINSTALLER: Final = "osm-gitops-uninstall"
+"""Name of the roles with which the writer may give a cluster back."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -37,27 +39,29 @@ def lasting_token(namespace: str, account: str) -> dict[str, Json]:
     }
 
 
-def roles(plan: InstallPlan, account: str, rights: Sequence[Right]) -> tuple[dict[str, Json], ...]:
-    """A role and its binding for every namespace in which the account has rights, those of the whole cluster first."""
+def roles(plan: InstallPlan, account: str, rights: Sequence[Right], name: str = "") -> tuple[dict[str, Json], ...]:
+    """A role and its binding for every namespace in which the account has rights, those of the whole cluster first.
+
+    They have the account's name where they have no ``name`` of their own."""
     bodies: list[dict[str, Json]] = []
     for namespace in sorted({right.namespace for right in rights}):
         # The tables overlap where one cluster is both.
         rules = [_rule(right) for right in dict.fromkeys(rights) if right.namespace == namespace]
-        bodies += role(plan.home, account, namespace, rules)
+        bodies += role(plan.home, account, namespace, rules, name)
     return tuple(bodies)
 
 
-def role(home: str, account: str, namespace: str, rules: Sequence[Json]) -> tuple[dict[str, Json], ...]:
+def role(home: str, account: str, namespace: str, rules: Sequence[Json], name: str = "") -> tuple[dict[str, Json], ...]:
     """What an account in namespace ``home`` may do in ``namespace`` (empty: in the whole cluster), and the binding."""
     kind = "Role" if namespace else "ClusterRole"
-    metadata = {"name": account} | ({"namespace": namespace} if namespace else {})
+    metadata = {"name": name or account} | ({"namespace": namespace} if namespace else {})
     return (
         {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)},
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": f"{kind}Binding",
             "metadata": metadata,
-            "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": account},
+            "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name or account},
             "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
         },
     )

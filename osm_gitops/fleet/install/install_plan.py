@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.named_facts import NamedFacts, named_facts
@@ -22,6 +23,11 @@ class Part(Enum):
     ACCOUNTS = "accounts"
     ADMISSION = "admission"
     JOBS = "jobs"
+    UNINSTALL = "uninstall"
+
+
+INSTALLED: Final = frozenset(Part) - {Part.UNINSTALL}
+"""What runs need. The rights of ``uninstall`` are printed only where they are asked for."""
 
 
 @dataclass(frozen=True, slots=True)

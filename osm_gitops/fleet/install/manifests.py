@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from osm_gitops.fleet.install.accounts import READER, WRITER, lasting_token, roles, service_account
+from osm_gitops.fleet.install.accounts import READER, UNINSTALLER, WRITER, lasting_token, roles, service_account
 from osm_gitops.fleet.install.admission import configuration_policy, secret_policy
 from osm_gitops.fleet.install.getter import getter
-from osm_gitops.fleet.install.install_plan import InstallPlan, Part
+from osm_gitops.fleet.install.install_plan import INSTALLED, InstallPlan, Part
 from osm_gitops.fleet.install.jobs import jobs
 from osm_gitops.fleet.install.rights import (
     Right,
     management_reads,
     management_refreshes,
     management_status,
+    management_uninstalls,
     management_writes,
     worker_reads,
     worker_refreshes,
     worker_status,
+    worker_uninstalls,
     worker_writes,
 )
 from osm_gitops.fleet.install.schemas import definitions
@@ -29,7 +31,7 @@ Bodies = tuple[dict[str, Json], ...]
 Rights = tuple[Right, ...]
 
 
-def manifests(plan: InstallPlan, side: Side, parts: frozenset[Part] = frozenset(Part)) -> Bodies:
+def manifests(plan: InstallPlan, side: Side, parts: frozenset[Part] = INSTALLED) -> Bodies:
     """What one of the two clusters gets; where they are one, ``side`` is the management cluster and it gets all.
 
     None carries the label ``app.kubernetes.io/managed-by: osm-gitops``: it marks what a run may prune.
@@ -83,6 +85,18 @@ def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: boo
     return tuple(bodies)
 
 
+def _management_uninstall(plan: InstallPlan) -> Bodies:
+    return roles(plan, WRITER, management_uninstalls(plan), UNINSTALLER)
+
+
+def _worker_uninstall(plan: InstallPlan) -> Bodies:
+    return roles(plan, WRITER, worker_uninstalls(plan), UNINSTALLER)
+
+
+def _whole_uninstall(plan: InstallPlan) -> Bodies:
+    return roles(plan, WRITER, (*management_uninstalls(plan), *worker_uninstalls(plan)), UNINSTALLER)
+
+
 def _writer_here(plan: InstallPlan) -> Rights:
     if plan.into_git:
         return management_refreshes(plan)
@@ -114,11 +128,13 @@ _MANAGEMENT: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.ACCOUNTS: _management_accounts,
     Part.ADMISSION: configuration_policy,
     Part.JOBS: _jobs,
+    Part.UNINSTALL: _management_uninstall,
 }
 _WORKER: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.GETTER: _getter,
     Part.ACCOUNTS: _worker_accounts,
     Part.ADMISSION: secret_policy,
+    Part.UNINSTALL: _worker_uninstall,
 }
 _BOTH: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.CRDS: _definitions,
@@ -126,4 +142,5 @@ _BOTH: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.ACCOUNTS: _all_accounts,
     Part.ADMISSION: _both_policies,
     Part.JOBS: _jobs,
+    Part.UNINSTALL: _whole_uninstall,
 }

@@ -61,7 +61,7 @@ def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
 def management_status(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``status`` reads besides: what runs left behind, and whether OSM is in the way."""
     return (
-        *_webhooks(plan),
+        *_webhooks(plan.namespace),
         Right(DEPLOYMENT, "list", plan.namespace),
         Right(LEASE, "get", plan.namespace, (LEASE_NAME,)),
         Right(CONFIG_MAP, "get", plan.namespace, (STATUS_NAME,)),
@@ -90,6 +90,27 @@ def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
     return (Right(CONFIG, "get list patch delete", plan.namespace), *_records(plan))
 
 
+def management_uninstalls(plan: InstallPlan) -> tuple[Right, ...]:
+    """What ``uninstall`` does."""
+    return (
+        *(Right(PROFILE, "list patch delete", namespace) for namespace in plan.profile_namespaces),
+        Right(CONFIG, "list patch", plan.namespace),
+        Right(DEPLOYMENT, "list", plan.namespace),
+        Right(LEASE, "create", plan.namespace),
+        Right(LEASE, "get update delete", plan.namespace, (LEASE_NAME,)),
+        Right(CONFIG_MAP, "get delete", plan.namespace, (STATUS_NAME,)),
+    )
+
+
+def worker_uninstalls(_: InstallPlan) -> tuple[Right, ...]:
+    """What ``uninstall`` does."""
+    return (
+        Right(MACHINE_DEPLOYMENT, "list patch"),
+        Right(MACHINE, "list patch"),
+        *(Right(SECRET, "list patch", namespace) for namespace in (CLOUD_INIT_NAMESPACE, TOKEN_NAMESPACE)),
+    )
+
+
 def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``plan`` reads in the worker cluster."""
     secrets = {key for key in (*plan.named.secrets, *plan.more) if key[0] != CLOUD_INIT_NAMESPACE}
@@ -105,7 +126,9 @@ def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
 
 def worker_status(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``status`` reads besides."""
-    return (*_webhooks(plan), Right(NAMESPACE, "get", CLOUD_INIT_NAMESPACE, (CLOUD_INIT_NAMESPACE,)))
+    # The management namespace of KKP, in which OSM's webhook is, is none of the worker cluster.
+    namespace = TOKEN_NAMESPACE if plan.split else plan.namespace
+    return (*_webhooks(namespace), Right(NAMESPACE, "get", CLOUD_INIT_NAMESPACE, (CLOUD_INIT_NAMESPACE,)))
 
 
 def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
@@ -148,12 +171,12 @@ def _records(plan: InstallPlan) -> tuple[Right, ...]:
     )
 
 
-def _webhooks(plan: InstallPlan) -> tuple[Right, ...]:
+def _webhooks(namespace: str) -> tuple[Right, ...]:
     """Those of OSM, and whether somebody answers them."""
     return (
         Right(VALIDATING_WEBHOOKS, "list"),
         Right(MUTATING_WEBHOOKS, "list"),
-        Right(ENDPOINT_SLICE, "list", plan.namespace),
+        Right(ENDPOINT_SLICE, "list", namespace),
     )
 
 

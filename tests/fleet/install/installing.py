@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from osm_gitops.fleet.install.install_plan import InstallPlan, Jobs, Part
+from osm_gitops.fleet.install.install_plan import INSTALLED, InstallPlan, Jobs, Part
 from osm_gitops.fleet.install.manifests import manifests
 from osm_gitops.model.desired import Side
 from tests.apiserver.client import Client, Object, Refused, path_of
@@ -19,7 +19,7 @@ def install(
     cluster: Cluster, plan: InstallPlan = PLAN, side: Side = Side.MANAGEMENT, without: Collection[Part] = ()
 ) -> list[Object]:
     """Apply what is printed, in its order, all but the definitions, which the servers of the tests have."""
-    bodies = manifests(plan, side, frozenset(Part) - {Part.CRDS, *without})
+    bodies = manifests(plan, side, INSTALLED - {Part.CRDS, *without})
     return [cluster.client().apply(body, "installer") for body in bodies]
 
 

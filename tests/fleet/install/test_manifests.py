@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from osm_gitops.fleet.install.accounts import WRITER, user_name
-from osm_gitops.fleet.install.install_plan import ConfigRepo, InstallPlan, Jobs, Part
+from osm_gitops.fleet.install.install_plan import INSTALLED, ConfigRepo, InstallPlan, Jobs, Part
 from osm_gitops.fleet.install.manifests import manifests
 from osm_gitops.model.desired import Side
 from tests.apiserver.after_osm import recorded
@@ -63,8 +63,15 @@ def test_both_halves_together_are_what_one_cluster_gets_but_for_accounts_of_thei
 
 def test_parts_are_printed_on_their_own_in_the_order_of_the_whole() -> None:
     whole = [path_of(body) for body in manifests(_GIT, Side.MANAGEMENT)]
-    parts = [path_of(body) for part in Part for body in manifests(_GIT, Side.MANAGEMENT, frozenset({part}))]
+    printed = [part for part in Part if part in INSTALLED]
+    parts = [path_of(body) for part in printed for body in manifests(_GIT, Side.MANAGEMENT, frozenset({part}))]
     assert parts == whole
+
+
+def test_rights_to_uninstall_are_printed_only_where_they_are_asked_for() -> None:
+    bodies = manifests(PLAN, Side.MANAGEMENT, frozenset({Part.UNINSTALL}))
+    assert {body["metadata"]["name"] for body in bodies} == {"osm-gitops-uninstall"}
+    assert "osm-gitops-uninstall" not in str(manifests(PLAN, Side.MANAGEMENT))
 
 
 def test_nothing_bears_the_label_by_which_runs_prune() -> None:

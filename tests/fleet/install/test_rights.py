@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from osm_gitops.fleet.install.accounts import READER, WRITER
-from osm_gitops.fleet.install.install_plan import Part
+from osm_gitops.fleet.install.install_plan import INSTALLED, Part
+from osm_gitops.fleet.install.manifests import manifests
 from osm_gitops.fleet.install.rights import (
     Right,
     management_reads,
     management_refreshes,
     management_status,
+    management_uninstalls,
     management_writes,
     worker_reads,
     worker_refreshes,
     worker_status,
+    worker_uninstalls,
     worker_writes,
 )
-from tests.apiserver.after_osm import after_osm, recorded_authority, with_machine_sets
+from osm_gitops.model.desired import Side
+from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from tests.apiserver.after_osm import after_osm, recorded, recorded_authority, with_machine_sets
+from tests.apiserver.client import Refused
 from tests.apiserver.cluster import Cluster
+from tests.cli.scenes import profile
 from tests.fleet.install.growing import Grant, Growing, grants, grow
 from tests.fleet.install.installing import PLAN, install, until_allowed_to_list
 from tests.fleet.install.story import (
@@ -37,6 +47,7 @@ from tests.fleet.install.story import (
 )
 
 _HOME = "osm-gitops"
+_LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/osm-gitops"
 
 
 def _story(management: Cluster, worker: Cluster, folder: Path, account: str) -> Story:
@@ -135,3 +146,70 @@ def _looked(story: Story, command: str) -> tuple[bool, str]:
 def _refreshed(story: Story, *settings: str, ends: int = 0) -> tuple[bool, str]:
     ran = story.apply(*settings, command="refresh")
     return ran.code == ends, ran.err
+
+
+def _given_back(story: Story, namespace: str) -> tuple[bool, str]:
+    """Also where an earlier try could not give its Lease back."""
+    with suppress(Refused):
+        story.osm.management.client().delete(_LEASE.format(namespace))
+    ran = story.run("uninstall", "--yes", "--lock-timeout", "0s")
+    return ran.code == 0, ran.out + ran.err
+
+
+def _to_give_back(management: Cluster, worker: Cluster, folder: Path, namespace: str = "kube-system") -> Story:
+    """A cluster that a run of somebody else has taken over, with all that uninstall has to see to."""
+    story = _story(management, worker, folder, WRITER)
+    story.osm.machine(story.osm.machine_set("pool-00000", revision="2"), "waited", waits=True)
+    machines = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machines"
+    worker.client().merge(f"{machines}/waited", {"metadata": {"annotations": {"osm-gitops.io/nudged": "1"}}})
+    if namespace != "kube-system":  # KKP: what the management cluster has is in a namespace of the seed
+        management.namespace(namespace)
+        for body in recorded():
+            if body["kind"].startswith("OperatingSystem"):
+                metadata = {"name": body["metadata"]["name"], "namespace": namespace}
+                metadata |= {key: body["metadata"].get(key, {}) for key in ("labels", "annotations")}
+                management.client().create({**body, "metadata": metadata})
+    where = ("--namespace", namespace)
+    assert replace(story, user="admin", settings=(*story.settings, *where)).apply().code == 0
+    labels = {"app.kubernetes.io/managed-by": "osm-gitops"}
+    for name, marks in (("ours", {}), ("jinja", {"osm-gitops.io/template": "jinja2/v1"})):
+        body = profile(name)
+        body["metadata"] |= {"namespace": namespace, "labels": labels, "annotations": marks}
+        management.client().create(body)
+    return replace(story, settings=where)
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "cluster-x"], ids=["split", "kkp"])
+def test_who_uninstalls_has_what_that_needs_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path, namespace: str
+) -> None:
+    story = _to_give_back(management, worker, tmp_path, namespace)
+    plan = replace(PLAN, namespace=namespace, profile_namespaces=(namespace,), split=True)
+    here = _growing(management, WRITER, management_uninstalls(plan))
+    here.dispensable = {Grant("", "apps", "deployments", "list")}
+    there = _growing(worker, WRITER, worker_uninstalls(plan))
+    grow((here, there), partial(_given_back, story, namespace))
+    assert here.given == here.expected
+    assert there.given == there.expected
+
+
+@pytest.mark.parametrize("mode", ["single", "split", "kkp"])
+def test_a_cluster_is_given_back_with_what_is_printed(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: str
+) -> None:
+    """The account of the runs has all that it needs, with the part that is printed by name only."""
+    single, namespace = mode == "single", "cluster-x" if mode == "kkp" else "kube-system"
+    story = _to_give_back(management, management if single else worker, tmp_path, namespace)
+    plan = replace(PLAN, namespace=namespace, profile_namespaces=(namespace,), split=not single, jobs=None)
+    parts = (INSTALLED | {Part.UNINSTALL}) - {Part.CRDS, Part.GETTER}
+    for side, cluster in ((Side.MANAGEMENT, management), *(() if single else ((Side.WORKER, worker),))):
+        for body in manifests(plan, side, parts):
+            cluster.client().apply(body, "installer")
+        last = f"/api/v1/namespaces/{TOKEN_NAMESPACE}/secrets"
+        if cluster is not management or single:
+            until_allowed_to_list(cluster.client(story.user), last)
+        else:
+            path = f"/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/{namespace}/operatingsystemconfigs"
+            until_allowed_to_list(cluster.client(story.user), path)
+    well, said = _given_back(story, namespace)
+    assert (well, "forbidden" in said) == (True, False), said
