@@ -11,6 +11,7 @@ import yaml
 
 from osm_gitops.cli.app import app
 from tests.apiserver.after_osm import after_osm
+from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, write_fleet, write_tree
@@ -128,6 +129,27 @@ def test_pools_of_a_cluster_are_asked_too(management: Cluster, tmp_path: Path) -
     config = management.kubeconfig(tmp_path / "config")
     bodies = _installed(*_IMAGE, "--from", "cluster", "--kubeconfig", str(config))
     assert _named(bodies, "Role", "osm-gitops-reader", "profiles")
+
+
+def test_what_another_installer_has_brought_is_left_out(management: Cluster, tmp_path: Path) -> None:
+    """KubeOne applies OSM's CRDs and the getter's Role server-side, with other content."""
+    after_osm(management)
+    client = management.client()
+    role = {"name": "cloud-init-getter", "namespace": "cloud-init-settings", "labels": {"a": "kubeone"}}
+    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]}]
+    api = "rbac.authorization.k8s.io/v1"
+    client.apply({"apiVersion": api, "kind": "Role", "metadata": role, "rules": rules}, "kubeone")
+    command = (*_IMAGE, "--from", "cluster", "--kubeconfig", str(management.kubeconfig(tmp_path / "config")))
+    ran = osm_gitops("install", *command)
+    bodies = list(yaml.safe_load_all(ran.out))
+    assert ("CustomResourceDefinition" in _kinds(bodies), "CronJob" in _kinds(bodies)) == (False, True)
+    assert "Role cloud-init-settings/cloud-init-getter" in ran.err
+    assert "--force-conflicts" in ran.err
+    for body in bodies:  # nothing conflicts with anybody
+        path = f"{path_of(body)}?fieldManager=kubectl&force=false"
+        client.text(path, "PATCH", body, Content_Type="application/apply-patch+yaml")
+    again = list(yaml.safe_load_all(osm_gitops("install", *command).out))
+    assert again == bodies
 
 
 def test_tokens_of_a_service_account_take_no_right_to_secrets_of_the_system() -> None:

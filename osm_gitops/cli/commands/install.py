@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from osm_gitops.cli.clusters import one_cluster
 from osm_gitops.cli.console import console
@@ -40,6 +41,7 @@ from osm_gitops.fleet.install.install_plan import (
 from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.gitdoor.address import parse_address
 from osm_gitops.model.desired import Side
+from osm_gitops.model.objects import Json
 from osm_gitops.yamldoor.emit import dump
 
 _SIDES = {
@@ -106,15 +108,36 @@ def install(
         into_git=bool(repo),
         jobs=runs,
     )
-    plan = _for_request(plan, request, parts)
+    plan, spec = _for_request(plan, request, parts)
     sides = _sides(plan, side)
     _check_runs(plan, sides, parts)
-    bodies = [body for each in sides for body in manifests(plan, each, parts)]
+    bodies = [body for each in sides for body in _missing(spec, each, manifests(plan, each, parts))]
     console.out("".join(f"---\n{dump(body)}" for body in bodies))
     return 0
 
 
-def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) -> InstallPlan:
+def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:
+    """Of what is to be installed that which the cluster does not have from others; all where none is read from."""
+    from osm_gitops.fleet.install.present import without_present  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.kubedoor.connecting import connect  # noqa: PLC0415 - slow
+
+    if spec is None or not isinstance(spec.source.machines, LiveRef):
+        return bodies
+    missing = without_present(connect(spec.management if side is Side.MANAGEMENT else spec.worker, os.environ), bodies)
+    if missing.present:
+        console.say(
+            f"Left out, as the {side.value} cluster has them from another installation: "
+            f"{', '.join(map(str, missing.present))}. To replace them, print them without --from and apply them with "
+            "kubectl apply --server-side --force-conflicts"
+        )
+    if missing.unknown:
+        console.say(
+            f"Printed, although they may be there: {', '.join(map(str, missing.unknown))}. This user may not read them"
+        )
+    return missing.bodies
+
+
+def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) -> tuple[InstallPlan, ClusterSpec | None]:
     from osm_gitops.fleet.install.planning import for_cluster, machines_of  # noqa: PLC0415 - no other command needs it
 
     spec = one_cluster(request)
@@ -122,10 +145,10 @@ def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) ->
         live, settings = LiveRef(), tuple(request.settings.values())
         whole = SourceSpec(live, live, live)
         spec = ClusterSpec(DEFAULT_CLUSTER, whole, settings, None, request.management, request.worker)
-        return for_cluster(plan, spec, ())
+        return for_cluster(plan, spec, ()), None
     if request.source is None and plan.repo is None and Part.JOBS in parts:
         _refuse_folders(spec)
-    return for_cluster(plan, spec, machines_of(spec, dict(os.environ)))
+    return for_cluster(plan, spec, machines_of(spec, dict(os.environ))), spec
 
 
 def _refuse_folders(spec: ClusterSpec) -> None:

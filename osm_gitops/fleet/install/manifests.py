@@ -10,6 +10,7 @@ from osm_gitops.fleet.install.admission import configuration_policy, secret_poli
 from osm_gitops.fleet.install.getter import getter
 from osm_gitops.fleet.install.install_plan import INSTALLED, InstallPlan, Part
 from osm_gitops.fleet.install.jobs import jobs
+from osm_gitops.fleet.install.present import PART_OF, PROGRAM
 from osm_gitops.fleet.install.rights import (
     Right,
     management_reads,
@@ -44,7 +45,7 @@ def manifests(plan: InstallPlan, side: Side, parts: frozenset[Part] = INSTALLED)
 
 def _labelled(body: dict[str, Json]) -> dict[str, Json]:
     metadata = body["metadata"]
-    labels = {"app.kubernetes.io/part-of": "osm-gitops"} | metadata.get("labels", {})
+    labels = {PART_OF: PROGRAM} | metadata.get("labels", {})
     return body | {"metadata": metadata | {"labels": labels}}
 
 
