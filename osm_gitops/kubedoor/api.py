@@ -301,8 +301,8 @@ class Api:
         if not 200 <= answer.status < 300:
             webhook = uncalled_webhook(answer.status, answer.data)
             if webhook:
-                found = self._configurations(webhook)
-                raise webhook_refusal(wanted, webhook, found, answer.data, self.display)
+                configurations = self._configurations(webhook)
+                raise webhook_refusal(wanted, webhook, configurations, answer.data, self.display)
             raise refusal(wanted, answer.status, answer.data, self.display)
         try:
             parsed = parse_json(answer.data)
