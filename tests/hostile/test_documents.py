@@ -13,6 +13,7 @@ import pytest
 from osm_gitops.yamldoor.kubernetes import load_documents
 from osm_gitops.yamldoor.lines import MOST_PATHS, Lines
 from tests.cli.scenes import file, profile
+from tests.hostile.cases import cases
 from tests.hostile.walled import walled, walled_cli
 
 _MANY: Final = 100_000
@@ -90,6 +91,9 @@ _AND_HELD: Final[dict[str, Callable[[], str]]] = {
 }  # fmt: skip
 
 
+_QUICK: Final = ("a key 100,000 times", "1,000 objects in a line", "100,000 JSON documents")
+
+
 def _read(text: str) -> tuple[int, int]:
     """How many documents, and lines of them and of their entries."""
     documents = load_documents(text, "a.yaml")
@@ -103,7 +107,7 @@ def _holds(text: str) -> None:
     assert len(outcome.err) < _MOST_TOLD
 
 
-@pytest.mark.parametrize("kind", _AND_FELL)
+@pytest.mark.parametrize("kind", cases(_AND_FELL, _QUICK))
 def test_a_document_that_took_all_is_read_or_refused(kind: str) -> None:
     _holds(_AND_FELL[kind]())
 
@@ -130,6 +134,7 @@ def test_keys_of_a_manifest_that_stand_100_000_times_are_told_in_a_few_sentences
     assert len(outcome.out) < _MOST_TOLD
 
 
+@pytest.mark.oracle
 def test_a_profile_of_10_000_files_is_converted(tmp_path: Path) -> None:
     files = [file(f"/f{each}", "{{ .Token }}") for each in range(10_000)]
     (tmp_path / "a.yaml").write_text(json.dumps(profile(provisioningConfig={"files": files}), indent=1))

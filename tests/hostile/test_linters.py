@@ -15,6 +15,7 @@ from osm_gitops.checkers.programs import run, scratch
 from osm_gitops.plan.content import TextChange
 from osm_gitops.report.diff import text_diff
 from tests.cli.scenes import file, profile
+from tests.hostile.cases import cases
 from tests.hostile.walled import walled, walled_cli
 
 _MOST_TOLD: Final = 100_000
@@ -85,13 +86,13 @@ def _validate(folder: Path, body: dict[str, Any]) -> str:
     return outcome.out
 
 
-@pytest.mark.parametrize("kind", _SCRIPTS)
+@pytest.mark.parametrize("kind", cases(_SCRIPTS, ("2,000 parentheses",)))
 def test_a_script_that_keeps_shellcheck_busy_is_named(kind: str, tmp_path: Path) -> None:
     out = _validate(tmp_path, _file("/opt/a.sh", _BASH + _SCRIPTS[kind]()))
     assert "warning checker-stopped: shellcheck did not judge this file: " in out
 
 
-@pytest.mark.parametrize("kind", _AND_FELL)
+@pytest.mark.parametrize("kind", cases(_AND_FELL, ("a dotted key",)))
 def test_checks_say_a_few_things_of_a_hostile_file(kind: str, tmp_path: Path) -> None:
     _validate(tmp_path, _AND_FELL[kind]())
 
@@ -102,6 +103,7 @@ def test_a_large_boot_file_is_judged(kind: str, tmp_path: Path) -> None:
     _validate(tmp_path, _AND_HELD[kind]())
 
 
+@pytest.mark.oracle
 def test_a_script_that_is_not_judged_keeps_no_other_from_being_judged(tmp_path: Path) -> None:
     files = [
         file("/opt/slow.sh", _BASH + _SCRIPTS["28 substitutions in each other"]()),
@@ -128,6 +130,7 @@ def test_a_program_has_limits_of_time_and_output() -> None:
     assert _bash("kill -SEGV $$") == (None, "SIGSEGV stopped it")
 
 
+@pytest.mark.oracle
 def test_a_program_has_a_limit_of_memory() -> None:
     code, _ = _bash("a=$(head -c 3G /dev/zero | tr '\\0' a); echo ${#a}", 9)
     assert code != 0
