@@ -21,8 +21,6 @@ R = TypeVar("R")
 
 _AHEAD: Final = 8
 """Requests of a series on their way at a time: a worker need not wait for its parent, and little is lost with it."""
-_SESSION: Final = -1
-"""The number of the only state of a worker that belongs to a session."""
 _IDLE: Final = 2
 """Workers that are kept for later calls."""
 
@@ -167,30 +165,33 @@ class Series(Generic[R]):
 class Session(Generic[R]):
     """Calls on a state that they change, all in one worker. When a limit is reached the state is lost with it.
 
-    A context manager: the worker ends with the ``with`` block.
+    A context manager: the state is dropped with the ``with`` block.
     """
 
     def __init__(self, make: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> None:
         self._limits = limits
-        self._begin = encode(Request(make, arguments, limits.seconds, _SESSION, makes=True))
-        self._worker = Worker(self._begin.modules, limits.memory)
+        self._number = next(_numbers)
+        self._begin = encode(Request(make, arguments, limits.seconds, self._number, makes=True))
 
     def __enter__(self) -> Session[R]:
+        self._worker = _pool.take(self._begin.modules, self._limits.memory)
         try:
             self._worker.send(self._begin)
             _value(self._worker.receive())
         except BaseException:
-            self._worker.end()
+            _pool.put(self._worker)
             raise
+        self._worker.states.add(self._number)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._worker.end()
+        self._worker.forget({self._number})
+        _pool.put(self._worker)
 
     def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:
         """``function(state, *arguments)`` within ``times`` the CPU time of a call. Raises what it raises of this
         package's errors, and LimitReached."""
-        self._worker.send(encode(Request(function, arguments, self._limits.seconds * times, _SESSION)))
+        self._worker.send(encode(Request(function, arguments, self._limits.seconds * times, self._number)))
         return _value(self._worker.receive())
 
 

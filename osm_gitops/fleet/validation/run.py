@@ -36,7 +36,7 @@ from osm_gitops.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
 from osm_gitops.sources.encrypted import ReadWithoutKey
 from osm_gitops.sources.manifests import MACHINE, PROFILE
 from osm_gitops.workers.calls import Session
-from osm_gitops.workers.limits import MEBIBYTE, Limits
+from osm_gitops.workers.limits import DEFAULT, MEBIBYTE, Limits
 from osm_gitops.workers.process import LimitReached
 
 
@@ -138,7 +138,8 @@ def _jobs(number: int, scope: Scope) -> Iterator[_Job]:
 def _limits(scopes: Iterable[Scope], jobs: int) -> Limits:
     """The largest of the clusters' limits. What was judged is kept, so that memory grows with the jobs."""
     each = [limits_of(scope.settings) for scope in scopes] or [Limits()]
-    memory = max(limits.memory for limits in each) + jobs * _KEPT
+    # In large steps: a worker with the same limits serves the next run of this process too.
+    memory = max(limits.memory for limits in each) + (jobs * _KEPT // DEFAULT.memory + 1) * DEFAULT.memory
     return Limits(max(limits.seconds for limits in each), memory)
 
 
