@@ -19,7 +19,7 @@ from osm_gitops.workers.process import LimitReached, Worker
 
 R = TypeVar("R")
 
-_AHEAD: Final = 8
+_AHEAD: Final = 4
 """Requests of a series on their way at a time: a worker need not wait for its parent, and little is lost with it."""
 _IDLE: Final = 2
 """Workers that are kept for later calls."""

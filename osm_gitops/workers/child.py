@@ -51,8 +51,8 @@ def main() -> NoReturn:
     _write(frame(Ready(frozenset(sys.modules))))
     worn_from = used_memory() + start.memory // _WORN
     states: dict[int, Any] = {}
-    opened: list[str] = []
-    sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
+    late: list[str] = []
+    sys.addaudithook(lambda event, arguments: late.append(str(arguments[0])) if event == "import" else None)
     while True:
         request = read_request(_read_frame())
         if isinstance(request, Forget):
@@ -63,9 +63,9 @@ def main() -> NoReturn:
             raise SystemExit(1)
         allow_seconds(request.seconds)
         answer = _answer(request, states, worn_from)
-        if opened:
-            # It failed, and who asked for it may have made something else of that than it is: a bug of ours.
-            answer = frame(Answer(Broken("an import that comes too late", opened[0]), worn=True))
+        if late:
+            # It failed, and whoever asked for it may have made something else of that than it is: a bug of ours.
+            answer = frame(Answer(Broken("an import that comes too late", late[0]), worn=True))
         _write(answer)
 
 

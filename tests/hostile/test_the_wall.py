@@ -67,9 +67,9 @@ def test_a_profile_that_takes_too_much_memory_fails_its_pool_alone(tmp_path: Pat
 
 
 def test_a_profile_of_many_pools_does_not_take_its_time_for_each(tmp_path: Path) -> None:
-    ran = _render(_tree(tmp_path, _TIME["go"], "go", pools=60), "--max-render-seconds", "1")
+    ran = _render(_tree(tmp_path, _TIME["go"], "go", pools=20), "--max-render-seconds", "1")
     assert ran.code == 1
-    assert ran.err.count("more than 1 s of CPU time") < 20
+    assert ran.err.count("more than 1 s of CPU time") < 10
     assert "3 pools with the same profile reached a limit before" in ran.err
     assert "good-kube-system-config" in ran.out
 
@@ -78,7 +78,8 @@ def test_explain_says_so(tmp_path: Path) -> None:
     tree = _tree(tmp_path, _TIME["go"], "go")
     ran = osm_gitops("explain", "bad-0", "--from", str(tree), *_UNBOUND, "--max-render-seconds", "1")
     assert ran.code == 1
-    assert "more than 1 s of CPU time" in ran.out + ran.err
+    # It is rendered four times, with other secrets too, to tell what may be shown.
+    assert "more than 4 s of CPU time" in ran.out + ran.err
 
 
 def test_explain_of_downloads_says_so_and_lists_the_others(tmp_path: Path) -> None:
