@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,9 +16,12 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.errors import InputError
+from osm_gitops.fleet import desire
 from osm_gitops.render import config
 from osm_gitops.templates.assembly import CompiledHalf, compile_go_half
 from osm_gitops.templates.engine import Engine
+from osm_gitops.workers.limits import Limits
 from tests.cli.running import osm_gitops
 from tests.conformance.test_cases import flags_of, render_case
 from tests.oracle_tests.comparison import Half, compare
@@ -44,6 +47,23 @@ class _Watched:
         return self.half.reads_by_file()
 
 
+class _Here:
+    """A series whose calls run in this process, where they can be watched."""
+
+    def __init__(self, make: Callable[..., Any], *arguments: Any, limits: Limits) -> None:  # noqa: ARG002
+        self.state = make(*arguments)
+
+    def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:  # noqa: ARG002
+        return function(self.state, *arguments)
+
+    def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        for arguments in calls:
+            try:
+                yield function(self.state, *arguments)
+            except InputError as failure:
+                yield failure
+
+
 @pytest.fixture
 def halves(monkeypatch: pytest.MonkeyPatch) -> list[Half]:
     """Every half that the command line renders, with its data."""
@@ -53,6 +73,7 @@ def halves(monkeypatch: pytest.MonkeyPatch) -> list[Half]:
         return _Watched(compile_go_half(engine, templates, files), Half(dict(files), {}, dict(templates)), notes)
 
     monkeypatch.setattr(config, "compile_go_half", compile_half)
+    monkeypatch.setattr(desire, "Series", _Here)
     return notes
 
 
