@@ -211,6 +211,7 @@ def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:
         for chunk in response.stream(_CHUNK, decode_content=False):
             data += chunk
     except BaseException:
+        data.clear()  # the traceback would keep it, and that of the next try the next
         response.close()  # what is left of the answer must not be taken for the next one
         response.release_conn()  # and others may wait for the place of its connection
         raise

@@ -401,7 +401,7 @@ def test_any_answer_of_a_server_is_understood_or_told(
             _serve(other, worker)
             assert osm_gitops(*arguments).code == 0
             for path, answer in answers.items():
-                for what, changed in mutations(_first(answer), 7 if whole else 151):
+                for what, changed in mutations(_first(answer), 31 if whole else 151):
                     server.texts[path] = text_of(changed)
                     judge.look(f"{path} {what}", *arguments)
                 server.texts[path] = json.dumps(answer).encode()
