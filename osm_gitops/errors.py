@@ -107,12 +107,23 @@ class UnsafePlanError(OsmGitopsError):
 
 
 class UnexpectedError(Exception):
-    """What a worker process raised that no input may make it raise: a bug. Holds the place, never a value."""
+    """What no input may make the program raise, here or in a worker process: a bug. Holds its place, never a value."""
 
     def __init__(self, kind: str, place: str) -> None:
         super().__init__(f"{kind} at {place}")
         self.kind = kind
         self.place = place
+
+    @classmethod
+    def of(cls, error: BaseException) -> UnexpectedError:
+        """What is told of any error: where in our code it struck, without its message, which may hold values."""
+        if isinstance(error, cls):
+            return error
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
+        return cls(type(error).__name__, place)
 
 
 def shortened(text: str) -> str:

@@ -105,17 +105,7 @@ def _tell_usage(wrong: TyperException) -> None:
 
 def _bug(bug: Exception) -> str:
     """Where a bug struck, without any value that its message may hold."""
-    if isinstance(bug, UnexpectedError):
-        return _report(bug.kind, bug.place)
-    trace = bug.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
-    return _report(type(bug).__name__, place)
-
-
-def _report(kind: str, place: str) -> str:
     return (
-        f"this is a bug in osm-gitops {__version__}: {kind} at {place}. "
+        f"this is a bug in osm-gitops {__version__}: {UnexpectedError.of(bug)}. "
         "Nothing half-done is left behind. Please report it with the command line and this place."
     )

@@ -141,12 +141,8 @@ class _Work:
         profile = wanted_profile(machine, self.settings.namespace)
         self.reached[profile] += 1
         named = f" with OperatingSystemProfile {'/'.join(profile)}" if profile else ""
-        self.failed[machine.ref] = tuple(
-            replace(each, what=f"rendering{named} failed: {each.what}", where=str(machine.manifest.origin)).at(
-                about=str(machine.ref)
-            )
-            for each in failure.problems
-        )
+        where, about = str(machine.manifest.origin), str(machine.ref)
+        self.failed[machine.ref] = failure.named(f"rendering{named}", where=where, about=about)
 
     def _take(self, machine: MachineDeployment, rendered: RenderedPool, bodies: _Bodies) -> None:
         self.pools.append(machine.ref)

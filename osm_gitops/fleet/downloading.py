@@ -103,11 +103,7 @@ class _Work:
         for machine, outcome in zip(machines, outcomes, strict=True):
             pool = PoolName(name, machine.ref)
             if isinstance(outcome, LimitReached):
-                where = str(machine.manifest.origin)
-                self.failed[pool] = tuple(
-                    replace(each, what=f"following its scripts failed: {each.what}", where=where)
-                    for each in outcome.problems
-                )
+                self.failed[pool] = outcome.named("following its scripts", where=str(machine.manifest.origin))
             elif isinstance(outcome, InputError):
                 self.failed[pool] = outcome.problems
             else:

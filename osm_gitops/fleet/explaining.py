@@ -165,8 +165,7 @@ def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading
         return call(render_for_reading, machine, alone, cluster.settings, limits=limits)
     except LimitReached as failure:
         where = str(machine.manifest.origin)
-        problems = (replace(each, what=f"rendering failed: {each.what}", where=where) for each in failure.problems)
-        return RenderedForReading(problems=tuple(each.at(about=about) for each in problems))
+        return RenderedForReading(problems=failure.named("rendering", where=where, about=about))
 
 
 def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Settings) -> RenderedForReading:

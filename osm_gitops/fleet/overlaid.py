@@ -86,11 +86,7 @@ class _Work:
         try:
             found = self.patching.ask(patched, profile)
         except LimitReached as failure:
-            named = f"patching OperatingSystemProfile {profile.namespace}/{profile.name}"
-            self.broken[ref] = tuple(
-                replace(each, what=f"{named} failed: {each.what}", where=fitting[0].spot.where)
-                for each in failure.problems
-            )
+            self.broken[ref] = failure.named(f"patching {ref}", where=fitting[0].spot.where)
             return
         if found is None:
             self.profiles[key] = profile

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, Final, NoReturn
 
-from osm_gitops.errors import OsmGitopsError
+from osm_gitops.errors import OsmGitopsError, UnexpectedError
 from osm_gitops.workers.limits import allow_seconds, drop_rights, used_memory
 from osm_gitops.workers.messages import (
     LENGTH,
@@ -86,7 +86,8 @@ def _outcome(request: Request, states: dict[int, Any]) -> Done | Failed | Broken
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the gate of this process: the parent reports it as a bug
-        return _broken(error)
+        bug = UnexpectedError.of(error)
+        return Broken(bug.kind, bug.place)
 
 
 def _called(request: Request, states: dict[int, Any]) -> Any:
@@ -95,15 +96,6 @@ def _called(request: Request, states: dict[int, Any]) -> Any:
         return None
     first = (states[request.series],) if request.series else ()
     return request.function(*first, *request.arguments)
-
-
-def _broken(error: Exception) -> Broken:
-    """The innermost place of an error, without its message, which may hold values."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "an unknown place"
-    return Broken(type(error).__name__, place)
 
 
 def _read_frame() -> bytes:

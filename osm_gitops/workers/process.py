@@ -53,6 +53,10 @@ class LimitReached(InputError):
         super().__init__([Problem(what, fix=fix)])
         self.memory = memory
 
+    def named(self, doing: str, *, where: str, about: str = "") -> tuple[Problem, ...]:
+        """Its problems, with what was being done (``rendering``) and the place."""
+        return tuple(Problem(f"{doing} failed: {each.what}", where, about, fix=each.fix) for each in self.problems)
+
 
 class Worker:
     """A process that answers requests in their order. Not for several threads at a time."""

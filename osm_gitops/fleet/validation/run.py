@@ -75,11 +75,12 @@ def validate(scopes: Iterable[Scope], environment: Mapping[str, str], found: Ite
         if isinstance(outcome, Verdict):
             return outcome
         at, failure = outcome
-        found += (_unjudged(jobs[at], f"judging it failed: {each.what}", each.fix) for each in failure.problems)
+        failed = failure.named("judging it", where=jobs[at].where, about=jobs[at].about)
+        found += (problem_finding(rules.RENDERING, each) for each in failed)
         before, after = jobs[:at], jobs[at + 1 :]
         if reached == _MOST_REACHED:
             message = f"not judged, as {_MOST_REACHED} others reached a limit before"
-            found += (_unjudged(job, message) for job in after if job.about)
+            found += (Finding(rules.RENDERING, message, job.where, job.about) for job in after if job.about)
             after = [job for job in after if not job.about]
         jobs = before + after
     raise AssertionError
@@ -107,10 +108,6 @@ def _judge(
         if at == len(jobs) or not jobs[at].about:
             raise
         return at, failure
-
-
-def _unjudged(job: _Job, message: str, fix: str = "") -> Finding:
-    return Finding(rules.RENDERING, message, where=job.where, about=job.about, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
