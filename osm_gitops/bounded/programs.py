@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
@@ -73,8 +74,11 @@ def run_program(
     except subprocess.TimeoutExpired:
         raise ProgramLimitError(f"did not end within {limits.seconds:g} s") from None
     finally:
-        if process.returncode is None:
-            _end(process, group=not terminal)
+        if process.returncode is None and not terminal:
+            end_session(process)
+        elif process.returncode is None:
+            process.kill()
+            process.wait()
     return Ended(process.returncode, bytes(out))
 
 
@@ -86,13 +90,11 @@ def _read(pipe: int, into: bytearray, most: int) -> None:
         os.close(pipe)
 
 
-def _end(process: subprocess.Popen[bytes], *, group: bool) -> None:
-    """Kill a program, and with its ``group`` what it started."""
-    if group and hasattr(os, "killpg"):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)  # not waited for yet, so the id is still its own
-        except ProcessLookupError:
-            process.kill()
-    else:
-        process.kill()
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program that leads a session of its own, with all that it has started there, and wait for it."""
+    # What is not waited for yet keeps its id, and so does a session in which something is left.
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()

@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Final, TypeVar
 
+from osm_gitops.bounded.programs import end_session
 from osm_gitops.children import plain_path
 
 Item = TypeVar("Item")
@@ -79,22 +80,12 @@ def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seco
         except subprocess.TimeoutExpired:
             return Ran(None, "", "", f"it takes more than {seconds * _WAITING} s")
         finally:
-            _end(child)
+            end_session(child)
         if code in _NOT_STARTED:
             return Ran(None, "", "", "it cannot be started")
         if code < 0:
             return Ran(None, "", "", _why(-code, seconds))
         return Ran(code, _text(output), _text(errors))
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it has started."""
-    with suppress(ProcessLookupError, PermissionError):  # nothing of it is left
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, signal.SIGKILL)
-        else:
-            child.kill()
-    child.wait()
 
 
 def _why(number: int, seconds: float) -> str:

@@ -89,7 +89,6 @@ def run_options(
     environment = request.environment
     return RunOptions(
         environment=environment,
-        untrusted=request.untrusted,
         keys=KeySearch(environment, without_keys=without_keys),
         note=console.note,
         tell=console.say,

@@ -67,8 +67,7 @@ class LiveOptions:
 class RunOptions:
     """How a run works. ``environment`` is the process's, read at its outer end; ``tell`` takes sentences, ``note``
     those for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and
-    ``connections`` lead to the clusters. ``untrusted``: strangers may have written the tree, see
-    :mod:`osm_gitops.sources.trust`; each cluster's ``trust`` says what may be read."""
+    ``connections`` lead to the clusters."""
 
     environment: Mapping[str, str]
     keys: KeySearch
@@ -79,7 +78,6 @@ class RunOptions:
     live: LiveOptions = field(default_factory=LiveOptions)
     only: str = ""
     plan: PlanOptions = field(default_factory=PlanOptions)
-    untrusted: bool = False
     plaintext_secrets: bool = False
     age_recipients: tuple[str, ...] = ()
     git: GitOptions = field(default_factory=GitOptions)

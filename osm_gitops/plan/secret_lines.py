@@ -27,6 +27,12 @@ def differing(ours: Sequence[str], others: Sequence[str]) -> Iterable[int]:
     """Which entries of ``ours`` differ from ``others``."""
     if len(ours) == len(others):
         return [at for at, entry in enumerate(ours) if entry != others[at]]
+    start, end = alike_at_ends(ours, others)
+    return range(start, len(ours) - end)
+
+
+def alike_at_ends(ours: Sequence[str], others: Sequence[str]) -> tuple[int, int]:
+    """How many entries of two sequences are equal at their beginning, and how many others at their end."""
     shorter = min(len(ours), len(others))
     start = 0
     while start < shorter and ours[start] == others[start]:
@@ -34,7 +40,7 @@ def differing(ours: Sequence[str], others: Sequence[str]) -> Iterable[int]:
     end = 0
     while end < shorter - start and ours[-1 - end] == others[-1 - end]:
         end += 1
-    return range(start, len(ours) - end)
+    return start, end
 
 
 def secret_texts(texts: Texts, others: Sequence[Texts], wholly: Iterable[str] = ()) -> SecretTexts:

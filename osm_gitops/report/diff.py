@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from osm_gitops.plan.content import TextChange
+from osm_gitops.plan.secret_lines import alike_at_ends
 
 # Beyond this many line pairs a comparison takes seconds; the texts are then shown one after the other.
 _PAIRS = 4_000_000
@@ -47,7 +48,7 @@ def _hunks(before: str, after: str, context: int) -> _Lines:
     # A missing line end at the end matters only where the other side has one.
     told = before.endswith("\n") or after.endswith("\n")
     old, new = _split(before, told=told), _split(after, told=told)
-    start, end = _common(old, new, context)
+    start, end = (max(0, alike - context) for alike in alike_at_ends(old, new))
     return tuple(_unified(old[start : len(old) - end], new[start : len(new) - end], context, start))
 
 
@@ -57,18 +58,6 @@ def _split(text: str, *, told: bool) -> list[str]:
     if not last:
         return lines
     return [*lines, f"{last}\n{_NO_NEWLINE}" if told else last]
-
-
-def _common(old: list[str], new: list[str], context: int) -> tuple[int, int]:
-    """How many lines at both ends are equal and not needed as context."""
-    shorter = min(len(old), len(new))
-    start = 0
-    while start < shorter and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    return max(0, start - context), max(0, end - context)
 
 
 def _unified(old: list[str], new: list[str], context: int, offset: int) -> Iterator[str]:

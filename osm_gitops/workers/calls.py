@@ -95,7 +95,7 @@ class Series(Generic[R]):
         self._arguments = arguments
         self._limits = limits
         self._number = next(_numbers)
-        self._modules: frozenset[str] | None = None  # those that making the state takes, once that is known
+        self._modules: frozenset[str] = frozenset()  # those that making the state takes, once that is known
         weakref.finalize(self, _pool.forgotten.add, self._number)
 
     def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:
@@ -116,9 +116,8 @@ class Series(Generic[R]):
         while (request := _next(again, waiting)) is not None:
             again.appendleft(request)
             # The state is large: it is encoded for a worker that lacks it, and for none that has it.
-            making = self._making() if self._modules is None else None
-            modules = request.modules | (making.modules if making else self._modules or frozenset())
-            with _worker(modules, self._limits, self._number) as worker:
+            making = None if self._modules else self._making()
+            with _worker(request.modules | self._modules, self._limits, self._number) as worker:
                 yield from self._results(worker, making, again, waiting)
 
     def _results(

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import math
 import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def used_memory() -> int:
     if resource is None:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * 1024 if _counts_kibibytes() else peak
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _limit(which: int, most: int) -> None:
@@ -92,7 +93,3 @@ def _address_space() -> int:
     except OSError:
         return used_memory()
     return int(pages) * resource.getpagesize()
-
-
-def _counts_kibibytes() -> bool:
-    return Path("/proc").is_dir()  # Linux; macOS counts bytes

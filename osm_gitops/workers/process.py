@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from collections.abc import Iterable
 from queue import Empty, SimpleQueue
 from typing import IO, Final
 
+from osm_gitops.bounded.programs import end_session
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.workers.limits import LIMITS_CPU_TIME, MEBIBYTE
 from osm_gitops.workers.messages import (
@@ -142,11 +142,8 @@ class Worker:
         """Kill it, unless this is a fork of its parent."""
         if self._parent != os.getpid():
             return
-        if self._process.poll() is None and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # its whole session, should it have started others
-                os.killpg(self._process.pid, SIGKILL)
-        self._process.kill()
-        self._process.wait()
+        if self._process.returncode is None:
+            end_session(self._process)
         self._outgoing.put(None)
         for thread in self._threads:
             thread.join()

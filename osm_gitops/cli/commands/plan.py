@@ -89,7 +89,7 @@ def plan(
         files=tuple(report or ()),
         max_length=max_length,
         whole_at=full_report_at,
-        untrusted=request.untrusted or without_keys,
+        untrusted=request.untrusted,
     )
     reports.check()
     if without_keys and not against:

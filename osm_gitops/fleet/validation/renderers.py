@@ -15,6 +15,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
 from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.resolve.settings import BOUNDS
 from osm_gitops.templates.engine import Engine
 from osm_gitops.templates.tracing import Tracer
 
@@ -65,8 +66,5 @@ class Renderers:
 
     def _defaults(self) -> Settings:
         """OSM's defaults within the cluster's bounds: what is judged must not depend on one cluster's settings."""
-        bounds = {name: getattr(self.settings, name) for name in ("namespace", *_BOUNDS)}
+        bounds = {name: getattr(self.settings, name) for name in ("namespace", *BOUNDS)}
         return Settings(**bounds)
-
-
-_BOUNDS: Final = ("max_output_bytes", "max_loop_steps", "max_template_depth")
