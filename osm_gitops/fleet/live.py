@@ -8,18 +8,18 @@ from datetime import datetime
 from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
-from osm_gitops.fleet.desire import desire, prepare
+from osm_gitops.fleet.desire import prepare
 from osm_gitops.fleet.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
 from osm_gitops.fleet.recording import Ended, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
-from osm_gitops.fleet.states import unusable
+from osm_gitops.fleet.states import desired_state, unusable
 from osm_gitops.fleet.token_facts import Printed, with_tokens
 from osm_gitops.fleet.upkeep import Upkeep, named
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, SECRET, VALIDATING_WEBHOOKS
+from osm_gitops.kubedoor.kinds import CONFIG, SECRET, VALIDATING_WEBHOOKS
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Delivery, Gate, LivePool
@@ -98,12 +98,10 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
     if read.tokens is not None:
         printed = with_tokens(read.inputs, settings, read.tokens, options.only, make=make_tokens)
     inputs, from_cluster = printed.inputs, _keeps_profiles(spec)
-    desired = desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
-    written = {ObjectRef(PROFILE.name, *key) for key in written_profiles(inputs, from_cluster=from_cluster)}
-    others = (each for each in desired.objects if each.ref.kind != PROFILE.name or each.ref in written)
-    desired = replace(desired, objects=tuple(others))
+    desired = desired_state(spec, inputs, settings, options)
+    written = written_profiles(inputs, from_cluster=from_cluster)
     leaving = frozenset(pool.ref for pool in read.pools.values() if pool.gate is Gate.DELETING)
-    namespaces = frozenset(ref.namespace for ref in written) | (set() if from_cluster else {settings.namespace})
+    namespaces = frozenset(namespace for namespace, _ in written) | (set() if from_cluster else {settings.namespace})
     scope = Scope(settings.namespace, namespaces, leaving, keeps_profiles=from_cluster)
     upkeep = Upkeep(
         machines=inputs.machines,

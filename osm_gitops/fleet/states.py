@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
 from osm_gitops.fleet.desire import desire, prepare
+from osm_gitops.fleet.live_profiles import written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
-from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.profile import BUILT_IN_ANNOTATION
+from osm_gitops.model.settings import Settings
+from osm_gitops.sources.manifests import PROFILE
 
 
 def desired_states(
@@ -30,9 +35,25 @@ def desired_states(
             for note in inputs.notes:
                 options.note(note)
             problems.extend(unusable(inputs))
-            yield spec, desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
+            yield spec, desired_state(spec, inputs, settings, options)
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+
+
+def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:
+    """Render a cluster. Where profiles are read from the cluster, the only profiles in the result are the built-in ones
+    that the cluster lacks or has from osm-gitops: the others belong to those who created them."""
+    desired = desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
+    if not isinstance(spec.source.profiles, LiveRef):
+        return desired
+    written = {ObjectRef(PROFILE, *key) for key in written_profiles(inputs, from_cluster=True)}
+    others = {
+        each.manifest.ref
+        for each in inputs.profiles.values()
+        if BUILT_IN_ANNOTATION not in (each.manifest.body["metadata"].get("annotations") or {})
+    }
+    objects = tuple(each for each in desired.objects if each.ref.kind != PROFILE or each.ref in written)
+    return replace(desired, objects=objects, foreign=frozenset(others - written))
 
 
 def check_only(only: str, pools: Sequence[ObjectRef], problems: list[Problem]) -> None:

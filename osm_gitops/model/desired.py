@@ -64,7 +64,8 @@ class Desired:
     """Everything that should exist for one cluster, and what could not be made.
 
     ``failed`` holds the problems of each MachineDeployment that could not be rendered;
-    ``keep`` names the objects of failed or left-out pools, which are never pruned;
+    ``keep`` names the objects of failed or left-out pools, which are never pruned; ``foreign`` are profiles of others
+    that were read from the cluster, which are neither written nor pruned;
     ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion; ``narrowed`` says that pools were
     left out, so what they need is not known.
     ``sensitive`` are the values that no report may show (design §7), ``secret_texts`` tells which lines were made from
@@ -76,6 +77,7 @@ class Desired:
     pools: tuple[ObjectRef, ...] = ()
     failed: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
     keep: frozenset[ObjectRef] = frozenset()
+    foreign: frozenset[ObjectRef] = frozenset()
     no_deletion: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     sensitive: frozenset[str] = frozenset()

@@ -103,7 +103,7 @@ class ClusterPlan:
     """What a run would do for one cluster.
 
     ``changes`` hold unchanged objects too. ``not_deleted`` are deletions that
-    ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools.
+    ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools, and ``foreign`` profiles of others.
     ``refusals`` forbid ``apply``, never ``plan``. ``layout`` names files beside the
     objects (``kustomization.yaml``) that a folder target has to write. ``hosts`` are the
     API servers that were read or would be written, a line each. ``left`` are pools of a
@@ -117,6 +117,7 @@ class ClusterPlan:
     changes: tuple[Change, ...]
     pools: PoolCounts = PoolCounts()
     kept: tuple[ObjectRef, ...] = ()
+    foreign: frozenset[ObjectRef] = frozenset()
     failed: Mapping[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
     not_deleted: tuple[Change, ...] = ()
     no_deletion: tuple[Problem, ...] = ()

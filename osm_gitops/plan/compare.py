@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from osm_gitops.errors import Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, LazyBody
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import Json, ObjectRef
@@ -54,12 +55,16 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     failed_groups = {group_name(pool) for pool in desired.failed}
     leaving = frozenset(group_name(pool) for pool in options.leaving)
     deletions, kept = [], []
+    warnings = [*desired.warnings, *current.warnings]
     for ref, found in sorted(current.objects.items()):
         if ref in wanted_refs or not _may_go(found, leaving):
             continue
         # A failed pool may need any profile: which one, its manifest may not even tell. Nobody asked those left out.
         needed = ref.kind == "OperatingSystemProfile" and (bool(desired.failed) or desired.narrowed)
-        if found.body is None or needed or ref in desired.keep or group_of(ref) in failed_groups:
+        if ref in desired.foreign:
+            kept.append(ref)
+            warnings.append(_foreign_profile(ref))
+        elif found.body is None or needed or ref in desired.keep or group_of(ref) in failed_groups:
             kept.append(ref)
         else:
             deletions.append(_deletion(found, pool_groups))
@@ -68,10 +73,11 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         cluster=desired.cluster,
         changes=tuple(sorted([*changes, *([] if no_deletion else deletions)], key=lambda change: change.place)),
         kept=tuple(kept),
+        foreign=desired.foreign,
         failed=desired.failed,
         not_deleted=tuple(deletions) if no_deletion else (),
         no_deletion=no_deletion if deletions else (),
-        warnings=(*desired.warnings, *current.warnings),
+        warnings=tuple(warnings),
         sources=desired.sources,
         hosts=desired.hosts,
         sensitive=desired.sensitive,
@@ -80,6 +86,18 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
     known = present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
     return replace(plan, refusals=refusals(plan, desired, options.limits, known=len(known - leaving), leaving=leaving))
+
+
+def _foreign_profile(ref: ObjectRef) -> Problem:
+    """Why the file of a profile stays: earlier versions wrote what they had read from a cluster."""
+    annotations = "kustomize.toolkit.fluxcd.io/prune=disabled argocd.argoproj.io/sync-options=Prune=false"
+    command = f"kubectl annotate operatingsystemprofile {ref.name} --namespace {ref.namespace} {annotations}"
+    return Problem(
+        "its file in the target is of an earlier version of osm-gitops, and profiles are read from the cluster now: "
+        "Flux or Argo CD would delete the profile from the cluster together with the file, so the file stays",
+        about=str(ref),
+        fix=f"Run {command}, then remove the file and run osm-gitops apply",
+    )
 
 
 def group_name(pool: ObjectRef) -> str:

@@ -94,7 +94,7 @@ def _cluster() -> dict[str, Json]:
             "description": "Files beside the objects that are written, such as kustomization.yaml.",
         },
         "left": {"type": "array", "items": left, "description": "Pools that have to wait, such as paused ones."},
-        "kept": listing("object", "Objects of pools that failed or were left out; they stay as they are."),
+        "kept": listing("object", "Objects of failed or left-out pools, and profiles of others; they stay."),
         "notDeleted": listing("object", "Objects that would go if noDeletion did not forbid it."),
         "noDeletion": listing("problem", "Why this run deletes nothing."),
         "failed": {"type": "array", "items": failed, "description": "Pools that could not be rendered."},

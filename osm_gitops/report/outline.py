@@ -281,8 +281,9 @@ def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
         yield "Failed", str(one) if len(pools) == 1 else f"{len(pools)} pools ({_some(pools)}): {problem}"
     for line in left_lines(plan.left):
         yield "Left for now", line
-    if plan.kept:
-        yield "Kept", f"{many(len(plan.kept), 'object')} of pools that failed or were left out."
+    kept = [ref for ref in plan.kept if ref not in plan.foreign]  # a warning tells of these
+    if kept:
+        yield "Kept", f"{many(len(kept), 'object')} of pools that failed or were left out."
     for change in plan.not_deleted:
         yield "Not deleted", str(change.ref)
     for problem in plan.no_deletion:

@@ -86,7 +86,13 @@ def test_a_cluster_that_osm_has_run_on_renders_to_what_osm_wrote_there(managemen
     dump = str(CONFORMANCE / "cluster" / "after-osm.json")
     ran = _render(tmp_path / "tree", "--kubernetes-ca-bundle", _bundle(tmp_path), source=dump)
     assert ran.code == 0
-    assert _rendered(tmp_path / "tree") == live
+    # The profiles of a cluster are not ours to write; those of a tree are.
+    whole = _rendered(tmp_path / "tree")
+    of_tree = {path: text for path, text in whole.items() if "operatingsystemprofiles" not in path}
+    management = "default/management/kustomization.yaml"
+    assert "- operatingsystemprofiles/" in of_tree.pop(management)
+    assert "- operatingsystemprofiles/" not in live.pop(management)
+    assert of_tree == live
 
 
 def test_two_clusters_render_to_the_same_as_one(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
@@ -98,7 +104,7 @@ def test_two_clusters_render_to_the_same_as_one(management: Cluster, worker: Clu
     management.restore()
     after_osm(management)
     assert _render(tmp_path / "one", *bundle).code == 0
-    assert len(_rendered(tmp_path / "two")) == 22
+    assert len(_rendered(tmp_path / "two")) == 17
     assert _rendered(tmp_path / "two") == _rendered(tmp_path / "one")
 
 
@@ -215,6 +221,65 @@ def test_what_is_in_git_names_the_cluster_that_it_was_made_from(worker: Cluster,
     assert osm_gitops("apply", "--from", "cluster", *flags).out.endswith("No changes.\n")
 
 
+def _apply_to_git(worker: Cluster, tmp_path: Path, repository: Path, *more: str) -> Ran:
+    config = str(_config(tmp_path, worker))
+    flags = ("--to", str(repository / "clusters"), "--kubeconfig", config, "--dangerously-plaintext-secrets")
+    return osm_gitops("apply", "--from", "cluster", *flags, *more)
+
+
+def test_a_profile_of_the_cluster_is_not_written_to_git(worker: Cluster, tmp_path: Path) -> None:
+    """Flux and Argo CD would delete it from the cluster with its last pool."""
+    _small(worker, worker)
+    worker.client().create(pool("built-in", "osp-ubuntu"))
+    repository = new_repository(tmp_path / "repository")
+    ran = _apply_to_git(worker, tmp_path, repository)
+    assert (ran.code, ran.err.partition("default: committed")[0]) == (0, "")
+    management = repository / "clusters/default/management"
+    assert {path.name for path in management.rglob("*.yaml")} == {
+        "built-in-kube-system-config.yaml",
+        "kustomization.yaml",
+        "osp-ubuntu.yaml",  # the cluster has none, so this one comes from osm-gitops
+        "workers-kube-system-config.yaml",
+    }
+    assert "osp-a" not in (management / "kustomization.yaml").read_text("utf-8")
+    ran = osm_gitops("render", "--from", "cluster", "--to", "-", "--kubeconfig", str(tmp_path / "config"))
+    assert ("OperatingSystemProfile", "osp-a") not in objects_of(ran.out)
+    assert ("OperatingSystemConfig", "workers-kube-system-config") in objects_of(ran.out)
+
+
+def test_a_profile_of_the_cluster_that_an_earlier_version_wrote_to_git_stays_there_with_a_warning(
+    worker: Cluster, tmp_path: Path
+) -> None:
+    _small(worker, worker)
+    repository = new_repository(tmp_path / "repository")
+    tree = write_tree(tmp_path / "tree", profile(script="cluster: {{ .Token }}\n"))
+    assert _apply_to_git(worker, tmp_path, repository, "--profiles-from", str(tree)).code == 0
+    folder = repository / "clusters/default/management"
+    file = folder / "operatingsystemprofiles/kube-system/osp-a.yaml"
+    before = file.read_bytes()
+    for machine in ("workers", "other"):  # with pools that use it, and without any
+        ran = _apply_to_git(worker, tmp_path, repository, "--max-delete", "100%")
+        assert ran.code == 0
+        assert (
+            "Warning: OperatingSystemProfile kube-system/osp-a: its file in the target is of an earlier version of "
+            "osm-gitops, and profiles are read from the cluster now: Flux or Argo CD would delete the profile from the "
+            "cluster together with the file, so the file stays. Run kubectl annotate operatingsystemprofile osp-a "
+            "--namespace kube-system kustomize.toolkit.fluxcd.io/prune=disabled "
+            "argocd.argoproj.io/sync-options=Prune=false, then remove the file and run osm-gitops apply\n"
+        ) in ran.out
+        assert "Kept:" not in ran.out
+        assert file.read_bytes() == before
+        assert "osp-a.yaml" in (folder / "kustomization.yaml").read_text("utf-8")
+        if machine == "workers":
+            worker.client().create(pool("other", "osp-ubuntu"))
+            worker.client().delete("/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments/workers")
+    file.unlink()
+    git(repository, "commit", "--quiet", "--all", "--message", "without")
+    ran = _apply_to_git(worker, tmp_path, repository)
+    assert (ran.code, "Warning" in ran.out) == (0, False)
+    assert "osp-a" not in (folder / "kustomization.yaml").read_text("utf-8")
+
+
 def _load(cluster: Cluster, case: dict[str, Any]) -> None:
     """A conformance case in a cluster, with the namespaces that it needs."""
     bodies = [*case["objects"], profile_of(case, profile_text(case)), case["md"]]
@@ -265,7 +330,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_other_of_the_fleet(
     ran = osm_gitops("render", "--fleet", str(fleet), "--to", str(tmp_path / "out"))
     assert ran.code == 1
     assert "cluster shut: list machinedeployments.cluster.k8s.io: it is forbidden (403)" in ran.err
-    assert "open: 4 objects of 1 pool" in ran.err
+    assert "open: 3 objects of 1 pool" in ran.err
     assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == ["open"]
 
 
