@@ -89,9 +89,9 @@ def test_a_cluster_that_osm_has_run_on_renders_to_what_osm_wrote_there(managemen
     # The profiles of a cluster are not ours to write; those of a tree are.
     whole = _rendered(tmp_path / "tree")
     of_tree = {path: text for path, text in whole.items() if "operatingsystemprofiles" not in path}
-    management = "default/management/kustomization.yaml"
-    assert "- operatingsystemprofiles/" in of_tree.pop(management)
-    assert "- operatingsystemprofiles/" not in live.pop(management)
+    listing = "default/management/kustomization.yaml"
+    assert "- operatingsystemprofiles/" in of_tree.pop(listing)
+    assert "- operatingsystemprofiles/" not in live.pop(listing)
     assert of_tree == live
 
 
