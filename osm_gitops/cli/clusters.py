@@ -22,9 +22,10 @@ from osm_gitops.fleet.spec import (
     TreeRef,
     source_ref,
 )
+from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG, Kind
-from osm_gitops.sources.overlay_files import BUILT_IN, overlay_ref
+from osm_gitops.sources.overlay_files import overlay_ref
 from osm_gitops.sources.trust import TRUSTED, Trust, distrust
 from osm_gitops.targets.layout import owned_path
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 OSM_API_VERSION = "operatingsystemmanager.k8c.io/v1alpha1"
 MACHINE_API_VERSION = "cluster.k8s.io/v1alpha1"
 CLOUD_INIT_NAMESPACE = "cloud-init-settings"
+
+BUILT_IN: Final = "builtin:"
+"""Begins the names and places of profiles and overlays that this program brings: they are no files of the user's."""
 
 # JSON as Python holds it: dict, list, str, int, float, bool, None. An alias keeps
 # "any JSON" apart from "any Python object" for the reader; mypy sees Any.

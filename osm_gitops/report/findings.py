@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from osm_gitops.errors import shortened
 from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
@@ -225,9 +226,12 @@ def findings_github(judgement: Judgement) -> str:
 
 def _command(finding: Finding) -> str:
     path, line = place(finding)
+    text = _sentences(finding)
+    if path.startswith(BUILT_IN):  # no file of the repository: GitHub can only show where it is as text
+        path, line, text = "", 0, f"{finding.where}: {text}"
     values = {"file": path, "line": str(line) if line else "", "title": finding.id}
     properties = ",".join(f"{key}={_property(value)}" for key, value in values.items() if value)
-    return f"::{_GITHUB[finding.severity]} {properties}::{_data(_sentences(finding))}"
+    return f"::{_GITHUB[finding.severity]} {properties}::{_data(text)}"
 
 
 def _data(text: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.model.objects import Json, Manifest, Origin
+from osm_gitops.model.objects import BUILT_IN, Json, Manifest, Origin
 from osm_gitops.model.profile import (
     BUILT_IN_ANNOTATION,
     JINJA2_V1,
@@ -30,8 +30,13 @@ from osm_gitops.templates.faults import TemplateFault
 from osm_gitops.templates.references import Reference, references
 from osm_gitops.yamldoor.kubernetes import load_documents
 
-SHOWN: Final = "osps"
-"""How the folder of all versions is called in the places of problems."""
+PARTS: Final = "parts"
+"""The folder of a version in which its parts are."""
+
+
+def shown(name: str, version: str) -> str:
+    """How places name a profile, or a part as ``parts/NAME``: ``builtin:NAME@VERSION``."""
+    return f"{BUILT_IN}{name}@{version}"
 
 
 @lru_cache(maxsize=64)
@@ -40,13 +45,12 @@ def compose(folder: Path, name: str, version: str) -> OperatingSystemProfile:
 
     A version never changes, so each is composed once.
     """
-    shown = f"{SHOWN}/{version}"
-    source = _source(folder / version / f"{name}.yaml", f"{shown}/{name}.yaml", version)
+    source = _source(folder / version / f"{name}.yaml", version)
     checked = read_profile(source)
     if checked.value is None:
         raise InputError(checked.problems)
     profile = checked.value
-    parts = _Parts(folder / version / "parts", f"{shown}/parts", source)
+    parts = _Parts(folder / version / PARTS, version, source)
     bootstrap = parts.complete(profile.bootstrap, "bootstrapConfig")
     provisioning = parts.complete(profile.provisioning, "provisioningConfig")
     if parts.problems:
@@ -59,10 +63,11 @@ def compose(folder: Path, name: str, version: str) -> OperatingSystemProfile:
     return replace(profile, bootstrap=bootstrap, provisioning=provisioning, manifest=manifest, built_in=version)
 
 
-def _source(path: Path, shown: str, version: str) -> Manifest:
+def _source(path: Path, version: str) -> Manifest:
     """The manifest of a source, with version and annotations."""
-    (document,) = load_documents(path.read_bytes(), shown)
-    (loose,) = loose_objects(document, shown)
+    place = shown(path.stem, version)
+    (document,) = load_documents(path.read_bytes(), place)
+    (loose,) = loose_objects(document, place)
     found = identify(loose, "")
     if isinstance(found, Problem):
         raise InputError([found])
@@ -103,10 +108,10 @@ class _Text:
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts of one profile: they are in ``folder``, which is ``shown`` in places."""
+    """The parts of one profile of ``version``, which are in ``folder``."""
 
     folder: Path
-    shown: str
+    version: str
     source: Manifest
     places: dict[str, Origin] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -120,7 +125,7 @@ class _Parts:
         needed = self._needed(own, texts.templates)
         for name in needed:
             place = f"spec.{key}.templates.{name}"
-            self.places |= dict.fromkeys((place, f"{place}|"), Origin(f"{self.shown}/{name}", 1))
+            self.places |= dict.fromkeys((place, f"{place}|"), Origin(self._shown(name), 1))
         return replace(config, templates=dict(sorted({**needed, **config.templates}.items())))
 
     def _needed(self, texts: Iterable[_Text], own: Collection[str]) -> dict[str, str]:
@@ -152,10 +157,13 @@ class _Parts:
         try:
             text = (self.folder / reference.name).read_text("utf-8")
         except OSError:
-            self._fault(f'needs the part "{reference.name}", which is not in {self.shown}', user, reference.line)
+            self._fault(f'needs the part "{reference.name}", which version {self.version} lacks', user, reference.line)
             return None
-        shown = f"{self.shown}/{reference.name}"
-        return _Text(reference.name, text, lambda line: f"{shown}:{line}")
+        place = self._shown(reference.name)
+        return _Text(reference.name, text, lambda line: f"{place}:{line}")
+
+    def _shown(self, part: str) -> str:
+        return shown(f"{PARTS}/{part}", self.version)
 
     def _fault(self, what: str, user: _Text, line: int) -> None:
         self.problems.append(Problem(what, where=user.place(line), about=f"{PROFILE} {self.source.ref.name}"))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from osm_gitops.sources.builtin import FOLDER, newest
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN, file, pool, profile, write_fleet, write_tree
@@ -411,6 +412,6 @@ def test_a_line_of_a_default_profile_is_told_in_the_part_that_it_comes_from(tmp_
     kubelet = next(each for each in told["needs"] if each["name"].endswith("amd64/kubelet"))
     (place,) = kubelet["places"]
     path, _, line = place["source"].rpartition(":")
-    part = Path(__file__).parents[2] / path
-    assert part.name == "binaries.sh"
+    assert path == f"builtin:parts/binaries.sh@{newest()}"
+    part = FOLDER / newest() / "parts" / "binaries.sh"
     assert "kubelet" in part.read_text("utf-8").splitlines()[int(line) - 1]

@@ -630,5 +630,5 @@ def test_a_value_that_a_built_in_profile_cannot_use_is_told_as_a_value() -> None
     ):
         overlay("a", f"values: {value}")
         (told,) = errors("a")
-        assert told.startswith("osps/v2.0.0/parts/binaries.sh:")
+        assert told.startswith("builtin:parts/binaries.sh@v2.0.0:")
         assert told.endswith(end)

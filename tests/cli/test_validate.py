@@ -406,6 +406,19 @@ def test_annotations_of_github_are_escaped(mistaken: Path) -> None:
     assert line.startswith(head)
 
 
+def test_findings_in_built_in_profiles_are_not_placed_in_files_of_the_repository(tmp_path: Path) -> None:
+    write_tree(tmp_path, pool(profile="osp-amzn2", kubelet="1.37.0", cloudProvider="aws", operatingSystem="amzn2"))
+    place = "builtin:osp-amzn2@v2.0.0:"
+    assert f"\n{place}" in "\n" + osm_gitops("validate", ".").out
+    (found,) = json.loads(osm_gitops("validate", ".", "--severity", "error", "-o", "json").out)["findings"]
+    assert f"{found['file']}:" == place
+    (result,) = json.loads(osm_gitops("validate", ".", "--severity", "error", "-o", "sarif").out)["runs"][0]["results"]
+    artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": "builtin%3Aosp-amzn2%40v2.0.0"}  # a colon would make it a URI of another scheme
+    (line,) = osm_gitops("validate", ".", "--severity", "error", "-o", "github").out.splitlines()
+    assert line.startswith(f"::error title={found['id']}::{place}{found['line']}: ")
+
+
 def test_no_secret_is_in_any_form_of_output(tmp_path: Path) -> None:
     body = osp('#!/bin/sh\n{{ index .KubeletFeatureGates "abcdef-very-secret" }}{{ fail "abcdef-very-secret" }}\n')
     write_tree(tmp_path, body, pool(), token="abcdef-very-secret")

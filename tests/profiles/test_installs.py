@@ -382,7 +382,7 @@ def test_amazon_linux_2_is_refused_where_it_cannot_boot() -> None:
         "of support since June 2026: use another operating system, or kubelet 1.36 at most"
     )
     assert problem.fix == "Change the MachineDeployment, or give it another profile"
-    assert problem.where.startswith("osps/v2.0.0/osp-amzn2.yaml:")
+    assert problem.where.startswith("builtin:osp-amzn2@v2.0.0:")
 
 
 # --- all ------------------------------------------------------------------------------------------------------------

@@ -62,21 +62,22 @@ def test_what_is_composed_renders_from_its_own_manifest_alone(tmp_path: Path) ->
 
 
 def test_a_missing_part_is_told_where_it_is_named(tmp_path: Path) -> None:
-    what = 'OperatingSystemProfile osp-a: needs the part "name.sh", which is not in osps/v2.0.0/parts'
+    what = 'OperatingSystemProfile osp-a: needs the part "name.sh", which version v2.0.0 lacks'
     assert compose(tmp_path / "osps", {"greet.sh": 'echo\n{% include "name.sh" %}\n'}) == [
-        f"osps/v2.0.0/parts/greet.sh:2: {what}",
-        f"osps/v2.0.0/osp-a.yaml:25: {what}",
+        f"builtin:parts/greet.sh@v2.0.0:2: {what}",
+        f"builtin:osp-a@v2.0.0:25: {what}",
     ]
 
 
 def test_a_computed_name_is_refused(tmp_path: Path) -> None:
     (problem,) = compose(tmp_path / "osps", {**PARTS, "name.sh": "\n{% include OSName %}\n"})
-    assert problem.startswith("osps/v2.0.0/parts/name.sh:2: OperatingSystemProfile osp-a: computes the name of a part")
+    what = "OperatingSystemProfile osp-a: computes the name of a part"
+    assert problem.startswith(f"builtin:parts/name.sh@v2.0.0:2: {what}")
 
 
 def test_a_part_that_does_not_parse_is_told_with_its_line(tmp_path: Path) -> None:
     (problem,) = compose(tmp_path / "osps", {**PARTS, "name.sh": "a\nb {% if %}\n"})
-    assert problem.startswith("osps/v2.0.0/parts/name.sh:2: ")
+    assert problem.startswith("builtin:parts/name.sh@v2.0.0:2: ")
 
 
 def test_a_fault_while_a_part_is_compiled_or_rendered_is_told_in_the_part(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_fault_while_a_part_is_compiled_or_rendered_is_told_in_the_part(tmp_pa
     assert profile is not None
     with pytest.raises(InputError) as caught:
         compile_profile(Engine(ROOT_TYPES), profile)
-    assert {problem.where for problem in caught.value.problems} == {"osps/v2.0.0/parts/name.sh:2"}
+    assert {problem.where for problem in caught.value.problems} == {"builtin:parts/name.sh@v2.0.0:2"}
 
 
 def test_versions_ascend_by_number_and_an_unknown_one_is_answered_with_those_there_are(tmp_path: Path) -> None:
@@ -109,10 +110,10 @@ def test_a_name_that_is_not_there_gets_the_nearest_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("name: osp-a", "name: osp-b"), "osps/v2.0.0/osp-a.yaml:4: OperatingSystemProfile osp-b: must hold"),
+        (("name: osp-a", "name: osp-b"), "builtin:osp-a@v2.0.0:4: OperatingSystemProfile osp-b: must hold"),
         (("jinja2/v1", "go"), "is not written in Jinja2. Annotate it with osm-gitops.io/template: jinja2/v1"),
         (("osName: ubuntu", "osName: ubuntu\n  version: v1.0.0"), "must not name its version: the folder does"),
-        (("osName: ubuntu", "osName: beos"), "osps/v2.0.0/osp-a.yaml:8:"),
+        (("osName: ubuntu", "osName: beos"), "builtin:osp-a@v2.0.0:8:"),
     ],
 )
 def test_a_file_that_is_no_source_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
