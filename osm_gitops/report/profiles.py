@@ -18,10 +18,11 @@ _NAMED_PROVIDERS: Final = 4
 
 
 def format_profiles(uses: Sequence[ProfileUse], masker: Masker) -> str:
-    """A table with one line a profile, also where several clusters read it from the same place."""
+    """A table with one line for each profile; clusters share a line where they have it from the same place with the
+    same version, which an overlay changes."""
     same: dict[tuple[str, ...], list[ProfileUse]] = {}
     for use in uses:
-        same.setdefault((use.name, str(use.profile.manifest.origin)), []).append(use)
+        same.setdefault((use.name, str(use.profile.manifest.origin), use.profile.version), []).append(use)
     rows = [_HEADS, *(_row(each) for each in same.values())]
     cells = [[visible(masker.text(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -76,6 +76,25 @@ def test_profiles_that_clusters_share_are_listed_once(tmp_path: Path) -> None:
     assert [entry["cluster"] for entry in listed["profiles"]] == ["one", "two", "three", "four", "five", "own"]
 
 
+def test_a_profile_that_an_overlay_changes_for_one_cluster_has_a_line_of_its_own(tmp_path: Path) -> None:
+    write_tree(tmp_path / "osps", profile())
+    for name in ("one", "two", "three"):
+        write_tree(tmp_path / name, pool(name))
+    (tmp_path / "ov").mkdir()
+    patch = "patches:\n- {target: {name: osp-a}, merge: {spec: {osVersion: '26.04'}}}\n"
+    head = "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
+    (tmp_path / "ov" / "overlay.yaml").write_text(head + patch, "utf-8")
+    clusters = [
+        f"{{name: {name}, from: {{machineDeployments: {name}, profiles: osps}}, overlays: {overlays}}}"
+        for name, overlays in (("one", "[]"), ("two", "[ov]"), ("three", "[]"))
+    ]
+    write_fleet(tmp_path, f"clusters: [{', '.join(clusters)}]")
+    plain, patched = _table(osm_gitops("osp", "list", *_OWN).out)
+    assert plain[1:6] == ("ubuntu 24.04", "v1.0.0", "go", "2", "one, three")
+    assert (patched[1], patched[4], patched[5]) == ("ubuntu 26.04", "1", "two")
+    assert patched[2].startswith("v1.0.0+ov.")
+
+
 def test_a_list_for_programs_names_the_pools_and_the_place(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b", namespace="other"))
     listed = json.loads(osm_gitops("osp", "list", *_OWN, "--from", "tree", "--output", "json").out)
