@@ -28,6 +28,7 @@ class Console:
         self.verbose = False
         self.form = LogFormat.TEXT
         self._names: dict[str, str] = {}
+        self._bar = False
 
     def shows(self, folder: Path, name: str) -> None:
         """Show a folder that lasts as long as the run by a name that says more to people."""
@@ -35,14 +36,29 @@ class Console:
 
     def out(self, text: str) -> None:
         """The result."""
+        self.clear_bar()
         sys.stdout.write(text)
         sys.stdout.flush()
 
     def say(self, text: str, level: Level = "info", **fields: object) -> None:
         """Anything but the result. ``fields`` are told in JSON only: the cluster, the pool, counts."""
         line = log_line(text, level, fields, self._shown) if self.form is LogFormat.JSON else self._shown(text)
+        self.clear_bar()
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+
+    def draw_bar(self, text: str) -> None:
+        """Show the progress bar in the place of the one before. Whatever is written next clears it."""
+        sys.stderr.write(f"\r{text}\x1b[K")
+        sys.stderr.flush()
+        self._bar = True
+
+    def clear_bar(self) -> None:
+        """Remove the progress bar, if one is on the terminal."""
+        if self._bar:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._bar = False
 
     def fail(self, text: str) -> None:
         """What went wrong where no :class:`Problem` tells it."""
@@ -119,7 +135,6 @@ class Progress:
         self._started = monotonic()
         self._shown = self._started
         self._bar = sys.stderr.isatty() and console.form is LogFormat.TEXT
-        self._drawn = False
 
     def __call__(self, done: int, total: int) -> None:
         now = monotonic()
@@ -129,13 +144,12 @@ class Progress:
                 said = f"{self._cluster}: {done} of {total} {self._what}"
                 console.say(said, cluster=self._cluster, what=self._what, done=done, total=total)
             return
-        if done == total and self._drawn:
-            sys.stderr.write("\r\x1b[K")
+        if done == total:
+            console.clear_bar()
         elif now - self._started >= _BAR_AFTER and now - self._shown >= _BAR_EVERY:
-            self._shown, self._drawn = now, True
+            self._shown = now
             filled = "█" * (done * _BAR_WIDTH // total)
-            sys.stderr.write(f"\r{self._cluster} {filled:<{_BAR_WIDTH}} {done}/{total} {self._what}\x1b[K")
-        sys.stderr.flush()
+            console.draw_bar(f"{self._cluster} {filled:<{_BAR_WIDTH}} {done}/{total} {self._what}")
 
 
 console = Console()

@@ -169,6 +169,44 @@ def test_long_work_shows_a_bar_on_a_terminal_and_clears_it(monkeypatch: pytest.M
     assert shown.endswith("\r\x1b[K")
 
 
+def _drawn_bar(monkeypatch: pytest.MonkeyPatch) -> tuple[_Terminal, Progress]:
+    """A terminal that shows a bar for one of two steps."""
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    now = iter([0.0, 0.7, 0.9])
+    monkeypatch.setattr("osm_gitops.cli.console.monotonic", lambda: next(now))
+    progress = Progress("prod", "pools rendered")
+    progress(1, 2)
+    assert "1/2 pools rendered" in terminal.getvalue()
+    return terminal, progress
+
+
+def test_a_bar_is_not_drawn_for_work_that_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    now = iter([0.0, 2.0])
+    monkeypatch.setattr("osm_gitops.cli.console.monotonic", lambda: next(now))
+    Progress("prod", "pools rendered")(1, 1)
+    assert terminal.getvalue() == ""
+
+
+def test_what_is_written_while_a_bar_is_shown_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, progress = _drawn_bar(monkeypatch)
+    console.fail("no such file")
+    assert terminal.getvalue().endswith("pools rendered\x1b[K\r\x1b[KError: no such file\n")
+    progress(2, 2)
+    assert terminal.getvalue().endswith("Error: no such file\n")
+
+
+def test_a_result_clears_the_bar_of_work_that_broke_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal, _ = _drawn_bar(monkeypatch)
+    console.out("a plan\n")
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert capsys.readouterr().out == "a plan\n"
+
+
 def test_elsewhere_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = io.StringIO()
     monkeypatch.setattr(sys, "stderr", plain)
