@@ -25,9 +25,9 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, PoolCounts
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name
+from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.report.metrics import Measured
-from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.cluster import read_machines, read_server
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
@@ -212,7 +212,7 @@ class _Refresh:
         doubtful = [
             machine
             for ref, machine in living.items()
-            if not is_stamped(pools[ref], objects[ref], template_digest(machine.template))
+            if not is_stamped(pools[ref], objects[ref], digests_as_written(machine.template))
         ]
         for ref, templates in read_templates(live, doubtful).items():
             stamping = stamping_of(pools[ref], objects[ref], templates)

@@ -18,7 +18,6 @@ from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 
 ABSENT: Final = "the cluster has no such MachineDeployment"
-OTHER_TEMPLATE: Final = "the cluster has another template"
 
 _HASH_LABEL: Final = "machine-template-hash"
 # machine-controller compares what its own types hold, and copies no more than that into a MachineSet.
@@ -26,7 +25,6 @@ _SPEC_FIELDS: Final = frozenset(
     {"metadata", "taints", "providerSpec", "versions", "configSource", "providerID", "nodeDrainTimeout"}
 )
 _MAPS: Final = frozenset({"labels", "annotations"})
-_DEFAULTED: Final = frozenset({"operatingSystemSpec"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,8 @@ class MachineSetFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveMachineDeployment:
-    """A MachineDeployment as the cluster has it. ``matches``: its template has all that the source's has."""
+    """A MachineDeployment as the cluster has it. ``differs`` is the first field in which its template is not that of
+    the source (:func:`template_difference`)."""
 
     ref: ObjectRef
     uid: str
@@ -52,7 +51,7 @@ class LiveMachineDeployment:
     paused: bool
     deleting: bool
     template: str
-    matches: bool = True
+    differs: str = ""
 
 
 def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> tuple[Gate, str]:
@@ -61,8 +60,8 @@ def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> t
         return Gate.DELETING, "it is being deleted"
     if machine.paused:
         return Gate.PAUSED, "it is paused"
-    if not machine.matches:
-        return Gate.WAITING, OTHER_TEMPLATE
+    if machine.differs:
+        return Gate.WAITING, f"the cluster has another template ({machine.differs})"
     if not machine.revision:
         return Gate.WAITING, "machine-controller has not given it a revision yet"
     numbered = [each for each in sets if each.revision == machine.revision]
@@ -95,33 +94,6 @@ def _mapping(value: Json) -> Mapping[str, Json]:
 def annotations_key(annotations: Mapping[str, str] | None) -> str:
     """Equal for equal annotations."""
     return _digest(dict(annotations or {}))
-
-
-def is_template_of(wanted: Json, live: Json) -> bool:
-    """Whether a live template is the one of a tree, to which webhooks may have added defaults: deep inside and in
-    ``operatingSystemSpec``, but no part of the provider config that decides what machines boot with."""
-    ours, theirs = _provider_config(wanted), _provider_config(live)
-    added = {key for key, value in theirs.items() if value and not ours.get(key)}
-    return added <= _DEFAULTED and _is_contained(wanted, live)
-
-
-def _provider_config(template: Json) -> Mapping[str, Json]:
-    for key in ("spec", "providerSpec", "value"):
-        template = template.get(key) if isinstance(template, Mapping) else None
-    return template if isinstance(template, Mapping) else {}
-
-
-def _is_contained(wanted: Json, live: Json) -> bool:
-    """Whether a value has all that is wanted: maps may have more, lists may not."""
-    if isinstance(wanted, Mapping):
-        found = live if isinstance(live, Mapping) else {}
-        return all(_is_contained(value, found.get(key)) for key, value in wanted.items())
-    if isinstance(wanted, list | tuple) and wanted:
-        if not isinstance(live, list | tuple) or len(live) != len(wanted):
-            return False
-        return all(_is_contained(*pair) for pair in zip(wanted, live, strict=True))
-    # As JSON text, because Python takes 1, 1.0 and True for equal.
-    return (not wanted and not live) or json.dumps(wanted) == json.dumps(live)
 
 
 def is_as_read(pool: LivePool, metadata: Mapping[str, Json]) -> bool:

@@ -4,17 +4,18 @@ git cannot know the revision that machine-controller gives a MachineDeployment. 
 that they were made from (``osm-gitops.io/template-digest``), and the revision is stamped on them in the cluster, when
 the MachineDeployment has that template and machine-controller has a MachineSet of its revision with it.
 
-A live template may have more than the one in git. What is empty or false does not count in a digest, but webhooks also
-add defaults to the provider's part, and then the digest is another. What its owner applied can still be told: from the
+A live template may have more than the one in git. What is empty or false does not count in a digest, but
+machine-controller's webhook also adds defaults (:mod:`machine_templates`), and then the digest is another. Those that
+follow from the template alone are taken away again. Those of the provider are known by what its owner applied: from the
 annotation that ``kubectl apply`` leaves (Argo CD too), and from the fields that a server-side apply owns (Flux). Such a
-template counts if the live one has all of it, and nothing more that a machine boots with. A MachineDeployment that was
-made in another way and has such defaults is never stamped, and named.
+template counts if the live one is nothing but it with defaults. A MachineDeployment that was made in another way and
+has defaults of its provider is never stamped, and named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.desired import Side
@@ -22,8 +23,7 @@ from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.plan.compare import group_of, is_gate
 from osm_gitops.plan.content import LAST_APPLIED
-from osm_gitops.plan.gate import is_template_of
-from osm_gitops.resolve.pools import template_digest, without_empty
+from osm_gitops.plan.machine_templates import digests_as_written, template_difference
 
 STAMPED_TEMPLATE = "osm-gitops.io/stamped-template"
 """Annotation beside the stamp: the digest of the template that the object had then. Another one now, and what it holds
@@ -92,18 +92,27 @@ class Stamping:
     left: str = ""
 
 
-def is_stamped(pool: LivePool, objects: PoolObjects, template: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class LiveTemplates:
+    """The template of a MachineDeployment: ``digests`` of all that it may have been written as; ``changed`` are digests
+    of templates that were applied and that it is not any more, each with the first field that was changed."""
+
+    digests: frozenset[str]
+    changed: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_stamped(pool: LivePool, objects: PoolObjects, digests: frozenset[str]) -> bool:
     """Whether nothing has to be looked at more closely: every object has the revision, is what was stamped, and was
-    made from just the ``template`` (its digest) that the MachineDeployment has."""
+    made from the template that the MachineDeployment has (:func:`digests_as_written`)."""
     found = list(objects.all())
     if not found:
         return True
     numbered = pool.revision is not None and all(each.revision == pool.revision for each in found)
-    return numbered and all(each.template in {None, template} and not each.is_outdated for each in found)
+    return numbered and all(each.template in {None, *digests} and not each.is_outdated for each in found)
 
 
-def stamping_of(pool: LivePool, objects: PoolObjects, templates: frozenset[str]) -> Stamping:
-    """What a pool's objects need; ``templates`` are the :func:`template_digests` of its MachineDeployment."""
+def stamping_of(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> Stamping:
+    """What a pool's objects need; ``templates`` are those of its MachineDeployment."""
     bootstrap, provisioning = objects.bootstrap, objects.provisioning
     left = _why_left(pool, objects, templates)
     if left or bootstrap is None or provisioning is None or bootstrap.template is None or pool.revision is None:
@@ -119,13 +128,19 @@ def stamping_of(pool: LivePool, objects: PoolObjects, templates: frozenset[str])
     return Stamping(tuple(Stamp(each, pool.revision, template) for each in due))
 
 
-def template_digests(template: Json, metadata: Mapping[str, Json]) -> frozenset[str]:
-    """Digests of a live template, and of those that were applied and became it; ``metadata`` with managed fields."""
-    applied = (each for each in _applied(template, metadata) if _became(each, template))
-    return frozenset(map(template_digest, (template, *applied)))
+def live_templates(template: Json, metadata: Mapping[str, Json]) -> LiveTemplates:
+    """A live template as whoever wrote it may have written it; ``metadata`` with managed fields."""
+    digests, changed = set(digests_as_written(template)), dict[str, str]()
+    for applied in _applied(template, metadata):
+        difference = template_difference(applied, template)
+        if difference:
+            changed |= dict.fromkeys(digests_as_written(applied), difference)
+        else:
+            digests |= digests_as_written(applied)
+    return LiveTemplates(frozenset(digests), {digest: changed[digest] for digest in changed.keys() - digests})
 
 
-def _is_wrong(found: Stampable, pool: LivePool, templates: frozenset[str]) -> bool:
+def _is_wrong(found: Stampable, pool: LivePool, templates: LiveTemplates) -> bool:
     """Whether a stamp of ours is for certain not that of the object's content.
 
     What was stamped with an earlier revision is still right for the machines of that one. The same revision with
@@ -133,19 +148,21 @@ def _is_wrong(found: Stampable, pool: LivePool, templates: frozenset[str]) -> bo
     """
     if found.stamped is None or found.template is None:
         return False
-    anew = pool.gate is Gate.READY and found.revision == pool.revision and found.template not in templates
+    anew = pool.gate is Gate.READY and found.revision == pool.revision and found.template not in templates.digests
     return anew or found.is_outdated
 
 
-def _why_left(pool: LivePool, objects: PoolObjects, templates: frozenset[str]) -> str:
+def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> str:
     bootstrap, provisioning = objects.bootstrap, objects.provisioning
     if bootstrap is None or provisioning is None:
         lacking = "bootstrap" if bootstrap is None else "provisioning"
         return f"its {lacking} Secret has not come from git yet"
     if bootstrap.template != provisioning.template:
         return "its two Secrets were made from different templates: one of them has not come from git yet"
-    if bootstrap.template is None or bootstrap.template not in templates:
-        return "what came from git was made from another template than it has"
+    if bootstrap.template is None or bootstrap.template not in templates.digests:
+        field = templates.changed.get(bootstrap.template or "")
+        more = f" ({field} was changed in the cluster)" if field else ""
+        return f"what came from git was made from another template than it has{more}"
     return "" if pool.gate is Gate.READY else pool.why
 
 
@@ -170,19 +187,8 @@ def _last_applied(annotations: Mapping[str, str]) -> Iterator[Json]:
 
 
 def _part(value: Json, fields: Mapping[str, Json]) -> Json:
-    """The part of a live value that somebody owns; a list is owned as a whole."""
+    """The part of a live value that somebody owns; a list is owned as a whole, and a map without fields was empty."""
     names = [key.removeprefix("f:") for key in fields if key.startswith("f:")]
-    if not names or not isinstance(value, Mapping):
+    if not isinstance(value, Mapping):
         return value
     return {name: _part(value[name], fields[f"f:{name}"]) for name in names if name in value}
-
-
-def _became(applied: Json, live: Json) -> bool:
-    """Whether a live template is an applied one, to which webhooks may have added what no machine boots with."""
-    return is_template_of(applied, live) and _os_spec(applied) == _os_spec(live)
-
-
-def _os_spec(template: Json) -> Json:
-    for key in ("spec", "providerSpec", "value", "operatingSystemSpec"):
-        template = template.get(key) if isinstance(template, Mapping) else None
-    return without_empty(template) or None

@@ -12,10 +12,11 @@ from osm_gitops.model.desired import Side
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.content import LAST_APPLIED
-from osm_gitops.plan.stamps import PoolObjects, Stampable, is_stamped, stamping_of, template_digests
+from osm_gitops.plan.machine_templates import digests_as_written
+from osm_gitops.plan.stamps import LiveTemplates, PoolObjects, Stampable, is_stamped, live_templates, stamping_of
 from osm_gitops.resolve.pools import template_digest
 
-_DIGESTS = frozenset({"new"})
+_TEMPLATES = LiveTemplates(frozenset({"new"}))
 _POOL = LivePool(
     ref=ObjectRef("MachineDeployment", "kube-system", "a"),
     uid="1",
@@ -41,7 +42,7 @@ def _objects(**more: Any) -> PoolObjects:
 
 
 def _told(pool: LivePool, objects: PoolObjects) -> tuple[list[tuple[str, str | None]], str]:
-    stamping = stamping_of(pool, objects, _DIGESTS)
+    stamping = stamping_of(pool, objects, _TEMPLATES)
     return [(stamp.target.ref.name.removeprefix("a-kube-system-"), stamp.revision) for stamp in stamping.stamps], (
         stamping.left
     )
@@ -51,22 +52,22 @@ def test_all_objects_get_the_revision_and_the_bootstrap_secret_comes_last() -> N
     stamps = [("config", "2"), ("provisioning-config", "2"), ("bootstrap-config", "2")]
     assert _told(_POOL, _objects()) == (stamps, "")
     assert _told(_POOL, _objects(revision="1", stamped="old")) == (stamps, "")
-    assert [stamp.opens for stamp in stamping_of(_POOL, _objects(), _DIGESTS).stamps] == [False, False, True]
+    assert [stamp.opens for stamp in stamping_of(_POOL, _objects(), _TEMPLATES).stamps] == [False, False, True]
 
 
 def test_a_run_that_was_ended_between_two_objects_is_finished() -> None:
     done = _object("config", revision="2", stamped="new")
     objects = replace(_objects(), config=done)
-    assert not is_stamped(_POOL, objects, "new")
+    assert not is_stamped(_POOL, objects, _TEMPLATES.digests)
     assert _told(_POOL, objects) == ([("provisioning-config", "2"), ("bootstrap-config", "2")], "")
 
 
 def test_what_has_its_revision_is_not_looked_at_any_closer() -> None:
     for stamped in ("new", None):  # None: a direct apply wrote it, or git has it
-        assert is_stamped(_POOL, _objects(revision="2", stamped=stamped), "new")
-    assert is_stamped(_POOL, PoolObjects(), "new")
-    assert not is_stamped(replace(_POOL, revision=None), _objects(), "new")
-    assert not is_stamped(_POOL, _objects(revision="2", stamped="new"), "another")
+        assert is_stamped(_POOL, _objects(revision="2", stamped=stamped), _TEMPLATES.digests)
+    assert is_stamped(_POOL, PoolObjects(), _TEMPLATES.digests)
+    assert not is_stamped(replace(_POOL, revision=None), _objects(), _TEMPLATES.digests)
+    assert not is_stamped(_POOL, _objects(revision="2", stamped="new"), frozenset({"another"}))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_stamp_goes_where_other_content_came_after_it() -> None:
     came = _objects(revision="1", stamped="old")
     waiting = replace(_POOL, gate=Gate.WAITING, why="later")
     assert _told(waiting, came) == ([("bootstrap-config", None), ("provisioning-config", None)], "later")
-    reasons = [stamp.reason for stamp in stamping_of(waiting, came, _DIGESTS).stamps]
+    reasons = [stamp.reason for stamp in stamping_of(waiting, came, _TEMPLATES).stamps]
     assert set(reasons) == {"what it holds is not of revision 1, with which it was stamped"}
 
 
@@ -161,8 +162,8 @@ def _managed(fields: Any, operation: str = "Apply") -> dict[str, Any]:
 
 @pytest.mark.parametrize("metadata", [_last_applied(_TREE), _managed(_OWNED)], ids=["kubectl", "server-side"])
 def test_a_template_with_defaults_of_webhooks_is_known_by_what_was_applied(metadata: dict[str, Any]) -> None:
-    assert template_digest(_TREE) in template_digests(_defaulted(), metadata)
-    assert template_digest(_TREE) in template_digests(_TREE, {})
+    assert template_digest(_TREE) in live_templates(_defaulted(), metadata).digests
+    assert template_digest(_TREE) in live_templates(_TREE, {}).digests
 
 
 def test_a_map_that_was_applied_empty_is_known_too() -> None:
@@ -170,7 +171,7 @@ def test_a_map_that_was_applied_empty_is_known_too() -> None:
     tree["spec"]["providerSpec"]["value"]["operatingSystemSpec"] = {}
     owned = json.loads(json.dumps(_OWNED))
     owned["f:spec"]["f:providerSpec"]["f:value"]["f:operatingSystemSpec"] = {}
-    assert template_digest(tree) in template_digests(_defaulted(), _managed(owned))
+    assert template_digest(tree) in live_templates(_defaulted(), _managed(owned)).digests
 
 
 @pytest.mark.parametrize(
@@ -184,20 +185,20 @@ def test_a_map_that_was_applied_empty_is_known_too() -> None:
     ],
 )
 def test_nobodys_word_makes_no_template(metadata: dict[str, Any]) -> None:
-    assert template_digests(_defaulted(), metadata) == {template_digest(_defaulted())}
+    assert live_templates(_defaulted(), metadata).digests == digests_as_written(_defaulted())
 
 
 def test_what_is_empty_or_false_makes_no_other_template() -> None:
     live = _defaulted()
     del live["spec"]["providerSpec"]["value"]["cloudProviderSpec"]["diskType"]
-    assert template_digests(live, {}) == {template_digest(_TREE)}
+    assert template_digest(_TREE) in live_templates(live, {}).digests
 
 
 def test_a_template_that_was_edited_after_it_was_applied_is_another() -> None:
     edited = _defaulted()
     edited["spec"]["versions"]["kubelet"] = "1.35.0"
-    assert template_digest(_TREE) not in template_digests(edited, _last_applied(_TREE))
+    assert template_digest(_TREE) not in live_templates(edited, _last_applied(_TREE)).digests
     upgrade = {"distUpgradeOnBoot": True}
     for added in (_defaulted(network={"cidr": "10.0.0.0/8"}), _defaulted(operatingSystemSpec=upgrade)):
         for metadata in (_last_applied(_TREE), _managed(_OWNED)):
-            assert template_digest(_TREE) not in template_digests(added, metadata)
+            assert template_digest(_TREE) not in live_templates(added, metadata).digests

@@ -17,9 +17,9 @@ from osm_gitops.plan.gate import (
     MachineSetFact,
     annotations_key,
     gate_of,
-    is_template_of,
     template_key,
 )
+from osm_gitops.plan.machine_templates import template_difference
 
 NUDGED: Final = "osm-gitops.io/nudged"
 """Annotation of Machines that had to wait for their bootstrap Secret: the revision that it came with."""
@@ -80,7 +80,7 @@ def _absent(ref: ObjectRef) -> LivePool:
     return LivePool(ref=ref, uid="", resource_version="", revision=None, finalizers=(), gate=Gate.WAITING, why=ABSENT)
 
 
-def _live(body: Mapping[str, Json], template: Json, *, matches: bool = True) -> LiveMachineDeployment:
+def _live(body: Mapping[str, Json], template: Json, *, differs: str = "") -> LiveMachineDeployment:
     metadata = body["metadata"]
     annotations = metadata.get("annotations")
     return LiveMachineDeployment(
@@ -94,7 +94,7 @@ def _live(body: Mapping[str, Json], template: Json, *, matches: bool = True) -> 
         paused=(body.get("spec") or {}).get("paused") is True,
         deleting=metadata.get("deletionTimestamp") is not None,
         template=template_key(template),
-        matches=matches,
+        differs=differs,
     )
 
 
@@ -106,7 +106,7 @@ def _compared(worker: Api, machines: Mapping[ObjectRef, MachineDeployment]) -> l
         wanted = machines.get(ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"]))
         template = (body.get("spec") or {}).get("template")
         if wanted is not None:
-            return _live(body, template, matches=is_template_of(wanted.template, template))
+            return _live(body, template, differs=template_difference(wanted.template, template))
         left_behind = metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in (metadata.get("finalizers") or ())
         return _live(body, template) if left_behind else None
 

@@ -16,7 +16,15 @@ from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.plan.gate import is_as_read
-from osm_gitops.plan.stamps import STAMPED_TEMPLATE, PoolObjects, Stamp, Stampable, Stamping, template_digests
+from osm_gitops.plan.stamps import (
+    STAMPED_TEMPLATE,
+    LiveTemplates,
+    PoolObjects,
+    Stamp,
+    Stampable,
+    Stamping,
+    live_templates,
+)
 from osm_gitops.render.manifests import REVISION, TEMPLATE_DIGEST
 from osm_gitops.targets.cluster.applied import STAMPER
 from osm_gitops.targets.cluster.finalizers import read_machine
@@ -51,19 +59,19 @@ def read_stampables(live: Clusters, pools: Iterable[ObjectRef], namespace: str) 
     return objects
 
 
-def read_templates(live: Clusters, machines: Sequence[MachineDeployment]) -> Mapping[ObjectRef, frozenset[str]]:
-    """The :func:`template_digests` of MachineDeployments, which were read from this cluster. Raises ClusterError.
+def read_templates(live: Clusters, machines: Sequence[MachineDeployment]) -> Mapping[ObjectRef, LiveTemplates]:
+    """The templates of MachineDeployments, which were read from this cluster. Raises ClusterError.
 
     What a server-side apply owns stands in the managed fields, which are read here: ⌈N/500⌉ requests, none for none.
     """
     wanted = {machine.ref: machine for machine in machines}
 
-    def keep(body: Mapping[str, Json]) -> tuple[ObjectRef, frozenset[str]] | None:
+    def keep(body: Mapping[str, Json]) -> tuple[ObjectRef, LiveTemplates] | None:
         metadata = body["metadata"]
         machine = wanted.get(ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"]))
         if machine is None:
             return None
-        return machine.ref, template_digests(machine.template, metadata)
+        return machine.ref, live_templates(machine.template, metadata)
 
     return dict(live.worker.list(MACHINE_DEPLOYMENT, keep, metadata_only=True)) if wanted else {}
 

@@ -79,7 +79,7 @@ def test_machine_deployments_of_a_tree_are_compared_with_the_live_ones(single: S
     assert single.live.worker.requests - before == 3
     assert {each.name: (pool.gate, pool.why) for each, pool in pools.items()} == {
         "same": (Gate.READY, ""),
-        "other": (Gate.WAITING, "the cluster has another template"),
+        "other": (Gate.WAITING, "the cluster has another template (spec.template.spec.versions.kubelet)"),
         "only-there": (Gate.WAITING, "the cluster has no such MachineDeployment"),
         "leaving": (Gate.DELETING, "it is being deleted"),
     }

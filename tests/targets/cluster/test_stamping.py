@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +12,8 @@ from osm_gitops.fleet.desire import desire
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
+from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
-from osm_gitops.resolve.pools import template_digest
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.targets.cluster.pools import read_pools
@@ -36,6 +37,7 @@ from tests.targets.cluster.scene import (
 
 _STAMP = "k8c.io/machine-deployment-revision"
 _FLUX = "kustomize-controller"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def tree_pool(name: str = "a", **more: Any) -> Object:
@@ -44,12 +46,12 @@ def tree_pool(name: str = "a", **more: Any) -> Object:
     return body
 
 
-def from_git(scene: Scene, *pools: Object, flux: str = _FLUX) -> None:
-    """What Flux applies of a tree: MachineDeployments, and what was rendered of them."""
-    tree = write_tree(scene.folder, profile(script=scene.script), *pools)
+def from_git(scene: Scene, *pools: Object, flux: str = _FLUX, applies_pools: bool = True, **spec: Any) -> None:
+    """What Flux applies of a tree: MachineDeployments, and what was rendered of them; ``spec`` is of the profile."""
+    tree = write_tree(scene.folder, profile(script=scene.script, **spec), *pools)
     inputs = read_tree(Folder(tree, str(tree), in_no_git), management_namespace="kube-system", environment={})
     desired = desire("prod", inputs, Settings())
-    for pool in pools:
+    for pool in pools if applies_pools else ():
         scene.worker.client().apply(pool, flux)
     for each in desired.objects:
         if each.pool is not None:
@@ -68,7 +70,9 @@ def look(scene: Scene) -> tuple[Mapping[ObjectRef, LivePool], Mapping[ObjectRef,
     pools = read_pools(scene.live.worker, machines, live_machines=True)
     objects = read_stampables(scene.live, pools, "kube-system")
     doubtful = [
-        each for each in machines if not is_stamped(pools[each.ref], objects[each.ref], template_digest(each.template))
+        each
+        for each in machines
+        if not is_stamped(pools[each.ref], objects[each.ref], digests_as_written(each.template))
     ]
     templates = read_templates(scene.live, doubtful)
     return pools, {each.ref: stamping_of(pools[each.ref], objects[each.ref], templates[each.ref]) for each in doubtful}
@@ -154,6 +158,39 @@ def test_defaults_of_webhooks_do_not_hold_a_stamp_up(single: Scene) -> None:
     machine_controller(single)
     assert run(single).written == (ref("a"),)
     assert stamps(single) == ["1", "1", "1"]
+
+
+@pytest.mark.parametrize("applied", ["server-side", "client-side", "created"])
+def test_flatcar_is_stamped_with_the_default_that_machine_controllers_webhook_adds(single: Scene, applied: str) -> None:
+    body = tree_pool(operatingSystem="flatcar", cloudProviderSpec={"serverType": {"value": "cx22"}, "networks": []})
+    if applied == "created":
+        body = tree_pool(operatingSystem="flatcar")
+    made = json.loads(json.dumps(body))
+    if applied == "client-side":
+        made["metadata"]["annotations"][_LAST_APPLIED] = json.dumps(body)
+    if applied != "server-side":
+        single.worker.client().create(made)
+    of_system = {"osName": "flatcar", "provisioningUtility": "ignition"}
+    from_git(single, body, applies_pools=applied == "server-side", **of_system)
+    config: Object = {"operatingSystemSpec": {"provisioningUtility": "ignition", "disableAutoUpdate": False}}
+    if applied != "created":  # what the provider adds is told by nothing but what was applied
+        config["cloudProviderSpec"] = {"serverType": "cx22", "networks": ["default"]}
+        config["cloudProviderSpec"] |= {"serverType": {"value": "cx22"}} if applied == "server-side" else {}
+    single.change("a", {"spec": {"template": {"spec": {"providerSpec": {"value": config}}}}})
+    machine_controller(single)
+    assert run(single).left == {}
+    assert stamps(single) == ["1", "1", "1"]
+    assert run(single) == Delivery()
+
+
+def test_the_field_is_named_that_was_changed_in_the_cluster(single: Scene) -> None:
+    from_git(single, tree_pool())
+    spec = {"distUpgradeOnBoot": True}
+    single.change("a", {"spec": {"template": {"spec": {"providerSpec": {"value": {"operatingSystemSpec": spec}}}}}})
+    machine_controller(single)
+    field = "spec.template.spec.providerSpec.value.operatingSystemSpec.distUpgradeOnBoot"
+    why = f"what came from git was made from another template than it has ({field} was changed in the cluster)"
+    assert run(single).left == {ref("a"): why}
 
 
 def test_waiting_machines_are_woken_even_by_the_run_after_one_that_was_ended(single: Scene) -> None:
