@@ -243,7 +243,7 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     forms = ("text", "json", "markdown", "html")
     runs = [osm_gitops("plan", *source, *to, "-o", form, *more) for form in forms for more in ((), ("-v",))]
     runs.append(osm_gitops("render", *source, "--to", "out", "-v"))
-    runs.append(osm_gitops("apply", *source, *to, "-v", "--dangerously-plaintext-secrets"))
+    runs.append(osm_gitops("apply", "--yes", *source, *to, "-v", "--dangerously-plaintext-secrets"))
     assert [run.code for run in runs] == [0] * 10, runs[0].err
     assert canaries.seen_in(_said(*runs)) == []
     assert canaries.seen_in(git(repository, "log", "--format=%B", "--name-only")) == []
@@ -281,7 +281,7 @@ def test_no_object_of_git_holds_a_secret_once_there_are_recipients(
     for generation in ("", "new "):
         canaries.generation = generation
         _cluster(tmp_path / "tree", canaries, monkeypatch)
-        runs += [osm_gitops(command, *flags, *_flags(canaries), "-v") for command in ("apply", "plan")]
+        runs += [osm_gitops(*command, *flags, *_flags(canaries), "-v") for command in (("apply", "--yes"), ("plan",))]
     assert [run.code for run in runs] == [0] * 4, runs[0].err
     assert " 0 to update" not in runs[2].out
     assert canaries.seen_in(_said(*runs)) == []
@@ -324,7 +324,7 @@ def test_nothing_shows_of_sources_that_are_encrypted(
     new_repository(tmp_path / "repo")
     flags = ["--from", "tree", *_flags(canaries), "--to", "repo/clusters"]
     runs = [osm_gitops("plan", *flags, *more) for more in ((), ("-v",), ("-o", "json", "-v"))]
-    runs.append(osm_gitops("apply", *flags, "-v", "--age-recipient", RECIPIENT))
+    runs.append(osm_gitops("apply", "--yes", *flags, "-v", "--age-recipient", RECIPIENT))
     assert [run.code for run in runs] == [0] * 4, runs[0].err
     assert canaries.seen_in(_said(*runs)) == []
     for text in ("https://api.example.com", "someone"):
@@ -514,7 +514,7 @@ def test_a_git_hook_that_prints_what_it_found_is_masked(tmp_path: Path, canaries
     write_tree(tmp_path / "tree", profile(), pool(), token=canaries.new("getter token"))
     repository = new_repository(tmp_path / "repo")
     write_hook(repository, "pre-commit", "git diff --cached | head -c 3000 >&2; cat clusters/*/*/*/*.yaml >&2; exit 1")
-    ran = osm_gitops("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
+    ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
     assert ran.code == 1
     assert "git commit failed" in ran.err
     assert canaries.seen_in(_said(ran)) == []
@@ -530,7 +530,7 @@ def test_a_profile_that_stands_encrypted_in_the_source_gets_into_git_encrypted(
     hidden.write_text(sealed(hidden.read_text(), "^files$"))
     repository = new_repository(tmp_path / "repo")
     command = ("--from", "tree", "--to", "repo/clusters")
-    assert osm_gitops("apply", *command, "--age-recipient", RECIPIENT).code == 0
+    assert osm_gitops("apply", "--yes", *command, "--age-recipient", RECIPIENT).code == 0
     written = {path.name: path.read_text() for path in (repository / "clusters").rglob("osp-*.yaml")}
     assert canaries.seen_in(git(repository, "log", "-p")) == []
     assert "recipient: " in written["osp-a.yaml"]
@@ -596,7 +596,7 @@ def test_nothing_shows_of_live_clusters_nor_of_what_runs_leave_in_them(
     both = [*live, "--to", "cluster"]
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nodes", "namespace": "kube-system"}}
     management.client().create(account)
-    apply = ("apply", *both, "--settle", "0s", "--metrics-file", "figures.prom", "--report", "done.html")
+    apply = ("apply", "--yes", *both, "--settle", "0s", "--metrics-file", "figures.prom", "--report", "done.html")
     runs = [osm_gitops("plan", *both, "--out", "plan.json", *form) for form in ((), ("-o", "json"))]
     runs += [osm_gitops(*apply, "--log-format", "json"), osm_gitops("status", *live)]
     runs += [osm_gitops("status", *live, "-o", "json"), osm_gitops("doctor"), osm_gitops("refresh", "-v")]
@@ -605,7 +605,7 @@ def test_nothing_shows_of_live_clusters_nor_of_what_runs_leave_in_them(
     runs += [
         osm_gitops("refresh", "-v", *named),
         osm_gitops("install", "--from", "cluster", "--image", "x"),
-        osm_gitops("apply", *both, *named),
+        osm_gitops("apply", "--yes", *both, *named),
     ]
     left = _left_behind(management)
     runs.append(osm_gitops("uninstall", "--yes", "-v"))

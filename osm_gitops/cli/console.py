@@ -112,10 +112,6 @@ class Console:
             return True
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
-    def is_asked(self) -> bool:
-        """Whether somebody is there to answer a question."""
-        return sys.stdin.isatty() and sys.stderr.isatty()
-
 
 def _whose(about: str) -> dict[str, object]:
     """The cluster or the pool that a problem is about, if it is about one."""

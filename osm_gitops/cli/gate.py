@@ -67,9 +67,6 @@ def _run(arguments: Sequence[str]) -> int:
     except TyperException as wrong:
         _tell_usage(wrong)
         return FAILED
-    except typer.Abort:
-        console.say("Not confirmed: nothing was changed.")
-        return FAILED
     except typer.Exit as end:
         return end.exit_code
     if code == INTERRUPTED:  # all that typer leaves of an interrupt

@@ -63,9 +63,9 @@ def measures(count: int) -> Iterator[tuple[str, str, str, str]]:
     with _loaded(binaries, count) as (cluster, folder):
         arguments = _arguments(cluster, folder)
         plan = _measured(cluster, "plan", *arguments)
-        cold = _measured(cluster, "apply", *arguments, "--settle", "0s")
+        cold = _measured(cluster, "apply", "--yes", *arguments, "--settle", "0s")
         same = _measured(cluster, "plan", *arguments)
-        again = _measured(cluster, "apply", *arguments, "--settle", "0s")
+        again = _measured(cluster, "apply", "--yes", *arguments, "--settle", "0s")
         bodies = _written(cluster)
     with _loaded(binaries, count) as (cluster, folder):
         floor = _floor(cluster, folder, bodies)

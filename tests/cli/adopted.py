@@ -24,7 +24,8 @@ class Adopted:
         where = ("--from", "cluster", "--to", "cluster", "--kubeconfig", str(kubeconfig))
         waiting = () if command == "plan" else ("--settle", "0s")
         settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(self.folder / "ca.pem"))
-        return (command, *where, *settings, *waiting, *more)
+        yes = ("--yes",) if command == "apply" else ()
+        return (command, *where, *settings, *waiting, *yes, *more)
 
     def run(self, command: str, *more: str, user: str = "admin") -> Ran:
         return osm_gitops(*self.arguments(command, *more, user=user))

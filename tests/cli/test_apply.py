@@ -19,7 +19,7 @@ def _plan(*more: str) -> Ran:
 
 
 def _apply(*more: str) -> Ran:
-    return osm_gitops("apply", "--from", "tree", "--to", "repo/clusters", _PLAINTEXT, *more)
+    return osm_gitops("apply", "--yes", "--from", "tree", "--to", "repo/clusters", _PLAINTEXT, *more)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_commit_says_what_changed_and_from_what(tmp_path: Path, repo: Path) 
     write_tree(sources / "tree", profile(), pool("a"))
     git(sources, "add", ".")
     git(sources, "commit", "--quiet", "-m", "pools")
-    osm_gitops("apply", "--from", "sources/tree", "--to", "repo/clusters", "--cluster", "prod", _PLAINTEXT)
+    osm_gitops("apply", "--yes", "--from", "sources/tree", "--to", "repo/clusters", "--cluster", "prod", _PLAINTEXT)
     message = git(repo, "log", "-1", "--format=%B")
     assert message.startswith("osm-gitops: prod: 4 created, 0 updated, 0 deleted\n")
     assert "- kube-system/a\n" in message
@@ -224,7 +224,7 @@ def test_what_lies_beside_the_owned_path_is_not_committed(tree: Path, repo: Path
 
 def test_apply_wants_a_git_work_tree_and_plan_does_not(tree: Path, tmp_path: Path) -> None:
     assert tree.is_dir()
-    ran = osm_gitops("apply", "--from", "tree", "--to", "plain", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "plain", _PLAINTEXT)
     assert ran.code == 1
     assert f"{tmp_path}/plain: is in no git work tree. Run git init, or use render --to" in ran.err
     assert osm_gitops("plan", "--from", "tree", "--to", "plain").code == 0
@@ -234,7 +234,7 @@ def test_apply_wants_a_git_work_tree_and_plan_does_not(tree: Path, tmp_path: Pat
 
 def test_plain_secrets_are_refused_with_the_reason(tree: Path, repo: Path) -> None:
     assert tree.is_dir()
-    ran = osm_gitops("apply", "--from", "tree", "--to", "repo/clusters")
+    ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "repo/clusters")
     assert (ran.code, ran.out) == (1, "")
     assert "tokens, registry passwords and cloud credentials" in ran.err
     assert _PLAINTEXT in ran.err
@@ -251,7 +251,7 @@ def test_a_repository_without_a_commit_gets_its_first(tree: Path, tmp_path: Path
 def test_another_branch_than_the_fleets_is_refused(tree: Path, repo: Path, tmp_path: Path) -> None:
     assert tree.is_dir()
     write_fleet(tmp_path, "clusters: [{name: a, from: tree, to: {git: {path: repo/clusters, branch: prod}}}]")
-    ran = osm_gitops("apply", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 1
     assert ran.err == f'Error: {repo}: branch "main" is checked out, not "prod". Run git switch prod\n'
 
@@ -262,10 +262,10 @@ def test_sources_and_target_may_share_a_repository(repo: Path, monkeypatch: pyte
     git(repo, "add", ".")
     git(repo, "commit", "--quiet", "-m", "sources")
     monkeypatch.chdir(repo)
-    ran = osm_gitops("apply", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 0, ran.err
     assert _commits(repo) == 4
-    ran = osm_gitops("apply", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 0, ran.err
     assert ran.out.endswith("\nNo changes.\n")
     assert "this Secret stands in plain text in git. " in ran.out  # ours are not counted
@@ -299,7 +299,7 @@ def _racing(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_push_that_comes_too_late_is_planned_and_pushed_again(tree: Path, tmp_path: Path) -> None:
     assert tree.is_dir()
     remote, clone = _racing(tmp_path)
-    ran = osm_gitops("apply", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push", "-v")
+    ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push", "-v")
     assert ran.code == 0, ran.err
     assert "planning again" in ran.err
     subjects = git(remote, "log", "--format=%s", "main").splitlines()
@@ -314,7 +314,7 @@ def test_a_push_that_always_comes_too_late_is_given_up_and_leaves_all_to_the_oth
     hook = clone / ".git" / "hooks" / "pre-push"
     again = hook.read_text().replace(f"[ -e {tmp_path}/raced ] && exit 0\n", "").replace("echo x >", "echo x >>")
     write_hook(clone, "pre-push", again)
-    ran = osm_gitops("apply", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
+    ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     assert ran.code == 1
     assert "the remote moved during 5 attempts to push. Run again when fewer others push to this branch" in ran.err
     assert "committed" not in ran.err
@@ -329,7 +329,7 @@ def test_a_push_that_is_refused_is_told_and_retried_by_the_next_run(tree: Path, 
     hook = remote / "hooks/pre-receive"
     hook.write_text("#!/bin/sh\necho not on a Friday >&2\nexit 1\n")
     hook.chmod(0o755)
-    command = ("apply", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
+    command = ("apply", "--yes", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     ran = osm_gitops(*command)
     assert ran.code == 1
     assert "not on a Friday" in ran.err
@@ -354,7 +354,7 @@ def test_a_pool_that_fails_only_in_the_second_plan_fails_the_run(tmp_path: Path)
         f"unset GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE\ncd {tmp_path}/other\n"
         "git add . && git commit --quiet -m theirs && git push --quiet origin main",
     )
-    ran = osm_gitops("apply", "--from", "clone/tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
+    ran = osm_gitops("apply", "--yes", "--from", "clone/tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     assert ran.code == 1
     assert 'unknown operating system "debian"' in ran.err
     assert git(clone, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
@@ -367,7 +367,7 @@ def test_clusters_with_one_target_get_a_commit_each(tree: Path, repo: Path, tmp_
         "defaults: {to: {git: {path: repo/clusters}}}\n"
         "clusters: [{name: a, from: tree}, {name: b, from: tree}, {name: c, from: none}]",
     )
-    ran = osm_gitops("apply", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 1
     assert "cluster c: the source cannot be read" in ran.err
     assert [line.split()[:2] for line in ran.err.splitlines()[:2]] == [["a:", "committed"], ["b:", "committed"]]
@@ -376,7 +376,7 @@ def test_clusters_with_one_target_get_a_commit_each(tree: Path, repo: Path, tmp_
 
 def test_apply_says_nothing_of_changes_where_nothing_could_be_planned(tree: Path) -> None:
     assert tree.is_dir()
-    assert osm_gitops("apply", "--from", "tree", "--to", "plain", _PLAINTEXT).out == ""
+    assert osm_gitops("apply", "--yes", "--from", "tree", "--to", "plain", _PLAINTEXT).out == ""
 
 
 def test_a_tree_at_a_revision_is_applied_and_named_by_its_commit(tmp_path: Path, repo: Path) -> None:
@@ -386,12 +386,12 @@ def test_a_tree_at_a_revision_is_applied_and_named_by_its_commit(tmp_path: Path,
     git(source, "commit", "--quiet", "--message", "pools")
     head = git(source, "rev-parse", "HEAD")
     write_tree(source / "pools", pool("not-yet"))
-    ran = osm_gitops("apply", "--from", "source/pools@main", "--to", "repo/clusters", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", "--from", "source/pools@main", "--to", "repo/clusters", _PLAINTEXT)
     assert ran.code == 0, ran.err
     assert "not-yet" not in ran.out
     assert "source/pools/Secret-cloud-init-getter-token.yaml@main:1: Secret cloud-init-settings/" in ran.out
     assert f"Osm-Gitops-Source: source/pools@{head}" in git(repo, "log", "-1", "--format=%(trailers)").splitlines()
-    ran = osm_gitops("apply", "--from", "source/pools@gone", "--to", "repo/clusters", _PLAINTEXT)
+    ran = osm_gitops("apply", "--yes", "--from", "source/pools@gone", "--to", "repo/clusters", _PLAINTEXT)
     assert ran.code == 1
     assert f"source/pools@gone: cluster default: the repository {source} has no revision gone." in ran.err
 

@@ -215,16 +215,16 @@ def test_what_is_in_git_names_the_cluster_that_it_was_made_from(worker: Cluster,
     repository = new_repository(tmp_path / "repository")
     config = str(_config(tmp_path, worker))
     flags = ("--to", str(repository / "clusters"), "--kubeconfig", config, "--dangerously-plaintext-secrets")
-    ran = osm_gitops("apply", "--from", "cluster", *flags)
+    ran = osm_gitops("apply", "--yes", "--from", "cluster", *flags)
     assert ran.code == 0
     assert f"Osm-Gitops-Source: cluster {worker.server}\n" in git(repository, "log", "-1", "--format=%B")
-    assert osm_gitops("apply", "--from", "cluster", *flags).out.endswith("No changes.\n")
+    assert osm_gitops("apply", "--yes", "--from", "cluster", *flags).out.endswith("No changes.\n")
 
 
 def _apply_to_git(worker: Cluster, tmp_path: Path, repository: Path, *more: str) -> Ran:
     config = str(_config(tmp_path, worker))
     flags = ("--to", str(repository / "clusters"), "--kubeconfig", config, "--dangerously-plaintext-secrets")
-    return osm_gitops("apply", "--from", "cluster", *flags, *more)
+    return osm_gitops("apply", "--yes", "--from", "cluster", *flags, *more)
 
 
 def test_a_profile_of_the_cluster_is_not_written_to_git(worker: Cluster, tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def remote(tmp_path: Path) -> Path:
 
 
 def _run(command: str, remote: Path, *more: str) -> Ran:
-    return osm_gitops(command, "--repo", f"file://{remote}", *more)
+    yes = ("--yes",) if command == "apply" else ()
+    return osm_gitops(command, *yes, "--repo", f"file://{remote}", *more)
 
 
 def _files(remote: Path, branch: str = "main") -> list[str]:
@@ -250,7 +251,7 @@ def test_a_token_from_a_file_is_enough_and_is_nowhere_to_be_read(
     (tmp_path / "token").write_text("tok-5ecr3t\n")
     monkeypatch.setenv("OSM_GITOPS_GIT_TOKEN_FILE", "token")
     with serving(remote.parent, "tok-5ecr3t") as server:
-        ran = osm_gitops("apply", "--repo", f"{server.address}/nodes.git", _PLAINTEXT, "-v")
+        ran = osm_gitops("apply", "--yes", "--repo", f"{server.address}/nodes.git", _PLAINTEXT, "-v")
         assert ran.code == 0, ran.err
         assert ran.err.splitlines()[-1] == "pushed to origin/main"
         seen = b"".join((*server.processes, ran.out.encode(), ran.err.encode()))
@@ -338,7 +339,7 @@ def test_an_encrypted_proposal_is_not_made_anew_and_encrypted_where_its_branch_s
     monkeypatch.setenv("SOPS_AGE_KEY_FILE", str(tmp_path / "key"))
     monkeypatch.chdir(nodes)
     for where in (("--no-push",), ("--repo", f"file://{remote}")):
-        command = ("apply", *where, "--branch", "osm-gitops/prod")
+        command = ("apply", "--yes", *where, "--branch", "osm-gitops/prod")
         first, second = osm_gitops(*command), osm_gitops(*command)
         assert first.code == 0, first.err
         assert (second.code, second.err) == (0, "")
@@ -359,7 +360,7 @@ def test_a_run_that_is_told_to_end_leaves_no_clone(remote: Path, tmp_path: Path)
     environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
     run = str(tmp_path / "run")
     script = f"import os; open({run!r}, 'w').write(str(os.getpid())); from osm_gitops.__main__ import main; main()"
-    command = ["apply", "--repo", f"file://{remote}", _PLAINTEXT]
+    command = ["apply", "--yes", "--repo", f"file://{remote}", _PLAINTEXT]
     with (tmp_path / "said").open("w") as said:
         done = subprocess.run([sys.executable, "-c", script, *command], env=environment, stderr=said, check=False)
     (tmp_path / "forever").open("w").close()  # the hook ends

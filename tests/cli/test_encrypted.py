@@ -35,7 +35,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def _apply(*more: str) -> Ran:
-    return osm_gitops("apply", *_SOURCE, *more)
+    return osm_gitops("apply", "--yes", *_SOURCE, *more)
 
 
 def test_without_recipients_git_gets_nothing_and_the_way_out_is_named(repo: Path) -> None:

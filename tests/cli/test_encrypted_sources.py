@@ -94,10 +94,10 @@ def test_sources_and_target_may_share_a_repository_and_its_rules(
     git(repo, "add", ".")
     git(repo, "commit", "--quiet", "-m", "sources")
     monkeypatch.chdir(repo)
-    ran = osm_gitops("apply")
+    ran = osm_gitops("apply", "--yes")
     assert ran.code == 0, ran.err
     assert "plain text" not in ran.out
-    ran = osm_gitops("apply", "-v")
+    ran = osm_gitops("apply", "--yes", "-v")
     assert (ran.code, ran.out) == (0, "No changes.\n"), ran.err
     assert "2 of kind Secret, encrypted and written by osm-gitops, passed over" in ran.err
 
@@ -116,7 +116,7 @@ def test_sources_and_target_share_one_search_for_keys(
         "defaults: {to: {git: {path: repo/clusters}}}\nclusters: [{name: a, from: tree}, {name: b, from: tree}]",
     )
     for _ in range(2):
-        assert osm_gitops("apply", "--age-recipient", RECIPIENT).code == 0
+        assert osm_gitops("apply", "--yes", "--age-recipient", RECIPIENT).code == 0
     (tree / "OperatingSystemProfile-osp-a.yaml").write_text(yaml.safe_dump(profile(version="v1.0.1")))
     assert osm_gitops("plan", "--age-recipient", RECIPIENT).code == 0
     assert (tmp_path / "runs").read_text() == "run\n" * 3

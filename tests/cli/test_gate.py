@@ -19,7 +19,7 @@ from osm_gitops.report.mask import Masker
 from osm_gitops.sops.keys import new_identity
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.gitdoor.repos import new_repository
 
 
 def _struck_by(monkeypatch: pytest.MonkeyPatch, blow: BaseException) -> None:
@@ -218,28 +218,10 @@ def test_elsewhere_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) ->
     assert plain.getvalue() == "prod: 2 of 9 pools rendered\n"
 
 
-@pytest.mark.parametrize(("answer", "commits"), [("y\n", 2), ("n\n", 1), ("", 1)])
-def test_apply_asks_where_somebody_is_there(
-    answer: str, commits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_tree(tmp_path / "tree", profile(), pool())
-    repository = new_repository(tmp_path / "repo")
-    monkeypatch.setattr(Console, "is_asked", lambda _self: True)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-    command = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
-    ran = osm_gitops(*command)
-    assert ran.code == (0 if commits == 2 else 1)
-    assert int(git(repository, "rev-list", "--count", "HEAD")) == commits
-    assert ("Not confirmed: nothing was changed." in ran.err) == (commits == 1)
-    assert "Apply this plan?" in ran.err
-    assert osm_gitops(*command, "--yes").code == 0
-
-
 def test_a_plan_that_is_refused_is_not_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tree(tmp_path / "tree", profile(), pool())
     new_repository(tmp_path / "repo")
-    monkeypatch.setattr(Console, "is_asked", lambda _self: True)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    monkeypatch.setattr(sys, "stdin", _Terminal(""))
     command = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
     ran = osm_gitops(*command, "--max-changed-pools", "0")
     assert ran.code == 1
@@ -262,7 +244,7 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
     monkeypatch.setenv("OSM_GITOPS_AGE_RECIPIENT", recipient)
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b"))
     new_repository(tmp_path / "repo")
-    assert osm_gitops("apply", "--from", "tree", "--to", "repo/clusters", "--yes").code == 0
+    assert osm_gitops("apply", "--yes", "--from", "tree", "--to", "repo/clusters").code == 0
     assert osm_gitops("rekey", "--rotate", "repo").code == 0
     assert told == {
         ("default", "pools rendered"): [(1, 2), (2, 2)],

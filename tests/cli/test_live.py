@@ -230,7 +230,7 @@ def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopt
         f"  to: cluster\n  management: {{kubeconfig: {kubeconfig}}}\n",
         "utf-8",
     )
-    ran = osm_gitops("apply", "--fleet", str(fleet), "--settle", "0s", "-v")
+    ran = osm_gitops("apply", "--yes", "--fleet", str(fleet), "--settle", "0s", "-v")
     assert ran.code == 0, ran.err
     assert "prod: 1 pool and objects of no pool written" in ran.err
     assert "prod: left for now: kube-system/later: " in ran.err

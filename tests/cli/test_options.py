@@ -225,7 +225,7 @@ def test_a_target_flag_wins_over_the_fleet_file(tmp_path: Path) -> None:
     _tree(tmp_path / "tree")
     new_repository(tmp_path / "repo")
     write_fleet(tmp_path, "clusters: [{name: a, from: tree, to: {git: {path: nowhere, branch: other}}}]")
-    ran = osm_gitops("apply", "--to", "repo/x", "--dangerously-plaintext-secrets")
+    ran = osm_gitops("apply", "--yes", "--to", "repo/x", "--dangerously-plaintext-secrets")
     assert ran.code == 0, ran.err
     assert (tmp_path / "repo/x/a/worker").is_dir()
     assert not (tmp_path / "nowhere").exists()

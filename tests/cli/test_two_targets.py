@@ -37,7 +37,7 @@ def test_both_are_committed_in_one_run_and_then_there_is_nothing_to_do(
     (tmp_path / "osm-gitops.yaml").write_text(_FLEET)
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     monkeypatch.chdir(tmp_path)
-    ran = osm_gitops("apply")
+    ran = osm_gitops("apply", "--yes")
     assert ran.code == 0, ran.err
     assert "prod-eu: committed" in ran.err
     assert "dev: committed" in ran.err

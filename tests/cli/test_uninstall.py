@@ -36,7 +36,7 @@ class Managed:
         assert self.apply().err == "default: 5 pools written\n"
 
     def apply(self, command: str = "apply") -> Ran:
-        settle = ("--settle", "0s") if command == "apply" else ()
+        settle = ("--yes", "--settle", "0s") if command == "apply" else ()
         return osm_gitops(command, "--from", "cluster", "--to", "cluster", *self._where, *self._settings, *settle)
 
     def uninstall(self, *more: str) -> Ran:

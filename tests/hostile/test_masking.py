@@ -286,7 +286,7 @@ def test_what_stands_in_the_target_is_not_shown_where_a_secret_line_took_its_pla
     repository = new_repository(Path("repo"))
     flags = ("--from", "tree", "--to", "repo/clusters")
     made = _rendered("#!/bin/sh\na={{ .KubeVersion }}\nb={{ .Token | upper }}\nlast\n")
-    assert osm_gitops("apply", *flags, "--dangerously-plaintext-secrets").code == 0
+    assert osm_gitops("apply", "--yes", *flags, "--dangerously-plaintext-secrets").code == 0
     git(repository, "status")
     _rendered("#!/bin/sh\na=other\nb={{ .Token | lower }}\nlast\n")
     for form in _FORMS:

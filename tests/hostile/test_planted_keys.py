@@ -492,7 +492,7 @@ def _plant_for_b(repo: Path, text: str) -> Path:
 def test_apply_fills_no_planted_file_when_its_pool_comes(
     repo: Path, tmp_path: Path, person: Person, attacker: Attacker
 ) -> None:
-    assert osm_gitops("apply", *_SOURCE).code == 0
+    assert osm_gitops("apply", "--yes", *_SOURCE).code == 0
     planted = _stanza_taken_out(_bait("b-kube-system-provisioning-config", label=False), person, attacker)
     path = _plant_for_b(repo, planted.text)
     ran = osm_gitops("plan", *_SOURCE)
@@ -502,7 +502,7 @@ def test_apply_fills_no_planted_file_when_its_pool_comes(
     write_tree(tmp_path / "tree", pool("b"))
     ran = osm_gitops("plan", *_SOURCE)
     assert "not written by osm-gitops: replaced, with a new data key" in ran.out
-    assert osm_gitops("apply", *_SOURCE).code == 0
+    assert osm_gitops("apply", "--yes", *_SOURCE).code == 0
     planted.check_reads_nothing(path, attacker)
     assert "No changes." in osm_gitops("plan", *_SOURCE).out
 
@@ -525,7 +525,7 @@ def test_the_real_sops_of_an_attacker_reads_nothing(
         entries = [{**each, "recipient": person.recipient} for each in body["sops"]["age"]]
     path = _plant_for_b(repo, dump({**body, "sops": {**body["sops"], "age": entries}}))
     write_tree(tmp_path / "tree", pool("b"))
-    assert osm_gitops("apply", *_SOURCE).code == 0
+    assert osm_gitops("apply", "--yes", *_SOURCE).code == 0
     filled = _body(path.read_bytes())
     mine = _sops(person, "decrypt", path)
     assert mine.returncode == 0, mine.stderr

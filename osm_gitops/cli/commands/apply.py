@@ -11,6 +11,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
+from osm_gitops.cli.confirmation import Yes, ask, require_answer
 from osm_gitops.cli.console import console
 from osm_gitops.cli.live_options import (
     DEFAULT_CONCURRENCY,
@@ -52,7 +53,7 @@ from osm_gitops.targets.cluster.write_options import WriteOptions
 def apply(
     request: Request,
     plan_file: PlanFile = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", envvar="OSM_GITOPS_YES")] = False,
+    yes: Yes = False,
     push: Annotated[
         bool | None,
         typer.Option(
@@ -98,14 +99,14 @@ def apply(
     """Write the desired state: commit it, or apply it to clusters.
 
     In git it makes one commit per cluster; nothing to do makes no commit. Shows the plan first and asks
-    on a terminal, but for a saved plan. Only what is owned is touched, and a pool that cannot be
-    rendered keeps what it has.
+    for confirmation; with --yes or a saved plan it does not ask. Without a terminal on stdin one of the
+    two is required. Only what is owned is touched, and a pool that cannot be rendered keeps what it has.
 
     Examples:
       osm-gitops apply                              # plan, ask, commit
       osm-gitops apply --yes --push                 # in a pipeline: commit and push
-      osm-gitops apply --push --branch osm-gitops/update  # for a pull request
-      osm-gitops apply --repo https://git.example.com/nodes.git --git-token-file /run/git/token
+      osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
+      osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
       osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
       osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
       osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
@@ -113,6 +114,8 @@ def apply(
     """
     from osm_gitops.fleet.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
 
+    confirmed = yes or plan_file is not None
+    require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
     reports = Reports(verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)
@@ -123,8 +126,8 @@ def apply(
         request = as_asked(request, saved.options, str(plan_file))
     git = GitOptions(push=push, sign=sign, own_branch=branch)
     write = WriteOptions(concurrency=concurrency, force_conflicts=force_conflicts, finalizers=finalizers, nudge=nudge)
-    asked = console.is_asked() and not yes
-    live = replace(live_options(settle, lock_timeout, write), as_shown=saved is not None or asked)
+    as_shown = saved is not None or not yes
+    live = replace(live_options(settle, lock_timeout, write), as_shown=as_shown)
     options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
     options = replace(options, live=live)
 
@@ -136,9 +139,9 @@ def apply(
         if saved is not None:
             refuse_stale(saved, plan, __version__, str(plan_file))
             return True
-        if not (asked and plan.can_change):
+        if yes or not plan.can_change:
             return True
-        declined = not typer.confirm("Apply this plan?", err=True)
+        declined = not ask("Apply this plan?")
         return not declined
 
     outcome = apply_clusters(partial(clusters_of, request, needs_target=True), options, confirm)

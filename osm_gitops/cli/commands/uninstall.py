@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.clusters import live_clusters_of
+from osm_gitops.cli.confirmation import Yes, ask, require_answer
 from osm_gitops.cli.console import console
 from osm_gitops.cli.live_options import DEFAULT_LOCK_TIMEOUT, LockTimeout, live_options
 from osm_gitops.cli.options import Request, with_whole_cluster
@@ -20,7 +21,7 @@ from osm_gitops.targets.cluster.write_options import WriteOptions
 @with_whole_cluster
 def uninstall(
     request: Request,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", envvar="OSM_GITOPS_YES")] = False,
+    yes: Yes = False,
     finalizers: Annotated[
         Finalizers,
         typer.Option(
@@ -37,7 +38,8 @@ def uninstall(
     Takes our labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes the Lease
     and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating System
     Manager takes over without rendering anything anew; pools that it would render are named. Shows what
-    it will do and asks on a terminal. First stop the runs, such as CronJobs, Flux or Argo CD.
+    it will do and asks for confirmation; without a terminal on stdin --yes is required. First stop the
+    runs, such as CronJobs, Flux or Argo CD.
 
     Examples:
       osm-gitops uninstall                          # the cluster of osm-gitops.yaml, or of the kubeconfig
@@ -48,6 +50,7 @@ def uninstall(
     from osm_gitops.fleet.uninstall import uninstall as give_back  # noqa: PLC0415
     from osm_gitops.report.handover import handover_text  # noqa: PLC0415
 
+    require_answer("uninstall", confirmed=yes)
     specs = live_clusters_of(request)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)
@@ -63,7 +66,7 @@ def uninstall(
             return 1
         if handover.is_empty:
             return 0
-        if not (yes or not console.is_asked() or typer.confirm("Give this cluster back?", err=True)):
+        if not (yes or ask("Give this cluster back?")):
             console.say("Not confirmed: nothing was changed.")
             return 1
         timeout = live.lock_timeout.total_seconds()
