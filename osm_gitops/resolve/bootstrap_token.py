@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.golang.fault import GoError
 from osm_gitops.golang.text import runes
 from osm_gitops.golang.timeparse import parse_time
@@ -21,6 +21,8 @@ NAMESPACE: Final = "kube-system"
 NAME_LABEL: Final = "machinedeployment.k8s.io/name"
 GETTER_SECRET: Final = (CLOUD_INIT_NAMESPACE, "cloud-init-getter-token")
 _LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+_NO_LABEL_CHARACTER: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_LABEL: Final = 63
 _RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 
 
@@ -54,14 +56,24 @@ class TokenIndex:
 def checked_key(machine: MachineDeployment) -> str:
     """The label value of the pool's bootstrap token. Raises InputError where it cannot be one."""
     key = machine.token_key
-    if not _LABEL_VALUE.fullmatch(key):
-        raise input_error(
-            f'"{key}" cannot be the label of a bootstrap token, which has at most 63 characters',
+    if _LABEL_VALUE.fullmatch(key):
+        return key
+    wrong = []
+    if refused := "".join(dict.fromkeys(_NO_LABEL_CHARACTER.findall(key))):
+        wrong.append((f'a label cannot contain "{refused}"', "Use small letters, digits and hyphens in the name"))
+    if len(key) > _LONGEST_LABEL:
+        wrong.append((f"a label has at most {_LONGEST_LABEL} characters", "Give the MachineDeployment a shorter name"))
+    if not wrong:
+        wrong.append(("a label begins and ends with a letter or digit", "Rename the MachineDeployment"))
+    raise InputError(
+        Problem(
+            f'"{key}" cannot be the label of a bootstrap token: {why}',
             about=str(machine.ref),
             field="metadata.name",
-            fix="Give the MachineDeployment a shorter name",
+            fix=fix,
         )
-    return key
+        for why, fix in wrong
+    )
 
 
 def token_index(settings: Settings, facts: Facts) -> TokenIndex:

@@ -33,10 +33,20 @@ def test_a_long_name_stands_alone_in_the_label() -> None:
     assert index.token(machine(name)) == "abcdef.0123456789abcdef"
 
 
-@pytest.mark.parametrize("name", ["n" * 64, "-workers-" * 6])
-def test_a_name_that_is_no_label_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="cannot be the label"):
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("n" * 64, ["at most 63 characters. Give the MachineDeployment a shorter name"]),
+        ("größe", ['cannot contain "öß". Use small letters, digits and hyphens in the name']),
+        ("ö" * 64, ['cannot contain "ö". Use', "at most 63 characters. Give"]),
+        ("-workers-" * 6, ["begins and ends with a letter or digit. Rename"]),
+    ],
+)
+def test_a_name_that_is_no_label_is_refused_with_what_is_wrong_in_it(name: str, told: list[str]) -> None:
+    with pytest.raises(InputError, match="cannot be the label") as refused:
         token_index(Settings(), facts()).token(machine(name))
+    assert len(refused.value.problems) == len(told)
+    assert all(part in str(problem) for part, problem in zip(told, refused.value.problems, strict=True))
 
 
 def test_several_tokens_are_refused_by_name() -> None:
