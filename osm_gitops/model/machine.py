@@ -10,6 +10,7 @@ from osm_gitops.model.objects import Json, Manifest, ObjectRef
 PROFILE_ANNOTATION = "k8c.io/operating-system-profile"
 PROFILE_NAMESPACE_ANNOTATION = "k8c.io/operating-system-profile-namespace"
 REVISION_ANNOTATION = "machinedeployment.clusters.k8s.io/revision"
+DEFAULT_POOL_NAMESPACE = "kube-system"
 EDGE_SCRIPT_PREFIX = "edge-provider-script-"
 KUBECONFIG_SUFFIX = "-kubelet-bootstrap-config"
 KUBELET_CONFIG_PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"

@@ -63,7 +63,8 @@ class CurrentState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to one object, and why. ``group`` is its pool's name for people and for counting.
+    """What happens to one object, and why. ``group`` is what stands for its pool in names of objects. ``gone`` is the
+    pool that it was made for, as far as its name tells, where the cluster has none of that name any more.
     ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
     finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
     ``metadata_only``: what machines boot with stays as it is. ``digest`` is that of the desired object. For a live
@@ -75,12 +76,19 @@ class Change:
     reason: str = ""
     group: str = ""
     pool: ObjectRef | None = None
+    gone: ObjectRef | None = None
     before: Mapping[str, Json] | None = field(default=None, repr=False)
     after: Mapping[str, Json] | None = field(default=None, repr=False)
     same_content: bool = False
     upkeep: bool = False
     metadata_only: bool = False
     digest: bytes = b""
+
+    @property
+    def pool_name(self) -> str:
+        """Its pool for people, ``NAMESPACE/NAME``; ``group`` where that does not tell one from the other."""
+        pool = self.pool or self.gone
+        return f"{pool.namespace}/{pool.name}" if pool else self.group
 
     @property
     def place(self) -> tuple[str, ObjectRef]:

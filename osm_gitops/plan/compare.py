@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, LazyBody
-from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
+from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OVERLAY_BASE_ANNOTATION
@@ -52,6 +52,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         changes = _with_shut_gates(changes, desired)
     wanted_refs = {wanted.ref for wanted in desired.objects}
     pool_groups = {group_name(pool): pool for pool in (*desired.pools, *desired.failed)}
+    namespaces = {DEFAULT_POOL_NAMESPACE, *(pool.namespace for pool in pool_groups.values())}
     failed_groups = {group_name(pool) for pool in desired.failed}
     leaving = frozenset(group_name(pool) for pool in options.leaving)
     deletions, kept = [], []
@@ -67,7 +68,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         elif found.body is None or needed or ref in desired.keep or group_of(ref) in failed_groups:
             kept.append(ref)
         else:
-            deletions.append(_deletion(found, pool_groups))
+            deletions.append(_deletion(found, pool_groups, namespaces))
     no_deletion = (*desired.no_deletion, *current.unreadable)
     plan = ClusterPlan(
         cluster=desired.cluster,
@@ -274,17 +275,32 @@ def _why_created(wanted: DesiredObject, pool_present: bool) -> str:
     return "missing" if pool_present else "new pool"
 
 
-def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef]) -> Change:
-    group = group_of(found.ref)
+def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef], namespaces: Collection[str]) -> Change:
+    group, gone = group_of(found.ref), None
     if not group:
         reason = "no pool uses it" if found.ref.kind == "OperatingSystemProfile" else "not desired any more"
     elif group in pool_groups:
         reason = "its pool does not need it any more"
     else:
-        reason = "pool is gone"
+        reason, gone = "pool is gone", _gone_pool(group, namespaces)
     return Change(
-        found.ref, found.side, Action.DELETE, reason, group, pool=pool_groups.get(group), before=found.body, after=None
+        found.ref,
+        found.side,
+        Action.DELETE,
+        reason,
+        group,
+        pool=pool_groups.get(group),
+        gone=gone,
+        before=found.body,
+        after=None,
     )
+
+
+def _gone_pool(group: str, namespaces: Collection[str]) -> ObjectRef | None:
+    """The pool that a group was made for: ``a-b-c`` is ``a`` in ``b-c`` or ``a-b`` in ``c``, so it is known only where
+    one of the ``namespaces`` of pools fits."""
+    fitting = [each for each in namespaces if group.endswith(f"-{each}")]
+    return PoolNames(group.removesuffix(f"-{fitting[0]}"), fitting[0]).ref if len(fitting) == 1 else None
 
 
 def comparable(

@@ -124,11 +124,11 @@ def _grouped(cluster: ClusterPlan, context: int, masker: Masker, *, whole: bool,
         likeness: object = tuple(map(_likeness, members)) if together and name else name
         group = groups.get(likeness)
         if group is None:
-            groups[likeness] = _Group([_pool_name(changes[0])], members)
+            groups[likeness] = _Group([changes[0].pool_name], members)
             for change, inside in zip(changes, texts, strict=True):
                 _learn(masker, change, inside)
         else:
-            group.names.append(_pool_name(changes[0]))
+            group.names.append(changes[0].pool_name)
     return list(groups.values())
 
 
@@ -139,10 +139,6 @@ def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
 
 def _raw(change: Change, texts: tuple[TextChange, ...], context: int) -> _Raw:
     return _Raw(change, tuple(text_diff(text, context) for text in texts))
-
-
-def _pool_name(change: Change) -> str:
-    return f"{change.pool.namespace}/{change.pool.name}" if change.pool else change.group
 
 
 class _DiffMasks:

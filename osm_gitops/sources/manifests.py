@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from osm_gitops.errors import Problem
+from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE
 from osm_gitops.model.objects import MACHINE_API_VERSION, OSM_API_VERSION, Json, Manifest, ObjectRef, Origin
 from osm_gitops.yamldoor.kubernetes import Document
 from osm_gitops.yamldoor.lines import Lines
@@ -127,7 +128,7 @@ def identify(loose: LooseObject, management_namespace: str) -> Manifest | Proble
 def _default_namespace(kind: str, management_namespace: str) -> str:
     if kind == PROFILE:
         return management_namespace
-    return "kube-system" if kind == MACHINE else "default"
+    return DEFAULT_POOL_NAMESPACE if kind == MACHINE else "default"
 
 
 def _nameless(loose: LooseObject, field: str, what: str, fix: str = "") -> Problem:

@@ -33,8 +33,7 @@ def commit_message(plan: ClusterPlan, version: str, own_branch: str = "") -> str
 def _pools(plan: ClusterPlan) -> Iterator[str]:
     names = set()
     for change in plan.effective:
-        about = f"{change.pool.namespace}/{change.pool.name}" if change.pool else change.group or str(change.ref)
-        names.add(f"- {about}")
+        names.add(f"- {change.pool_name or change.ref}")
     yield from sorted(names)[:_NAMED_POOLS]
     if len(names) > _NAMED_POOLS:
         yield f"- and {len(names) - _NAMED_POOLS} more"

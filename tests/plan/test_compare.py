@@ -194,6 +194,20 @@ def test_what_is_not_desired_any_more_is_deleted_if_it_is_ours() -> None:
     assert plan.pools.deleted == 1
 
 
+def test_a_pool_that_is_gone_is_named_like_those_that_are_there() -> None:
+    plan = _plan(desired({"a": "x\n"}), current(desired({"a": "x\n", "b": "x\n"})))
+    assert {change.pool_name for change in plan.effective} == {"kube-system/b"}
+    assert {change.pool for change in plan.effective} == {None}
+    empty = _plan(Desired("prod", ()), current(desired({"b-c": "x\n"})))
+    assert {change.pool_name for change in empty.effective} == {"kube-system/b-c"}
+
+
+def test_a_pool_that_is_gone_is_not_guessed_where_two_namespaces_fit() -> None:
+    wanted = replace(desired({"a": "x\n"}), failed={ObjectRef("MachineDeployment", "system", "x"): ()})
+    plan = _plan(wanted, current(desired({"a": "x\n", "b": "x\n"})))
+    assert {change.pool_name for change in plan.effective} == {"b-kube-system"}
+
+
 def test_what_does_not_carry_our_label_is_never_deleted() -> None:
     ref = ObjectRef("Secret", "cloud-init-settings", "b-kube-system-bootstrap-config")
     have = CurrentState(objects={ref: CurrentObject(ref, Side.WORKER, {"kind": "Secret", "metadata": {}})})

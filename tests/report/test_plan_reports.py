@@ -160,6 +160,7 @@ def test_failures_keeps_refusals_and_warnings_are_told() -> None:
     assert "Kept: 3 objects" in text
     assert "Warning: odd" in text
     assert "- delete Secret cloud-init-settings/c-kube-system-bootstrap-config and 1 more alike: pool is gone" in text
+    assert "2 pools, alike: kube-system/c, kube-system/d\n" in text
     assert "Refused:" not in text
     refused = make_cluster_plan(Desired("prod", ()), old, PlanOptions())
     assert "Refused: cluster prod: nothing is desired" in format_plan(Plan((refused,)), _STYLE)
