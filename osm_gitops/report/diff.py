@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import Final
 
+from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
 from osm_gitops.plan.content import TextChange
 from osm_gitops.plan.secret_lines import alike_at_ends
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 
 # Beyond this many line pairs a comparison takes seconds; the texts are then shown one after the other.
 _PAIRS = 4_000_000
@@ -17,6 +21,12 @@ _PAIRS = 4_000_000
 _EQUAL_PAIRS = 100_000
 _NO_NEWLINE = "\\ No newline at end of file"
 _Lines = tuple[str, ...]
+
+DIGESTS: Final = (ANNOTATIONS_HASH, TEMPLATE_DIGEST, OVERLAY_BASE_ANNOTATION)
+"""Annotations whose values say nothing to people: that one changed is the reason of the change."""
+
+_DIGEST_LINE: Final = re.compile(rf"annotations\.({'|'.join(map(re.escape, DIGESTS))}): .*")
+_ONLY_DIGESTS: Final = "only digests changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +45,36 @@ class TextDiff:
 def text_diff(change: TextChange, context: int = 3) -> TextDiff:
     """The diff of one text; ``state`` is ``changed``, ``new`` or ``gone``."""
     state = "new" if change.before is None else "gone" if change.after is None else "changed"
-    # Metadata is a list of facts: its neighbours explain nothing.
-    lines = _hunks(change.before or "", change.after or "", 0 if change.name == "metadata" else context)
+    before, after = change.before or "", change.after or ""
+    if change.name == "metadata":
+        context = 0  # a list of facts: its neighbours explain nothing
+        before, after = _without_digests(before, after)
+        if before == after:
+            return TextDiff(change.name, state, (), 0, 0, _ONLY_DIGESTS)
+    lines = _hunks(before, after, context)
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
     return TextDiff(change.name, state, lines, added, removed)
+
+
+def _without_digests(before: str, after: str) -> tuple[str, str]:
+    """Both texts of metadata without the digests that both have; one that is new or gone is a fact worth showing."""
+    both = _digests(before) & _digests(after)
+
+    def kept(text: str) -> str:
+        return "\n".join(line for line in text.split("\n") if _digest_of(line) not in both)
+
+    return kept(before), kept(after)
+
+
+def _digests(text: str) -> set[str]:
+    return {_digest_of(line) for line in text.split("\n")} - {""}
+
+
+def _digest_of(line: str) -> str:
+    """The annotation that a line of metadata gives where it is a digest, else nothing."""
+    found = _DIGEST_LINE.fullmatch(line)
+    return found[1] if found else ""
 
 
 # Pools that share a file share its change.

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from osm_gitops.errors import Problem
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.plan.content import BOOT_TEXTS, TextChange, changed_texts, decoded_data
-from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
-from osm_gitops.report.diff import TextDiff, text_diff
+from osm_gitops.report.diff import DIGESTS, TextDiff, text_diff
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.secret_diffs import Secrecy
 
 # What every pool has its own of, however alike they change: digests of its manifest, the name of its token.
-_OWN_DIGESTS = "|".join(map(re.escape, (ANNOTATIONS_HASH, TEMPLATE_DIGEST)))
+_OWN_DIGESTS = "|".join(map(re.escape, DIGESTS))
 _OWN = re.compile(rf"^([+-]annotations\.(?:{_OWN_DIGESTS}): ).*|^(bootstrap-token-).+")
 _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
 

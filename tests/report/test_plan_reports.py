@@ -107,6 +107,45 @@ def test_what_every_pool_has_its_own_of_makes_no_pools_unlike() -> None:
     assert "bbbbbb" not in text
 
 
+def _annotated(**annotations: str) -> str:
+    """Metadata as a text of an object."""
+    names = {
+        "digest": "osm-gitops.io/template-digest",
+        "hash": "k8c.io/mdannotations-hash",
+        "osp": "k8c.io/osp-version",
+    }
+    return "".join(f"annotations.{names[key]}: {value}\n" for key, value in annotations.items())
+
+
+def test_digests_are_not_shown_as_diffs() -> None:
+    before, after = _annotated(hash="aa", osp="v1", digest="bb"), _annotated(hash="cc", osp="v2", digest="dd")
+    lines = text_diff(TextChange("metadata", before, after)).lines
+    assert [line for line in lines if line[0] != "@"] == [
+        "-annotations.k8c.io/osp-version: v1",
+        "+annotations.k8c.io/osp-version: v2",
+    ]
+    alone = text_diff(TextChange("metadata", _annotated(digest="bb"), _annotated(digest="dd")))
+    assert (alone.lines, alone.instead) == ((), "only digests changed")
+
+
+def test_a_digest_that_is_new_is_shown() -> None:
+    diff = text_diff(TextChange("metadata", _annotated(osp="v1"), _annotated(osp="v1", digest="dd")))
+    assert diff.lines[1:] == ("+annotations.osm-gitops.io/template-digest: dd",)
+
+
+def test_a_pool_of_which_a_digest_alone_changed_is_not_alike_to_one_of_which_more_did() -> None:
+    def one(name: str, **more: str) -> Change:
+        gate = ObjectRef("Secret", "cloud-init-settings", f"{name}-kube-system-bootstrap-config")
+        annotations = {"osm-gitops.io/template-digest": "a", "k8c.io/osp-version": "v1"}
+        before, after = ({"metadata": {"annotations": annotations | each}} for each in ({}, more))
+        return Change(gate, Side.WORKER, Action.UPDATE, "why", f"{name}-kube-system", pool(name), None, before, after)
+
+    changes = (one("a", **{"osm-gitops.io/template-digest": "b"}), one("b", **{"k8c.io/osp-version": "v2"}))
+    text = format_plan(Plan((ClusterPlan("prod", changes),)), _STYLE)
+    assert "alike" not in text
+    assert "metadata: only digests changed" in text
+
+
 def test_what_stops_many_pools_is_told_once() -> None:
     missing = (Problem("there is no token", about="Secret x/y"),)
     plan = ClusterPlan("prod", (), failed={pool("a"): missing, pool("b"): missing})
