@@ -76,13 +76,13 @@ class Change:
     reason: str = ""
     group: str = ""
     pool: ObjectRef | None = None
-    gone: ObjectRef | None = None
     before: Mapping[str, Json] | None = field(default=None, repr=False)
     after: Mapping[str, Json] | None = field(default=None, repr=False)
     same_content: bool = False
     upkeep: bool = False
     metadata_only: bool = False
     digest: bytes = b""
+    gone: ObjectRef | None = None
 
     @property
     def pool_name(self) -> str:

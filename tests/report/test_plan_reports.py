@@ -138,7 +138,7 @@ def test_a_pool_of_which_a_digest_alone_changed_is_not_alike_to_one_of_which_mor
         gate = ObjectRef("Secret", "cloud-init-settings", f"{name}-kube-system-bootstrap-config")
         annotations = {"osm-gitops.io/template-digest": "a", "k8c.io/osp-version": "v1"}
         before, after = ({"metadata": {"annotations": annotations | each}} for each in ({}, more))
-        return Change(gate, Side.WORKER, Action.UPDATE, "why", f"{name}-kube-system", pool(name), None, before, after)
+        return Change(gate, Side.WORKER, Action.UPDATE, "why", f"{name}-kube-system", pool(name), before, after)
 
     changes = (one("a", **{"osm-gitops.io/template-digest": "b"}), one("b", **{"k8c.io/osp-version": "v2"}))
     text = format_plan(Plan((ClusterPlan("prod", changes),)), _STYLE)
