@@ -43,9 +43,9 @@ class LivePool:
 
     ``revision`` is ``None`` where machine-controller has not numbered it. ``gate`` says whether its objects may be
     written, and ``why`` why not, as a clause. ``machines`` is how many Machines it has, ``waiting`` those without an
-    instance; ``sets`` are the uids of the MachineSets of its revision. ``generation`` and ``annotations`` (a digest of
-    them) tell whether it was changed since. Of a MachineDeployment that is in a tree and not in the cluster ``uid`` is
-    empty.
+    instance; ``sets`` are the uids of the MachineSets of its revision, and ``fits`` says whether these have its
+    template, ``None`` where there are none. ``generation`` and ``annotations`` (a digest of them) tell whether it was
+    changed since. Of a MachineDeployment that is in a tree and not in the cluster ``uid`` is empty.
     """
 
     ref: ObjectRef
@@ -58,6 +58,7 @@ class LivePool:
     machines: int = 0
     waiting: tuple[WaitingMachine, ...] = ()
     sets: tuple[str, ...] = ()
+    fits: bool | None = None
     generation: int = 0
     annotations: str = ""
 

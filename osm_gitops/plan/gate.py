@@ -64,12 +64,18 @@ def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> t
         return Gate.WAITING, f"the cluster has another template ({machine.differs})"
     if not machine.revision:
         return Gate.WAITING, "machine-controller has not given it a revision yet"
-    numbered = [each for each in sets if each.revision == machine.revision]
-    if not numbered:
+    fits = revision_fits(machine, sets)
+    if fits is None:
         return Gate.WAITING, f"there is no MachineSet of its revision {machine.revision} yet"
-    if any(each.template != machine.template for each in numbered):
+    if not fits:
         return Gate.WAITING, f"the MachineSet of its revision {machine.revision} has another template"
     return Gate.READY, ""
+
+
+def revision_fits(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> bool | None:
+    """Whether the MachineSets of the revision have the template; ``None`` where there are none."""
+    numbered = [each for each in sets if machine.revision and each.revision == machine.revision]
+    return all(each.template == machine.template for each in numbered) if numbered else None
 
 
 def template_key(template: Json) -> str:

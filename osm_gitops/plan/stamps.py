@@ -32,7 +32,8 @@ came after the stamp."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stampable:
-    """An object that bears our label, as its metadata tell it. ``None`` are annotations that it does not have."""
+    """An object that bears our label, as its metadata tell it. ``None`` are annotations that it does not have.
+    ``declared_by`` are field managers that apply it with a revision from git, and so would write that back."""
 
     ref: ObjectRef
     side: Side
@@ -41,6 +42,12 @@ class Stampable:
     revision: str | None
     template: str | None
     stamped: str | None
+    declared_by: tuple[str, ...] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the revision is from git alone: it would go with the next commit without it."""
+        return bool(self.declared_by) and self.stamped is None
 
     @property
     def is_outdated(self) -> bool:
@@ -77,9 +84,16 @@ class Stamp:
         return anew and is_gate(ref, group_of(ref))
 
     @property
+    def is_contested(self) -> bool:
+        """Whether the revision from git is another one, which will be written back."""
+        return bool(self.target.declared_by) and self.target.revision not in {None, self.revision}
+
+    @property
     def reason(self) -> str:
         if self.revision is None:
-            return f"what it holds is not of revision {self.target.revision}, with which it was stamped"
+            return f"what it holds is not of revision {self.target.revision}"
+        if self.revision == self.target.revision and self.target.is_shared:
+            return f"MachineDeployment revision {self.revision} stands in git: it is kept when git has it no more"
         before = "not set" if self.target.revision is None else self.target.revision or '""'
         return f"MachineDeployment revision {before} → {self.revision}"
 
@@ -107,8 +121,9 @@ def is_stamped(pool: LivePool, objects: PoolObjects, digests: frozenset[str]) ->
     found = list(objects.all())
     if not found:
         return True
-    numbered = pool.revision is not None and all(each.revision == pool.revision for each in found)
-    return numbered and all(each.template in {None, *digests} and not each.is_outdated for each in found)
+    numbered = pool.fits is not False and all(each.revision == pool.revision for each in found)
+    held = pool.revision is not None and not any(each.is_outdated or each.is_shared for each in found)
+    return numbered and held and all(each.template in {None, *digests} for each in found)
 
 
 def stamping_of(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> Stamping:
@@ -123,7 +138,7 @@ def stamping_of(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) 
     due = [
         each
         for each in objects.all()
-        if each.revision != pool.revision or (each.stamped is not None and each.stamped != template)
+        if each.revision != pool.revision or each.is_shared or each.stamped not in {None, template}
     ]
     return Stamping(tuple(Stamp(each, pool.revision, template) for each in due))
 
@@ -141,15 +156,17 @@ def live_templates(template: Json, metadata: Mapping[str, Json]) -> LiveTemplate
 
 
 def _is_wrong(found: Stampable, pool: LivePool, templates: LiveTemplates) -> bool:
-    """Whether a stamp of ours is for certain not that of the object's content.
+    """Whether a revision is for certain not that of the object's content.
 
     What was stamped with an earlier revision is still right for the machines of that one. The same revision with
-    another template is a MachineDeployment that was made anew, or whose MachineSets were.
+    another template is a MachineDeployment that was made anew, or whose MachineSets were. And with the template that
+    the MachineDeployment has, but its MachineSet of that revision has not, it is whoever else's who wrote it.
     """
-    if found.stamped is None or found.template is None:
+    if found.template is None or found.revision is None:
         return False
-    anew = pool.gate is Gate.READY and found.revision == pool.revision and found.template not in templates.digests
-    return anew or found.is_outdated
+    known, now = found.template in templates.digests, found.revision == pool.revision
+    anew = found.stamped is not None and pool.gate is Gate.READY and now and not known
+    return anew or found.is_outdated or (pool.fits is False and now and known)
 
 
 def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> str:
@@ -157,18 +174,23 @@ def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) ->
     if bootstrap is None or provisioning is None:
         lacking = "bootstrap" if bootstrap is None else "provisioning"
         return f"its {lacking} Secret has not come from git yet"
+    if pool.gate is Gate.PAUSED and not pool.fits:
+        return pool.why  # what came with an earlier template is right for its machines
     if bootstrap.template != provisioning.template:
         return "its two Secrets were made from different templates: one of them has not come from git yet"
     if bootstrap.template is None or bootstrap.template not in templates.digests:
         field = templates.changed.get(bootstrap.template or "")
         more = f" ({field} was changed in the cluster)" if field else ""
         return f"what came from git was made from another template than it has{more}"
-    return "" if pool.gate is Gate.READY else pool.why
+    # A paused pool can be scaled, and gets machines of the MachineSet that it has.
+    return "" if pool.gate in {Gate.READY, Gate.PAUSED} else pool.why
 
 
 def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
     """Templates as somebody applied them."""
-    yield from _last_applied(metadata.get("annotations") or {})
+    spec = last_applied(metadata.get("annotations") or {}).get("spec")
+    if isinstance(spec, Mapping) and "template" in spec:
+        yield spec["template"]
     for entry in metadata.get("managedFields") or ():
         if entry.get("operation") == "Apply" and not entry.get("subresource"):
             fields = ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:template") or {}
@@ -176,14 +198,13 @@ def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
                 yield _part(template, fields)
 
 
-def _last_applied(annotations: Mapping[str, str]) -> Iterator[Json]:
+def last_applied(annotations: Mapping[str, str]) -> Mapping[str, Json]:
+    """The object as ``kubectl apply`` last applied it; empty where that is not known."""
     try:
         body = parse_json(annotations.get(LAST_APPLIED, "null"))
     except ValueError:
-        return
-    spec = body.get("spec") if isinstance(body, Mapping) else None
-    if isinstance(spec, Mapping) and "template" in spec:
-        yield spec["template"]
+        return {}
+    return body if isinstance(body, Mapping) else {}
 
 
 def _part(value: Json, fields: Mapping[str, Json]) -> Json:

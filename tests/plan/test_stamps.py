@@ -97,7 +97,7 @@ def test_a_stamp_goes_where_other_content_came_after_it() -> None:
     waiting = replace(_POOL, gate=Gate.WAITING, why="later")
     assert _told(waiting, came) == ([("bootstrap-config", None), ("provisioning-config", None)], "later")
     reasons = [stamp.reason for stamp in stamping_of(waiting, came, _TEMPLATES).stamps]
-    assert set(reasons) == {"what it holds is not of revision 1, with which it was stamped"}
+    assert set(reasons) == {"what it holds is not of revision 1"}
 
 
 def test_a_stamp_goes_where_the_revision_was_given_anew() -> None:

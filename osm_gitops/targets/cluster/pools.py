@@ -17,6 +17,7 @@ from osm_gitops.plan.gate import (
     MachineSetFact,
     annotations_key,
     gate_of,
+    revision_fits,
     template_key,
 )
 from osm_gitops.plan.machine_templates import template_difference
@@ -71,6 +72,7 @@ def _pool(
         machines=len(machines),
         waiting=tuple(each for each in machines if each is not None),
         sets=tuple(fact.uid for fact in sets if fact.revision == machine.revision),
+        fits=revision_fits(machine, sets),
         generation=machine.generation,
         annotations=machine.annotations,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -15,6 +15,7 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.gate import is_as_read
 from osm_gitops.plan.stamps import (
     STAMPED_TEMPLATE,
@@ -23,6 +24,7 @@ from osm_gitops.plan.stamps import (
     Stamp,
     Stampable,
     Stamping,
+    last_applied,
     live_templates,
 )
 from osm_gitops.render.manifests import REVISION, TEMPLATE_DIGEST
@@ -37,8 +39,9 @@ from osm_gitops.targets.cluster.writes import Writes, api_of
 from osm_gitops.targets.cluster.writing import MOVED, Control, StoppedError
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
-# Whose revision may be written over: ours of a direct apply, and OSM's.
-_GIVE_WAY: Final = OSM_MANAGERS | {FIELD_MANAGER}
+# Who writes revisions for the cluster itself: we, by a direct apply or here, and OSM.
+_OF_THE_CLUSTER: Final = OSM_MANAGERS | {FIELD_MANAGER, STAMPER}
+_OWNED_REVISION: Final = f"f:{REVISION}"
 
 
 def read_stampables(live: Clusters, pools: Iterable[ObjectRef], namespace: str) -> Mapping[ObjectRef, PoolObjects]:
@@ -99,9 +102,11 @@ def stamp_pools(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of a pool: all of it was done, or why it was left, or what went wrong."""
+    """What became of a pool: whether all of it was ``done``, or why it was left, or what went wrong. What was done over
+    a revision from git is a problem too."""
 
     pool: ObjectRef
+    done: bool = False
     left: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -123,10 +128,14 @@ class _Stamping:
     def stamp(self, ref: ObjectRef) -> _Outcome:
         """Runs in any thread."""
         if self.webhook:
-            return _Outcome(ref, f"the API server cannot call webhook {self.webhook}")
-        writes = Writes(self.live, force=False, check=self.control.may_write, note=self.notes.append)
+            return _Outcome(ref, left=f"the API server cannot call webhook {self.webhook}")
+        writes = Writes(self.live, force=True, check=self.control.may_write, note=self.notes.append)
+        stamps = self.stampings[ref].stamps
         try:
-            return _Outcome(ref, _stamp_pool(writes, self.pools[ref], self.stampings[ref].stamps))
+            if not _stamp_pool(writes, self.pools[ref], stamps):
+                return _Outcome(ref, left=MOVED)
+            problems = tuple(problem.at(about=str(ref)) for problem in _put_back(stamps))
+            return _Outcome(ref, done=True, problems=problems)
         except LostLockError:
             raise
         except ClusterError as failure:
@@ -134,7 +143,7 @@ class _Stamping:
                 self.webhook = failure.webhook
             return _Outcome(ref, problems=tuple(problem.at(about=str(ref)) for problem in failure.problems))
         except StoppedError:
-            return _Outcome(ref, MOVED)
+            return _Outcome(ref, left=MOVED)
 
     def take(self, outcome: _Outcome, total: int) -> None:
         self.outcomes[outcome.pool] = outcome
@@ -142,10 +151,10 @@ class _Stamping:
 
     def nudge(self) -> None:
         """Wake what waits in pools that were just opened, and in others because a run was ended before it woke them."""
-        done = [ref for ref, outcome in self.outcomes.items() if not outcome.left and not outcome.problems]
+        done = [ref for ref, outcome in self.outcomes.items() if outcome.done]
         opened = {ref for ref in done if any(stamp.opens for stamp in self.stampings[ref].stamps)}
-        ready = [pool for pool in self.pools.values() if pool.gate is Gate.READY]
-        late, others = [[pool for pool in ready if (pool.ref in opened) is wanted] for wanted in (True, False)]
+        late = [pool for ref, pool in self.pools.items() if ref in opened]
+        others = [pool for ref, pool in self.pools.items() if ref not in opened and pool.gate is Gate.READY]
         try:
             woken = nudge_late(self.live.worker, late, self.control.check)
             woken += nudge_missed(self.live.worker, others, self.control.check)
@@ -164,7 +173,7 @@ class _Stamping:
         }
         left = {ref: stamping.left for ref, stamping in sorted(self.stampings.items()) if stamping.left}
         return Delivery(
-            written=tuple(each.pool for each in told if not each.left and not each.problems),
+            written=tuple(each.pool for each in told if each.done),
             failed=failed | ({None: self.problems} if self.problems else {}),
             left=left | {each.pool: each.left for each in told if each.left},
             notes=tuple(self.notes),
@@ -172,51 +181,52 @@ class _Stamping:
         )
 
 
-def _stamp_pool(writes: Writes, pool: LivePool, stamps: Sequence[Stamp]) -> str:
-    """Carry out the stamps of a pool, in order; why they were left, as a clause. Raises ClusterError."""
+def _stamp_pool(writes: Writes, pool: LivePool, stamps: Sequence[Stamp]) -> bool:
+    """Carry out the stamps of a pool, in order; whether it still was as it was read. Raises ClusterError."""
     now = read_machine(writes, pool)
     if now is None or not is_as_read(pool, now):
-        return MOVED
+        return False
     for stamp in stamps:
         try:
             _stamp(writes, stamp)
-        except ConflictError as conflict:
-            if not conflict.managers:
-                return MOVED
-            return f"its revision is that of {', '.join(conflict.managers)}, which has it from git"
+        except ConflictError:
+            return False
         except ClusterError as failure:
             if failure.status == 404:
-                return MOVED
+                return False
             raise
-    return ""
+    return True
 
 
 def _stamp(writes: Writes, stamp: Stamp) -> None:
-    """Nobody else is stopped by it: this field manager owns nothing but the stamp."""
-    target = stamp.target
-    annotations = {} if stamp.revision is None else {REVISION: stamp.revision, STAMPED_TEMPLATE: stamp.template}
-    kind = KINDS[target.ref.kind]
-    body = {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "metadata": {
-            "name": target.ref.name,
-            "namespace": target.ref.namespace,
-            # The object that was looked at, as it was then: another content is not stamped.
-            "uid": target.uid,
-            "resourceVersion": target.resource_version,
-            "annotations": annotations,
-        },
-    }
+    """Set or take away the annotation, whoever owns it: only the cluster knows the revision."""
+    target, kind = stamp.target, KINDS[stamp.target.ref.kind]
     api = api_of(writes.live, target.side)
+    # The object that was looked at, as it was then: another content is not stamped.
+    metadata: dict[str, Json] = {"uid": target.uid, "resourceVersion": target.resource_version}
     writes.check()
-    try:
-        api.apply(body, manager=STAMPER, metadata_only=True)
-    except ConflictError as conflict:
-        if not conflict.managers or not _GIVE_WAY.issuperset(conflict.managers):
-            raise
-        writes.check()
-        api.apply(body, manager=STAMPER, force=True, metadata_only=True)
+    if stamp.revision is None:
+        metadata["annotations"] = {REVISION: None, STAMPED_TEMPLATE: None}
+        api.merge(kind, target.ref.namespace, target.ref.name, {"metadata": metadata})
+        return
+    metadata |= {"name": target.ref.name, "namespace": target.ref.namespace}
+    metadata["annotations"] = {REVISION: stamp.revision, STAMPED_TEMPLATE: stamp.template}
+    body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
+    api.apply(body, manager=STAMPER, force=True, metadata_only=True)
+
+
+def _put_back(stamps: Sequence[Stamp]) -> Iterator[Problem]:
+    """That a revision from git, which was written over, will come back."""
+    contested = [stamp for stamp in stamps if stamp.is_contested]
+    if not contested:
+        return
+    writers = ", ".join(sorted({writer for stamp in contested for writer in stamp.target.declared_by}))
+    revisions = " and ".join(sorted({str(stamp.target.revision) for stamp in contested}))
+    now = contested[-1].revision
+    what = f"git carries revision {revisions}, which {writers} will write back"
+    what += f" over revision {now}" if now is not None else ", and which is not that of the content"
+    fix = "Run osm-gitops apply, which writes no revision to git, and have that commit applied"
+    yield Problem(what, fix=fix)
 
 
 def _list(live: Clusters, kind: Kind, side: Side, namespace: str, labels: str) -> dict[ObjectRef, Stampable]:
@@ -238,4 +248,21 @@ def _stampable(kind: Kind, side: Side, metadata: Mapping[str, Json]) -> Stampabl
         revision=annotations.get(REVISION),
         template=annotations.get(TEMPLATE_DIGEST),
         stamped=annotations.get(STAMPED_TEMPLATE),
+        declared_by=_declared_by(metadata),
     )
+
+
+def _declared_by(metadata: Mapping[str, Json]) -> tuple[str, ...]:
+    """Field managers that apply the object with a revision, and so would write it back. They own it by a server-side
+    apply, or what they applied stands in the annotation of ``kubectl apply``."""
+    owners: dict[str, set[str]] = {"Apply": set(), "Update": set()}
+    for entry in metadata.get("managedFields") or ():
+        owned = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
+        if _OWNED_REVISION in owned and entry.get("manager") not in _OF_THE_CLUSTER:
+            owners.setdefault(str(entry.get("operation")), set()).add(str(entry.get("manager")))
+    found = owners["Apply"]
+    annotations = metadata.get("annotations") or {}
+    applied = last_applied(annotations) if REVISION in annotations.get(LAST_APPLIED, "") else {}
+    if REVISION in ((applied.get("metadata") or {}).get("annotations") or {}):
+        found |= owners["Update"] or {"kubectl apply"}
+    return tuple(sorted(found))

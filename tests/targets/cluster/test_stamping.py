@@ -206,11 +206,105 @@ def test_waiting_machines_are_woken_even_by_the_run_after_one_that_was_ended(sin
     assert run(single).notes == ()
 
 
-def test_a_revision_that_stands_in_git_is_not_fought_over(single: Scene) -> None:
-    from_git(single, tree_pool(annotations={MACHINE_REVISION: "1"}))
+def with_revision(scene: Scene, revision: str, manager: str, how: str) -> None:
+    """A revision on all objects of pool ``a``, as ``manager`` writes it: declared by git, or once by a person."""
+    client = scene.management.client()
+    for path in (config_path("a"), secret_path("a", "provisioning"), secret_path("a")):
+        body = client.get(path)
+        annotations = {_STAMP: revision}
+        metadata = {key: body["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
+        metadata["annotations"] = metadata["annotations"] | annotations
+        metadata["annotations"].pop("osm-gitops.io/stamped-template", None)
+        declared = {**body, "metadata": metadata}
+        if how == "server-side":
+            client.apply(declared, manager)
+            continue
+        if how == "client-side":
+            annotations = annotations | {_LAST_APPLIED: json.dumps(declared)}
+        client.merge(f"{path}?fieldManager={manager}", {"metadata": {"annotations": annotations}})
+
+
+_DECLARED = [
+    ("kustomize-controller", "server-side"),
+    ("argocd-controller", "server-side"),
+    ("argocd-controller", "client-side"),
+    ("kubectl-client-side-apply", "client-side"),
+]
+
+
+@pytest.mark.parametrize(("manager", "how"), _DECLARED)
+def test_a_revision_from_git_is_taken_over_and_told(single: Scene, manager: str, how: str) -> None:
+    """Repositories of earlier versions carry it."""
+    from_git(single, tree_pool(), flux=manager)
+    with_revision(single, "1", manager, how)
     machine_controller(single, revision="2")
-    assert run(single).left == {ref("a"): f"its revision is that of {_FLUX}, which has it from git"}
-    assert stamps(single)[1:] == ["1", "1"]
+    delivery = run(single)
+    assert stamps(single) == ["2", "2", "2"]
+    assert (delivery.written, delivery.left) == ((ref("a"),), {})
+    what = f"git carries revision 1, which {manager} will write back over revision 2"
+    assert [(each.about, each.what) for each in delivery.failed[ref("a")]] == [(str(ref("a")), what)]
+    assert run(single) == Delivery()
+    with_revision(single, "1", manager, how)
+    assert ref("a") in run(single).failed
+    assert stamps(single) == ["2", "2", "2"]
+
+
+def test_a_revision_that_somebody_annotated_is_written_over(single: Scene) -> None:
+    from_git(single, tree_pool())
+    with_revision(single, "1", "kubectl-annotate", "once")
+    machine_controller(single, revision="2")
+    delivery = run(single)
+    assert (delivery.written, delivery.failed) == ((ref("a"),), {})
+    assert stamps(single) == ["2", "2", "2"]
+    assert run(single) == Delivery()
+
+
+def test_a_revision_stays_when_git_does_not_carry_it_any_more(single: Scene) -> None:
+    """No machine has to wait for the next run after the commit of the version that left it out."""
+    from_git(single, tree_pool())
+    with_revision(single, "1", _FLUX, "server-side")
+    machine_controller(single)
+    assert (run(single).written, stamps(single)) == ((ref("a"),), ["1", "1", "1"])
+    from_git(single, tree_pool())
+    assert stamps(single) == ["1", "1", "1"]
+    assert run(single) == Delivery()
+
+
+@pytest.mark.parametrize(("manager", "how"), [*_DECLARED, ("osm-controller", "once")])
+def test_a_revision_with_the_content_of_another_template_goes(single: Scene, manager: str, how: str) -> None:
+    """A paused pool keeps its revision and its MachineSet: a scale-up must not boot with the new template."""
+    from_git(single, tree_pool())
+    machine_controller(single)
+    run(single)
+    single.change("a", {"spec": {"paused": True}})
+    from_git(single, tree_pool(kubelet="1.35.0"), flux=manager)
+    with_revision(single, "1", manager, how)
+    delivery = run(single)
+    assert stamps(single)[1:] == [None, None]
+    assert delivery.left == {ref("a"): "it is paused"}
+    assert (ref("a") in delivery.failed) is (how != "once")
+
+
+def test_a_paused_pool_is_stamped_where_its_machine_set_has_its_template(single: Scene) -> None:
+    from_git(single, tree_pool())
+    machine_controller(single)
+    single.change("a", {"spec": {"paused": True}})
+    machine_set = single.osm.objects["MachineSet", "kube-system", "a-1"]
+    single.osm.machine(machine_set, "waits", waits=True)
+    delivery = run(single)
+    assert (delivery.written, delivery.left) == ((ref("a"),), {})
+    assert delivery.notes == ("woke 1 Machines that waited for their bootstrap Secret",)
+    assert stamps(single) == ["1", "1", "1"]
+
+
+def test_a_paused_pool_with_a_new_template_keeps_the_stamp_of_what_git_has_of_the_old_one(single: Scene) -> None:
+    from_git(single, tree_pool())
+    machine_controller(single)
+    run(single)
+    template = {"spec": {"versions": {"kubelet": "1.35.0"}}}
+    single.change("a", {"spec": {"paused": True, "template": template}})
+    assert run(single).left == {ref("a"): "it is paused"}
+    assert stamps(single) == ["1", "1", "1"]
 
 
 def test_after_a_direct_apply_the_stamp_takes_over_and_back(single: Scene) -> None:
