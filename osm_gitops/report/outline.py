@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from osm_gitops.errors import Problem, some
 from osm_gitops.model.objects import ObjectRef
@@ -228,10 +229,11 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
         f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist"
         f"{f' ({number})' if known else ''} keep the one they booted with, only new machines get the new one."
     )
-    roll = (
-        f"kubectl -n {one.namespace} patch machinedeployment {one.name} --type merge -p "
-        '\'{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"1"}}}}}\''
-    )
+    # The time as kubectl rollout restart writes it. The shell fills it in, so that the same plan is the same text.
+    stamp = """'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'"""
+    patch = '{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"' + stamp + '"}}}}}'
+    pool = f"kubectl -n {quote(one.namespace)} patch machinedeployment {quote(one.name)}"
+    roll = f"{pool} --type merge -p '{patch}'"
     return (kept, "To replace the machines of a pool, rolling, change its template, for example:"), visible(roll)
 
 

@@ -63,7 +63,9 @@ def test_a_summary_a_table_and_the_diff_of_each_object() -> None:
         "machines get the new one.\n"
         "To replace the machines of a pool, rolling, change its template, for example:\n\n"
         "```sh\nkubectl -n kube-system patch machinedeployment a --type merge -p "
-        '\'{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"1"}}}}}\'\n```\n\n'
+        """'{"spec":{"template":{"metadata":{"annotations":"""
+        """{"forceRestart":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'"}}}}}'"""
+        "\n```\n\n"
         "### What changes inside\n\n"
         "#### `prod` · Pool `kube-system/a`\n\n"
         "<details><summary>~ <code>update OperatingSystemConfig kube-system/a-kube-system-config</code></summary>\n\n"

@@ -78,7 +78,9 @@ def test_an_update_shows_the_change_inside_the_file_once() -> None:
         "only new machines get the new one.\n"
         "To replace the machines of a pool, rolling, change its template, for example:\n"
         "  kubectl -n kube-system patch machinedeployment a --type merge -p "
-        '\'{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"1"}}}}}\'\n'
+        """'{"spec":{"template":{"metadata":{"annotations":"""
+        """{"forceRestart":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'"}}}}}'"""
+        "\n"
     )
 
 
