@@ -21,11 +21,11 @@ import typer
 import yaml
 
 from osm_gitops.cli.app import app
+from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.resolve.setting_names import PASSED_OVER, SETTINGS, Kind
-from osm_gitops.templates.bounds import Bounds
-from osm_gitops.templates.functions.table import FUNCTIONS, REFUSED
 from tests.apiserver.after_osm import after_osm, with_machine_sets
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import deploy_as_recorded

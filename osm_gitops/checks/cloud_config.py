@@ -15,7 +15,7 @@ from osm_gitops.checks.ssh_keys import SSH_KEY, key_fault
 from osm_gitops.checks.telling import first_remarks, told
 from osm_gitops.checks.wording import instead, words
 from osm_gitops.errors import InputError
-from osm_gitops.golang.base64text import decode_base64
+from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yamldoor.kubernetes import Document, load_documents
 

@@ -20,7 +20,7 @@ from osm_gitops.checks.containerd_keys import (
 )
 from osm_gitops.checks.telling import told
 from osm_gitops.checks.wording import instead, line_of, line_with
-from osm_gitops.golang.tomltext import TomlError, read_toml
+from osm_gitops.gocompat.tomltext import TomlError, read_toml
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")

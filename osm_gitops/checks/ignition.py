@@ -15,7 +15,7 @@ from osm_gitops.checks.ignition_schema import CONFIG, Shape
 from osm_gitops.checks.ssh_keys import SSH_KEY, key_fault
 from osm_gitops.checks.systemd import unit_name_remark, unit_remarks
 from osm_gitops.checks.wording import instead, meant
-from osm_gitops.golang.base64text import decode_base64
+from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 SYNTAX: Final = Rule("ignition-syntax", Severity.ERROR, "the user-data is no Ignition 2.3.0")

@@ -10,8 +10,8 @@ from osm_gitops.checks.boot_file import Remark
 from osm_gitops.checks.kubelet_fields import CIPHERS, EVICTION_SIGNALS, RESERVED_RESOURCES
 from osm_gitops.checks.quantities import duration, is_positive_quantity, is_quantity
 from osm_gitops.checks.wording import instead
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.ip import ip_bytes
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.ip import ip_bytes
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.yamldoor.kubernetes import Document
 

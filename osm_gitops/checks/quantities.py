@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from osm_gitops.golang.duration import parse_duration
-from osm_gitops.golang.fault import GoError
+from osm_gitops.gocompat.duration import parse_duration
+from osm_gitops.gocompat.fault import GoError
 
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
 

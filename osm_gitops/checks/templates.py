@@ -8,11 +8,11 @@ from typing import Final
 
 from osm_gitops.checks import rules
 from osm_gitops.errors import Problem
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.inspection import Flaw, inspect_half
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.render.config import half_texts
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.inspection import Flaw, inspect_half
 
 _RULES: Final[Mapping[Flaw, Rule]] = {
     Flaw.FAILS: rules.TEMPLATE_FAILS,

@@ -9,8 +9,8 @@ import typer
 
 from osm_gitops.errors import input_error
 from osm_gitops.fleet.options import LiveOptions
-from osm_gitops.golang.duration import parse_duration
-from osm_gitops.golang.fault import GoError
+from osm_gitops.gocompat.duration import parse_duration
+from osm_gitops.gocompat.fault import GoError
 from osm_gitops.targets.cluster.write_options import WriteOptions
 
 _PANEL = "How clusters are written"

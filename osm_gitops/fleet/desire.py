@@ -14,6 +14,8 @@ from typing import Final
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.overlaid import patched
+from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import Desired, DesiredObject, LazyBody
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -27,8 +29,6 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
 from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
-from osm_gitops.templates.bounds import Bounds
-from osm_gitops.templates.engine import Engine
 from osm_gitops.workers.calls import Series, warm_up
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.process import LimitReached

@@ -15,6 +15,8 @@ from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.validation.documents import UNITS, boot_document
 from osm_gitops.fleet.validation.places import Places
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.hints import similar
 from osm_gitops.model.desired import Side
 from osm_gitops.model.explained import ChosenProfile, Explanation, Given, Made, RenderedFile, Rendering, SizeUse
 from osm_gitops.model.inputs import Inputs
@@ -34,8 +36,6 @@ from osm_gitops.resolve.pools import ResolvedPool, profile_ref
 from osm_gitops.resolve.provider_config import readable_provider_config
 from osm_gitops.resolve.setting_places import setting_places
 from osm_gitops.sources.manifests import MACHINE, PROFILE
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.hints import similar
 from osm_gitops.workers.calls import call
 from osm_gitops.workers.process import LimitReached
 

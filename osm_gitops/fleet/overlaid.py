@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import chain
 
 from osm_gitops.errors import MOST_PROBLEMS, InputError, Problem
+from osm_gitops.gotemplate.value_uses import ValuePath, is_used, value_uses
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
@@ -20,7 +21,6 @@ from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.overlays import read_overlays
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.sources.trust import TRUSTED, Trust
-from osm_gitops.templates.value_uses import ValuePath, is_used, value_uses
 from osm_gitops.workers.calls import Series, call
 from osm_gitops.workers.process import LimitReached
 

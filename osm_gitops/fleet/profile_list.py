@@ -11,6 +11,7 @@ from osm_gitops.fleet.default_profiles import built_in_profile, with_default_pro
 from osm_gitops.fleet.load import checked_settings, load_all_profiles, load_settings
 from osm_gitops.fleet.overlaid import load_stack, overlaid
 from osm_gitops.fleet.spec import ClusterSpec
+from osm_gitops.gotemplate.hints import similar
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
@@ -23,7 +24,6 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.builtin import names
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.trust import TRUSTED, Trust
-from osm_gitops.templates.hints import similar
 
 
 @dataclass(frozen=True, slots=True)

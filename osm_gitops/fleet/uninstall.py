@@ -10,7 +10,7 @@ from osm_gitops.errors import InputError, Problem, some
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.spec import ClusterSpec
-from osm_gitops.golang.gojson import annotations_hash
+from osm_gitops.gocompat.gojson import annotations_hash
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP, LEASE, PROFILE
 from osm_gitops.model.handover import Belonging, Finalizers, Handover

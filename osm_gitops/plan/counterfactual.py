@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.expressions import ALL_FIELDS
+from osm_gitops.gotemplate.memo import freeze
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -27,9 +30,6 @@ from osm_gitops.render.manifests import profile_object
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
 from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.expressions import ALL_FIELDS
-from osm_gitops.templates.memo import freeze
 
 NOT_SHOWN: Final = "the message is not shown: it is made from secrets"
 _KEPT: Final = 64  # pools: reports ask for each object of one after the other

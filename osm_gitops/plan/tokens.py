@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.base64text import decode_base64
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.timefmt import NANOSECONDS
-from osm_gitops.golang.timeparse import parse_time
+from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.timefmt import NANOSECONDS
+from osm_gitops.gocompat.timeparse import parse_time
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
 from osm_gitops.model.span import spoken

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, ProfileConfig
 from osm_gitops.resolve.os_spec import rh_subscription
 from osm_gitops.resolve.pools import ResolvedPool
-from osm_gitops.templates.assembly import CompiledHalf, compile_go_half, compile_jinja_half
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
 
 _RUNTIME = "containerd"
 _CHANGE_POOL = "Change the MachineDeployment, or give it another profile"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.conversion import ConvertedHalf, convert_half
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import TemplateFaults
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.render.config import HalfTexts, half_texts, template_problems
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.templates.conversion import ConvertedHalf, convert_half
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import TemplateFaults
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
-from osm_gitops.model.settings import Settings
-from osm_gitops.templates.durations import DurationPointer, MetaDuration
-from osm_gitops.templates.values import (
+from osm_gitops.gotemplate.durations import DurationPointer, MetaDuration
+from osm_gitops.gotemplate.values import (
     IP,
     BoolMap,
     Int32,
@@ -26,6 +24,8 @@ from osm_gitops.templates.values import (
     Struct,
     nil,
 )
+from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
+from osm_gitops.model.settings import Settings
 
 
 class CloudProvider(NamedString):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.gojson import encode
+from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.config import ConfigHalf
 from osm_gitops.model.profile import File, Unit
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar, single_quoted

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.golang.gojson import encode
+from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.profile import DropIn, Unit
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar
 

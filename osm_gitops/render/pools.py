@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.config import OperatingSystemConfig
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.profile import OperatingSystemProfile, ProfileConfig
@@ -20,7 +21,6 @@ from osm_gitops.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.faults import Faults
 from osm_gitops.resolve.pools import ResolvedPool
-from osm_gitops.templates.engine import Engine
 
 # A template that prints the kubeconfig itself; the name of its Secret does not count.
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from osm_gitops.errors import input_error
-from osm_gitops.golang.text import trim_space
+from osm_gitops.gocompat.text import trim_space
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.render.cloudinit import render_cloud_init
 from osm_gitops.render.ignition import render_ignition

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.errors import input_error
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.ip import parse_ip
-from osm_gitops.golang.yaml2 import encode
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.ip import parse_ip
+from osm_gitops.gocompat.yaml2 import encode
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings

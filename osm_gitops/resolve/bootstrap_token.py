@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.text import runes
-from osm_gitops.golang.timeparse import parse_time
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.text import runes
+from osm_gitops.gocompat.timeparse import parse_time
 from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE

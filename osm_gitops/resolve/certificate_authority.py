@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from osm_gitops.errors import input_error
-from osm_gitops.golang.text import runes
+from osm_gitops.gocompat.text import runes
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.cluster_info import CLUSTER_INFO_NAME, UnreadableClusterInfo, cluster_info, only_cluster

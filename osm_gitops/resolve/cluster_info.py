@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.errors import InputError, input_error
-from osm_gitops.golang.base64text import decode_base64
+from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.yamldoor.kubernetes import load_documents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from osm_gitops.golang import toml
+from osm_gitops.gocompat import toml
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.registry_credentials import Credential
 

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.numbers import parse_bool
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import parse_bool
 from osm_gitops.resolve.setting_names import (
     CONNECTION_FLAGS,
     LOG_FORMAT_FLAG,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.duration import format_duration, parse_duration
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.numbers import parse_int
-from osm_gitops.golang.text import to_bytes
+from osm_gitops.gocompat.duration import format_duration, parse_duration
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import parse_int
+from osm_gitops.gocompat.text import to_bytes
 from osm_gitops.model.explained import AnnotationUse
 from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, MachineDeployment
 from osm_gitops.model.objects import Json

@@ -8,16 +8,16 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem, first_problems, some
+from osm_gitops.gotemplate.assembly import compile_jinja_half
+from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import TemplateFaults
+from osm_gitops.gotemplate.value_uses import ValuePath, value_uses
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Overlay, Spot
 from osm_gitops.resolve.patches import are_rivals, fight
 from osm_gitops.resolve.setting_names import SETTINGS_BY_KEY
 from osm_gitops.resolve.settings import RawSetting
-from osm_gitops.templates.assembly import compile_jinja_half
-from osm_gitops.templates.bounds import Bounds
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import TemplateFaults
-from osm_gitops.templates.value_uses import ValuePath, value_uses
 
 _MARKS: Final = ("{{", "{%", "{#")
 _MOST_TEXTS: Final = 500

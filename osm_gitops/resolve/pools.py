@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.gojson import annotations_hash
+from osm_gitops.gocompat.gojson import annotations_hash
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import (
     PROFILE_ANNOTATION,

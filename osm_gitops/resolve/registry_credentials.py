@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.gojson import decode
-from osm_gitops.golang.url import parse_url
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.gojson import decode
+from osm_gitops.gocompat.url import parse_url
 from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings

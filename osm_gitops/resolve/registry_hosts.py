@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from osm_gitops.golang import toml
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.numbers import parse_bool
-from osm_gitops.golang.url import encode_query, parse_query, parse_url, query_unescape, query_values
+from osm_gitops.gocompat import toml
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import parse_bool
+from osm_gitops.gocompat.url import encode_query, parse_query, parse_url, query_unescape, query_values
 from osm_gitops.model.profile import File
 from osm_gitops.model.settings import Settings
 

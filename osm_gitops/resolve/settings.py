@@ -10,12 +10,12 @@ from posixpath import join
 from typing import Any, Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.duration import parse_duration
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.ip import parse_ip
-from osm_gitops.golang.numbers import parse_bool, parse_int
-from osm_gitops.golang.text import trim_space
-from osm_gitops.golang.url import parse_url
+from osm_gitops.gocompat.duration import parse_duration
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.ip import parse_ip
+from osm_gitops.gocompat.numbers import parse_bool, parse_int
+from osm_gitops.gocompat.text import trim_space
+from osm_gitops.gocompat.url import parse_url
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings, shortest_token_life
 from osm_gitops.model.span import spoken

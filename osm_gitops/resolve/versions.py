@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.semver import Version, parse_constraint, parse_version
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.semver import Version, parse_constraint, parse_version
 
 KUBELET_FIELD: Final = "spec.template.spec.versions.kubelet"
 

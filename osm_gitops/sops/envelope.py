@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem
-from osm_gitops.golang.fault import GoError
+from osm_gitops.gocompat.fault import GoError
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import go_time
 from osm_gitops.sops.recipients import Stanza, shown

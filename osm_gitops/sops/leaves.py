@@ -7,11 +7,11 @@ from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.numbers import format_float, parse_bool, parse_float, parse_int
-from osm_gitops.golang.text import from_bytes, runes
-from osm_gitops.golang.timefmt import format_time
-from osm_gitops.golang.timeparse import parse_time
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import format_float, parse_bool, parse_float, parse_int
+from osm_gitops.gocompat.text import from_bytes, runes
+from osm_gitops.gocompat.timefmt import format_time
+from osm_gitops.gocompat.timeparse import parse_time
 from osm_gitops.yamldoor.jsontext import whole
 
 if TYPE_CHECKING:

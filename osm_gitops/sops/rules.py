@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.regex import compile_pattern
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.regex import compile_pattern
 from osm_gitops.sops.creation_rule import read_creation_rule
 from osm_gitops.sops.selection import Selection
 from osm_gitops.yamldoor.kubernetes import Document, load_documents

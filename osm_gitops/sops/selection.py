@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import input_error
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.regex import compile_pattern
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.regex import compile_pattern
 
 SELECTORS: Final = ("encrypted_regex", "unencrypted_regex", "encrypted_suffix", "unencrypted_suffix")
 COMMENT_SELECTORS: Final = ("encrypted_comment_regex", "unencrypted_comment_regex")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import InputError, input_error
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.semver import Version, parse_version
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.semver import Version, parse_version
+from osm_gitops.gotemplate.hints import similar
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.sources.schema import Checked
-from osm_gitops.templates.hints import similar
 
 _SUFFIX: Final = ".yaml"
 

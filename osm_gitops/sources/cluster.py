@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import ClusterError, Problem
-from osm_gitops.golang.text import runes
+from osm_gitops.gocompat.text import runes
 from osm_gitops.kubedoor.kinds import (
     CONFIG_MAP,
     CUSTOM_PROFILE,

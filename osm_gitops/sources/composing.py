@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.faults import TemplateFault
+from osm_gitops.gotemplate.references import Reference, references
 from osm_gitops.model.objects import BUILT_IN, Json, Manifest, Origin
 from osm_gitops.model.profile import (
     BUILT_IN_ANNOTATION,
@@ -26,8 +28,6 @@ from osm_gitops.model.profile import (
 from osm_gitops.render.config import half_texts
 from osm_gitops.sources.manifests import PROFILE, identify, loose_objects
 from osm_gitops.sources.profiles import read_profile
-from osm_gitops.templates.faults import TemplateFault
-from osm_gitops.templates.references import Reference, references
 from osm_gitops.yamldoor.kubernetes import load_documents
 
 PARTS: Final = "parts"

@@ -11,6 +11,7 @@ from posixpath import normpath
 from typing import Final
 
 from osm_gitops.errors import InputError, input_error
+from osm_gitops.gotemplate.hints import similar
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.builtin import data_folder
@@ -18,7 +19,6 @@ from osm_gitops.sources.files import Folder, Kind, SourceFiles
 from osm_gitops.sources.overlay_keys import OVERLAY_FILE
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.trust import TRUSTED, Trust
-from osm_gitops.templates.hints import similar
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LARGEST: Final = 16 << 20

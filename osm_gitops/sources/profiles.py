@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from osm_gitops.golang.regex import compile_pattern
+from osm_gitops.gocompat.regex import compile_pattern
 from osm_gitops.model.objects import Json, Manifest
 from osm_gitops.model.profile import (
     DEFAULT_PERMISSIONS,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from osm_gitops.golang.gojson import encode
+from osm_gitops.gocompat.gojson import encode
 
 Json = Any
 

@@ -26,10 +26,10 @@ from yaml.events import (
 )
 
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.golang.base64text import decode_base64
-from osm_gitops.golang.numbers import format_float
-from osm_gitops.golang.text import from_bytes, runes
-from osm_gitops.golang.yamlscalars import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
+from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.numbers import format_float
+from osm_gitops.gocompat.text import from_bytes, runes
+from osm_gitops.gocompat.yamlscalars import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
 from osm_gitops.yamldoor.jsontext import json_documents, whole
 from osm_gitops.yamldoor.lines import Lines
 from osm_gitops.yamldoor.syntax import TEMPLATE_HINT, decode_text, line_text, syntax_problem

@@ -16,6 +16,7 @@ from typing import Any
 
 from osm_gitops.fleet.load import load_inputs
 from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
@@ -28,7 +29,6 @@ from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
 from osm_gitops.targets.layout import SECRET_KINDS
 from osm_gitops.targets.sealing import HIDDEN
-from osm_gitops.templates.engine import Engine
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
 from tests.bench import clusters

@@ -274,7 +274,7 @@ def test_what_ends_every_start_comes_without_what_renders() -> None:
     script = """
 import sys
 import osm_gitops.cli.gate
-print(sorted(name for name in sys.modules if name.startswith(("osm_gitops.render", "osm_gitops.templates", "typer"))))
+print(sorted(name for name in sys.modules if name.startswith(("osm_gitops.render", "osm_gitops.gotemplate", "typer"))))
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

@@ -12,11 +12,11 @@ import pytest
 
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.profiles import convert_file
+from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.conversion import convert_half
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import TemplateFaults
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.templates.assembly import compile_go_half, compile_jinja_half
-from osm_gitops.templates.conversion import convert_half
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import TemplateFaults
 from tests.conformance.template_data import base_data
 from tests.conformance.test_cases import check_objects, profile_text, render_case
 from tests.conformance.test_templates import GROUPS

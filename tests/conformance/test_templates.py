@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.gotemplate.assembly import compile_go_half
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import TemplateFaults
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.templates.assembly import compile_go_half
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import TemplateFaults
 from tests.conformance.template_data import base_data
 from tests.conformance_data import template_lines
 

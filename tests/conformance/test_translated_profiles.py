@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.values import Int32, NilStringMap, Pointer, StringMap, nil
 from osm_gitops.render.data import ROOT_TYPES, CloudProvider
-from osm_gitops.templates.assembly import compile_go_half, compile_jinja_half
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.values import Int32, NilStringMap, Pointer, StringMap, nil
 from tests.conformance.template_data import base_data
 from tests.conformance_data import CONFORMANCE
 

@@ -12,6 +12,7 @@ import yaml
 from osm_gitops.checks.boot_file import BootDocument
 from osm_gitops.fleet.validation.documents import boot_document
 from osm_gitops.fleet.validation.places import Places
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
@@ -21,7 +22,6 @@ from osm_gitops.resolve.pools import resolve_pool
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
-from osm_gitops.templates.engine import Engine
 from tests.cli.scenes import pool, write_tree
 from tests.conformance_data import CONFORMANCE
 from tests.profiles.rendering import read

@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from osm_gitops.templates.assembly import compile_go_half, compile_jinja_half
-from osm_gitops.templates.bounds import Bounds
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import TemplateFaults
+from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import TemplateFaults
+from tests.gotemplate.rendering import DATA, ROOT
 from tests.hostile.templates import Attack
-from tests.templates.rendering import DATA, ROOT
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 _MEBIBYTE: Final = 1 << 20

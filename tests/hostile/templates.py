@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.functions.table import FUNCTIONS
-from osm_gitops.templates.operators import OPERATORS
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.functions.table import FUNCTIONS
+from osm_gitops.gotemplate.operators import OPERATORS
 
 _OWN: Final = "_"
 _LOOP: Final = "{% for i in range(1000000) %}"

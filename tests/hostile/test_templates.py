@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from osm_gitops.templates.bounds import Bounds
+from osm_gitops.gotemplate.bounds import Bounds
 from tests.hostile.confined import Confinement, Prison
 from tests.hostile.templates import (
     NAMED,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from osm_gitops.gotemplate.assembly import compile_go_half
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.faults import BoundExceeded, Refused, TemplateFaults
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.templates.assembly import compile_go_half
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.faults import BoundExceeded, Refused, TemplateFaults
 from tests.oracle_client import ask, for_oracle
 
 ENGINE = Engine(ROOT_TYPES)

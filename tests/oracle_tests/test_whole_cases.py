@@ -18,9 +18,9 @@ import yaml
 
 from osm_gitops.errors import InputError
 from osm_gitops.fleet import desire
+from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.render import config
-from osm_gitops.templates.assembly import CompiledHalf, compile_go_half
-from osm_gitops.templates.engine import Engine
 from osm_gitops.workers.limits import Limits
 from tests.cli.running import osm_gitops
 from tests.conformance.test_cases import flags_of, render_case

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.config import OperatingSystemConfig
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest, Origin
@@ -24,7 +25,6 @@ from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources import builtin
 from osm_gitops.sources.gathering import Gathering
 from osm_gitops.sources.manifests import LooseObject, identify
-from osm_gitops.templates.engine import Engine
 from tests.cli.scenes import facts, pool
 
 Half = Literal["bootstrap", "provisioning"]

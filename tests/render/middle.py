@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
@@ -15,7 +16,6 @@ from osm_gitops.resolve.cluster import resolve_cluster
 from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
-from osm_gitops.templates.engine import Engine
 from tests.cli.scenes import write_tree
 
 Objects = dict[str, DesiredObject]

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from osm_gitops.gocompat.yaml3_reader import load_v3
 from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
-from osm_gitops.yamldoor.v3 import load_v3
 
 
 @pytest.mark.parametrize(

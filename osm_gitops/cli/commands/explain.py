@@ -14,11 +14,11 @@ from osm_gitops.cli.options import Form, Request, with_explained
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.fleet.options import RunOptions
+from osm_gitops.gotemplate.hints import similar
 from osm_gitops.model.explained import RenderedFile, Rendering
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
-from osm_gitops.templates.hints import similar
 
 
 class HalfName(Enum):

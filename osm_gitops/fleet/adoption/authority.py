@@ -17,7 +17,7 @@ from typing import Final
 from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.fleet.adoption.osm_settings import OsmSettings
 from osm_gitops.fleet.desire import desire
-from osm_gitops.golang.base64text import decode_base64
+from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, CONFIG_MAP

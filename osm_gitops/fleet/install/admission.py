@@ -7,7 +7,7 @@ from typing import Final
 
 from osm_gitops.fleet.install.accounts import WRITER, user_name
 from osm_gitops.fleet.install.install_plan import InstallPlan
-from osm_gitops.golang.gojson import encode
+from osm_gitops.gocompat.gojson import encode
 from osm_gitops.kubedoor.kinds import CONFIG, SECRET, Kind
 from osm_gitops.model.objects import Json
 

@@ -9,8 +9,8 @@ from typing import Final
 from osm_gitops.checks import rules
 from osm_gitops.checks.templates import profile_name
 from osm_gitops.fleet.validation.scope import Scope
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.semver import parse_version
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.machine import PROFILE_ANNOTATION
 from osm_gitops.model.profile import OperatingSystemProfile

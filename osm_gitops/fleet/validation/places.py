@@ -9,12 +9,12 @@ from typing import Final
 from osm_gitops.checks.boot_file import Half
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.validation.renderers import Renderers
+from osm_gitops.gotemplate.tracing import Line
 from osm_gitops.model.config import OperatingSystemConfig
 from osm_gitops.model.profile import File, OperatingSystemProfile
 from osm_gitops.render.config import HalfTexts, half_texts
 from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.pools import ResolvedPool
-from osm_gitops.templates.tracing import Line
 
 _DATA: Final = ".content.inline.data"
 

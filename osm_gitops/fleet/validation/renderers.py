@@ -9,6 +9,8 @@ from typing import Final
 from osm_gitops.fleet.desire import bounds_of
 from osm_gitops.fleet.validation.stand_ins import with_stand_ins
 from osm_gitops.fleet.validation.synthetic import Combination, settings_of
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.tracing import Tracer
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings
@@ -16,8 +18,6 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
 from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.resolve.settings import BOUNDS
-from osm_gitops.templates.engine import Engine
-from osm_gitops.templates.tracing import Tracer
 
 _ROOM_FOR_MARKS: Final = 8  # times the output without them
 

@@ -9,10 +9,10 @@ from typing import Final
 from osm_gitops.checkers import catalogue as checkers
 from osm_gitops.checks import catalogue as checks
 from osm_gitops.checks import rules
+from osm_gitops.gotemplate.hints import similar
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest
-from osm_gitops.templates.hints import similar
 
 PREFIX: Final = "ignore.osm-gitops.io/"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from osm_gitops.gotemplate.expressions import ALL_FIELDS
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.profile import OperatingSystemProfile
@@ -15,7 +16,6 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.cluster import ClusterFacts
 from osm_gitops.resolve.os_spec import provisioning_utility
 from osm_gitops.resolve.pools import IN_TREE_PROVIDERS, ResolvedPool
-from osm_gitops.templates.expressions import ALL_FIELDS
 
 MINORS: Final = tuple(f"v1.{minor}.4" for minor in range(31, 37))
 """The Kubernetes versions that profiles are judged for: every supported minor, old to new."""

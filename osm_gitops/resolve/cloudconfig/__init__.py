@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.semver import parse_version
+from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.provider import ProviderConfig
 from osm_gitops.model.settings import Settings

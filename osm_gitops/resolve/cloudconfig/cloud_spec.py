@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from osm_gitops.errors import Problem
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.numbers import parse_bool
-from osm_gitops.golang.text import from_bytes
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import parse_bool
+from osm_gitops.gocompat.text import from_bytes
 from osm_gitops.model.facts import Facts
 from osm_gitops.resolve.cloudconfig.variables import Place, Variable
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from osm_gitops.golang.base64text import decode_base64
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.gojson import decode
-from osm_gitops.golang.text import from_bytes
+from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.gojson import decode
+from osm_gitops.gocompat.text import from_bytes
 from osm_gitops.resolve.cloudconfig.cloud_spec import CloudSpec
 from osm_gitops.resolve.cloudconfig.ini import flag, quoted
 from osm_gitops.resolve.cloudconfig.variables import boolean_variable, text_variable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from osm_gitops.golang.base64text import decode_base64
-from osm_gitops.golang.text import from_bytes
-from osm_gitops.golang.yaml3 import encode
+from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.text import from_bytes
+from osm_gitops.gocompat.yaml3 import encode
 from osm_gitops.resolve.cloudconfig.cloud_spec import CloudSpec
 from osm_gitops.resolve.cloudconfig.variables import text_variable
 from osm_gitops.resolve.json_fields import Reader, struct

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from osm_gitops.errors import Problem
-from osm_gitops.golang.gojson import encode
+from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.cloudconfig.cloud_spec import CloudSpec
 from osm_gitops.resolve.cloudconfig.ini import flag, quoted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from osm_gitops.errors import Problem
-from osm_gitops.golang.gojson import encode
+from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.json_fields import (
     UNSET,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from osm_gitops.golang.fault import GoError
-from osm_gitops.golang.url import URL, parse_url
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.url import URL, parse_url
 from osm_gitops.resolve.cloudconfig.cloud_spec import CloudSpec
 from osm_gitops.resolve.cloudconfig.ini import flag, quoted
 from osm_gitops.resolve.cloudconfig.variables import boolean_variable, text_variable

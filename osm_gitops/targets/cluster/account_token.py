@@ -8,7 +8,7 @@ from datetime import timedelta
 from threading import Lock
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.golang.base64text import decode_base64
+from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import SECRET, SERVICE_ACCOUNT
 from osm_gitops.model.facts import SecretFact, ServiceAccountFact

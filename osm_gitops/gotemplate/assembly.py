@@ -1,0 +1,323 @@
+"""One half of a profile, bootstrap or provisioning: templates, then files (contract §6.1, §6.2).
+
+Go profiles are rendered twice. The result of a template is text without ``{{`` for all
+usual profiles, and is then put where a file names the template. If any result holds
+``{{``, every file is parsed again together with all results, as OSM does it for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from osm_gitops.gotemplate.engine import Engine, Program
+from osm_gitops.gotemplate.expressions import ALL_FIELDS
+from osm_gitops.gotemplate.faults import TemplateFault, TemplateFaults
+from osm_gitops.gotemplate.memo import REMEMBERED, REMEMBERED_SIZE, Machine, Memo, memo
+from osm_gitops.gotemplate.nodes import Body, is_blank
+from osm_gitops.gotemplate.sandbox import Sandbox
+
+_BLANK = " \t\r\n"
+_JINJA = re.compile(r"\{[{%#]|\r")  # what Jinja2 acts on; it makes a bare line feed of other line ends
+_QUOTED_ACTION = re.compile(r"[\"`][^\"`\n]*\{\{")
+_TEMPLATE_TEXT = (
+    'template("{name}") has {{{{ in its text, which OSM would execute; '
+    '{{% include "{name}" %}} prints such text as it is'
+)
+_ORIGIN = 10_000_000  # lines of a combined template: its number of the source times this, plus the line
+
+
+def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
+    """A half of Go templates: ``templates`` by name, ``files`` as path and text. Raises TemplateFaults."""
+    faults: list[TemplateFault] = []
+    snippets = tuple(_parsed(engine, name, text, (), faults) for name, text in sorted(templates.items()))
+    odd = any(is_odd(name) for name in templates)
+    pages = []
+    for path, text in files:
+        page = _parsed(engine, path, text, tuple(templates), faults)
+        page.combined = odd or path in templates or any(name in templates for name in page.bodies)
+        pages.append(page)
+    if faults:
+        raise TemplateFaults(faults)
+    return GoHalf(engine, snippets, tuple(pages))
+
+
+def is_odd(name: str) -> bool:
+    """Names that do not stand for themselves between the quotes that OSM puts around them."""
+    return any(char in name for char in '"\\\n')
+
+
+def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], faults: list[TemplateFault]) -> _GoText:
+    page = _GoText(engine, name, text, snippets)
+    try:
+        engine.check_length(text)
+        page.bodies = engine.parse_traced(name, text) if page.has_actions else {}
+    except TemplateFault as fault:
+        fault.template = name
+        faults.append(fault)
+    return page
+
+
+@dataclass(slots=True)
+class _GoText:
+    """A Go template or file; translated and compiled when it is first rendered."""
+
+    engine: Engine
+    name: str
+    text: str
+    snippets: tuple[str, ...]
+    bodies: dict[str, Body] = field(default_factory=dict)
+    combined: bool = False
+    program: Program | None = None
+    memo: Memo | None = None
+    has_actions: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.has_actions = "{{" in self.text
+
+    def compiled(self) -> tuple[Program, Memo]:
+        if self.program is None or self.memo is None:
+            translation = self.engine.translate(self.name, self.bodies, self.snippets)
+            self.program = self.engine.compile(translation, self.name)
+            self.memo = memo(translation.reads, self.engine.root)
+        return self.program, self.memo
+
+    def render(self, machine: Machine, snippets: Mapping[str, str]) -> str:
+        """The output for one MachineDeployment; ``snippets`` are the literal results of templates."""
+        if not self.has_actions:
+            return self.text
+        program, known = self.compiled()
+        key = (known.key(machine.frozen), *[snippets[name] for name in program.includes])
+        found = known.results.get(key)
+        return found if found is not None else known.keep(key, program.render(machine.values()))
+
+
+class CompiledHalf(Protocol):
+    """Files that can be rendered for many MachineDeployments."""
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """The files' texts, in order; ``data`` has every field of the root. Raises TemplateFaults with all faults."""
+
+    def reads(self) -> frozenset[str]:
+        """The data's fields that any file may use, ``*`` for all. Raises TemplateFaults."""
+
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
+        """The data's fields that each file may use, in order. Raises TemplateFaults."""
+
+
+@dataclass(slots=True)
+class GoHalf:
+    """Two passes: what templates result in is known only with the data.
+
+    ``combinations`` are the files parsed together with results, by those results.
+    """
+
+    engine: Engine
+    templates: tuple[_GoText, ...]
+    files: tuple[_GoText, ...]
+    combinations: dict[tuple[str, ...], tuple[_GoText, ...]] = field(default_factory=dict)
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        machine = Machine(self.engine, data)
+        results = _all(lambda text: text.render(machine, {}), self.templates)
+        snippets = {text.name: _snippet(result) for text, result in zip(self.templates, results, strict=True)}
+        machine.snippet = lambda name, *_: snippets[name]
+        everything = any("{{" in result for result in results)
+        files = self.files
+        if everything or any(each.combined for each in files):
+            files = self._combined(results, everything=everything)
+        return _all(lambda text: text.render(machine, snippets), files)
+
+    def reads(self) -> frozenset[str]:
+        pages = [each for each in (*self.templates, *self.files) if each.has_actions]
+        if any(each.combined for each in self.files) or any(map(_prints_actions, pages)):
+            return frozenset({ALL_FIELDS})
+        programs = _all(lambda each: each.compiled()[0], pages)
+        return frozenset[str]().union(*(program.reads for program in programs))
+
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
+        pages = [each for each in (*self.templates, *self.files) if each.has_actions]
+        if any(each.combined for each in self.files) or any(map(_prints_actions, pages)):
+            return (frozenset({ALL_FIELDS}),) * len(self.files)
+        parts = {each.name: each.compiled()[0] for each in self.templates if each.has_actions}
+        return tuple(_reads(each.compiled()[0], parts) if each.has_actions else frozenset() for each in self.files)
+
+    def _combined(self, results: tuple[str, ...], *, everything: bool) -> tuple[_GoText, ...]:
+        """The files, those that need it parsed together with the results of all templates."""
+        known = self.combinations.get(results)
+        if known is None:
+            known = _all(lambda each: self._combine(each, results) if everything or each.combined else each, self.files)
+            while self.combinations and _too_many(self.combinations, results):
+                del self.combinations[next(iter(self.combinations))]
+            self.combinations[results] = known
+        return known
+
+    def _combine(self, file: _GoText, results: tuple[str, ...]) -> _GoText:
+        names = (file.name, *(each.name for each in self.templates))
+        bodies = dict(file.bodies) if file.has_actions else self.engine.parse(file.name, file.text)
+        for number, result in enumerate(results, start=1):
+            try:
+                parsed = parse_result(self.engine, file.name, names[number], result, number * _ORIGIN - 1)
+            except TemplateFault as fault:
+                fault.template, fault.line = _origin(names, fault.line)
+                raise
+            for name, body in parsed.items():
+                if name not in bodies or not is_blank(body):
+                    bodies[name] = body
+        return _Combined(self.engine, file.name, "{{", (), bodies, names=names)
+
+
+def _too_many(known: Mapping[tuple[str, ...], Any], results: tuple[str, ...]) -> bool:
+    """Whether one more combination would be too many; what is compiled from a text is much larger than the text."""
+    size = sum(len(text) for each in (*known, results) for text in each)
+    return len(known) >= REMEMBERED or size > REMEMBERED_SIZE >> 3
+
+
+def _prints_actions(page: _GoText) -> bool:
+    """Whether its output may be template text, so that only the second pass knows what is read."""
+    return _QUOTED_ACTION.search(page.text) is not None
+
+
+def parse_result(engine: Engine, file: str, name: str, result: str, first_line: int = 1) -> dict[str, Body]:
+    """The definition that OSM makes of a template's output for its second pass; raises TemplateFault."""
+    return engine.parse(file, f'\n{{{{- define "{name}" }}}}\n{result}\n{{{{- end }}}}', first_line)
+
+
+@dataclass(slots=True)
+class _Combined(_GoText):
+    """A file together with the results of all templates; ``names`` are where its lines come from."""
+
+    names: tuple[str, ...] = ()
+
+    def compiled(self) -> tuple[Program, Memo]:
+        if self.program is None or self.memo is None:
+            translation = self.engine.translate(self.name, self.bodies)
+            self.program = self.engine.compile(translation, self.name, lambda line: _origin(self.names, line))
+            self.memo = memo(translation.reads, self.engine.root)
+        return self.program, self.memo
+
+
+def _origin(names: tuple[str, ...], line: int) -> tuple[str, int]:
+    number = (line + 1) // _ORIGIN
+    return names[number], max(line - number * _ORIGIN, 1) if number else line
+
+
+def _snippet(result: str) -> str:
+    """What ``{{ template "x" }}`` prints: OSM puts a line end before a result and trims it behind."""
+    text = result.rstrip(_BLANK)
+    return f"\n{text}" if text else ""
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _all(render: Callable[[Any], Any], items: Iterable[Any]) -> tuple[Any, ...]:
+    """Apply to all items; raises TemplateFaults with every fault."""
+    done = []
+    faults: dict[tuple[str, str, int], TemplateFault] = {}  # the same one for many files is told once
+    for item in items:
+        try:
+            done.append(render(item))
+        except TemplateFault as fault:
+            faults.setdefault((fault.message, fault.template, fault.line), fault)
+    if faults:
+        raise TemplateFaults(faults.values())
+    return tuple(done)
+
+
+def compile_jinja_half(engine: Engine, templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> CompiledHalf:
+    """A half of native Jinja2: one pass, ``templates`` can be included and imported. Raises TemplateFaults."""
+    environment = engine.native(templates)
+    programs = _all(lambda each: _compiled(engine, environment, *each), [*templates.items(), *files])
+    parts = {program.name: program for program in programs[: len(templates)] if isinstance(program, Program)}
+    engine.keep(environment, parts.values())
+    pages: list[tuple[Program, Memo] | str] = []
+    read: list[frozenset[str]] = []
+    for program in programs[len(templates) :]:
+        if isinstance(program, Program):
+            fields = _reads(program, parts)
+            read.append(fields)
+            pages.append((program, memo(fields, engine.root)))
+        else:
+            read.append(frozenset())
+            pages.append(program)
+    return JinjaHalf(engine, environment, tuple(pages), tuple(read))
+
+
+def _compiled(engine: Engine, environment: Sandbox, name: str, text: str) -> Program | str:
+    """A template of native Jinja2, or its text where it holds nothing of Jinja2's, as most files do."""
+    if _JINJA.search(text):
+        return engine.compile_native(environment, name, text)
+    try:
+        engine.check_length(text)
+    except TemplateFault as fault:
+        fault.template = name
+        raise
+    return text
+
+
+def _reads(program: Program, parts: Mapping[str, Program]) -> frozenset[str]:
+    """The data's fields that a file and all that it includes may use."""
+    reads = set(program.reads)
+    waiting, seen = list(program.includes), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == ALL_FIELDS:
+            waiting.extend(parts)
+        elif name in parts:
+            reads |= parts[name].reads
+            waiting.extend(parts[name].includes)
+    return frozenset(reads)
+
+
+@dataclass(slots=True)
+class JinjaHalf:
+    """One pass; a text is shared by what its file and all that it includes read."""
+
+    engine: Engine
+    environment: Sandbox
+    files: tuple[tuple[Program, Memo] | str, ...]
+    read: tuple[frozenset[str], ...]
+
+    def reads(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.read)
+
+    def reads_by_file(self) -> tuple[frozenset[str], ...]:
+        return self.read
+
+    def render(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        machine = Machine(self.engine, data)
+        machine.snippet = lambda name, *_: self._snippet(name, machine)
+        return _all(lambda page: self._render(page, machine), self.files)
+
+    def _render(self, page: tuple[Program, Memo] | str, machine: Machine) -> str:
+        if isinstance(page, str):
+            return page
+        program, known = page
+        key = known.key(machine.frozen)
+        found = known.results.get(key)
+        if found is not None:
+            return found
+        text = program.render(machine.values())
+        if not _is_encodable(text):
+            raise TemplateFault("it prints half of a surrogate pair, which is no character", program.name)
+        return known.keep(key, text)
+
+    def _snippet(self, name: str, machine: Machine) -> str:
+        """``template("x")`` in Jinja2: the template x as a Go template's ``template`` would print it."""
+        template = self.environment.get_template(name)
+        context = template.new_context(machine.values(), shared=True)
+        text = _snippet(self.engine.collect(template.root_render_func(context)))
+        if "{{" in text:
+            raise TemplateFault(_TEMPLATE_TEXT.format(name=name))
+        return text

@@ -1,0 +1,122 @@
+"""How much a template may use (design §5).
+
+Work is counted in steps, memory in bytes made. Both are counted by what a template does, never by what happens to be
+cached, so that the same template with the same data meets a bound always or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+from osm_gitops.gotemplate.faults import BoundExceeded
+
+MADE_PER_OUTPUT: Final = 128
+"""Bytes that one rendering may make in all, for each byte that it may print."""
+TOKENS: Final = 64_000
+"""Words and signs of one template: 50 times what the largest known profile has. Compiling takes 3 KB for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits per MachineDeployment and file; every one can be raised by a setting."""
+
+    output_bytes: int = 1 << 20
+    loop_steps: int = 1_000_000
+    depth: int = 1_000
+
+    @property
+    def made_bytes(self) -> int:
+        return self.output_bytes * MADE_PER_OUTPUT
+
+
+class Budget:
+    """What one rendering has used so far; ``modules`` are the templates that it has imported."""
+
+    __slots__ = ("_most_made", "_most_steps", "bounds", "depth", "made", "modules", "steps")
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.steps = 0
+        self.made = 0
+        self.depth = 0
+        self.modules: dict[Any, Any] = {}
+        self._most_steps = bounds.loop_steps
+        self._most_made = bounds.made_bytes
+
+    def step(self, count: int = 1) -> None:
+        """Count loop steps, of at most a few microseconds each; call before the work is done."""
+        self.steps += count
+        if self.steps > self._most_steps:
+            raise BoundExceeded(
+                f"it takes more than {self.bounds.loop_steps} loop steps; "
+                "make the loop shorter, or raise --max-loop-steps"
+            )
+
+    @contextmanager
+    def level(self) -> Iterator[None]:
+        """Count a template that is called inside of another."""
+        self.step()
+        self.depth += 1
+        if self.depth > self.bounds.depth:
+            raise BoundExceeded(f"templates call each other more than {self.bounds.depth} levels deep")
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def size(self, count: int) -> None:
+        """Refuse a text or list of ``count`` bytes or elements; call before it is made."""
+        if count > self.bounds.output_bytes:
+            raise BoundExceeded(
+                f"it would make a value of more than {self.bounds.output_bytes} bytes; "
+                "make it smaller, or raise --max-output-bytes"
+            )
+
+    def make(self, count: int) -> None:
+        """Count bytes of new values, which a template may hold to its end."""
+        self.made += count
+        if self.made > self._most_made:
+            raise BoundExceeded(
+                f"its values take more than {self._most_made} bytes in all; "
+                "make them smaller or fewer, or raise --max-output-bytes"
+            )
+
+    def text(self, text: str) -> str:
+        """Count and return a new text."""
+        self.size(len(text))
+        self.make(text_bytes(text))
+        return text
+
+
+LIST_BYTES: Final = 64
+ITEM_BYTES: Final = 8
+NUMBER_BYTES: Final = 40
+MEMBER_BYTES: Final = 104
+
+
+def text_bytes(text: str) -> int:
+    """Memory of a text, at most."""
+    return 64 + (len(text) if text.isascii() else 4 * len(text))
+
+
+_CURRENT: ContextVar[Budget] = ContextVar("budget")
+
+
+def budget() -> Budget:
+    """The budget of the rendering under way; outside of one, a fresh default budget."""
+    return _CURRENT.get(None) or Budget(Bounds())
+
+
+@contextmanager
+def spending(allowed: Bounds) -> Iterator[Budget]:
+    """Make a fresh budget current for the rendering inside the ``with`` block."""
+    fresh = Budget(allowed)
+    token = _CURRENT.set(fresh)
+    try:
+        yield fresh
+    finally:
+        _CURRENT.reset(token)

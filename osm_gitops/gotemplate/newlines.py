@@ -1,0 +1,128 @@
+"""Line ends moved so that control tags can stand on lines of their own.
+
+Go templates are usually written ``{{- if x }}⏎text{{- end }}⏎``: the line end before the
+tag is trimmed away and the one behind it is printed. Printing it before the tag instead,
+and the next one at the end of the body, gives the same bytes and is how Jinja2 is written.
+Where a line end stood, a gap is left for the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from osm_gitops.gotemplate.nodes import (
+    Action,
+    Body,
+    Break,
+    Comment,
+    Continue,
+    Gap,
+    If,
+    Include,
+    Node,
+    Range,
+    Text,
+    With,
+)
+
+_LINE_END: Final = Text(0, "\n")  # no line of the source: it stood elsewhere
+_FORMER_LINE_END: Final = Gap("\n")
+
+
+def settle(body: Body) -> Body:
+    """The same template with line ends moved to the front of what prints none itself, where that is exact."""
+    settled: list[Node] = []
+    for node in body:
+        inside = _settled_inside(node)
+        if isinstance(inside, Text) and inside.text.startswith("\n") and settled and _movable(settled[-1]):
+            _put_line_end(settled)
+            settled += _without_line_end(inside)
+        else:
+            settled.append(inside)
+    return _with_texts_joined(settled)
+
+
+def leaves_early(body: Body) -> bool:
+    """Whether a ``break`` or ``continue`` for the loop around ``body`` is in it."""
+    for node in body:
+        match node:
+            case Break() | Continue():
+                return True
+            case If() | With() if leaves_early(node.body) or leaves_early(node.orelse):
+                return True
+            case Range() if leaves_early(node.orelse):
+                return True
+    return False
+
+
+def _settled_inside(node: Node) -> Node:
+    if isinstance(node, If | With | Range):
+        return replace(node, body=settle(node.body), orelse=settle(node.orelse))
+    return node
+
+
+def _put_line_end(nodes: list[Node]) -> None:
+    """Put a line end behind the nodes, or before those at their end that may as well follow it."""
+    first = len(nodes)
+    while first and _movable(nodes[first - 1]):
+        first -= 1
+    nodes[first:] = [_LINE_END, *map(_moved, nodes[first:])]
+
+
+def _movable(node: Node) -> bool:
+    """Whether the line end behind ``node`` may as well stand before it."""
+    match node:
+        case Comment() | Gap() | Include():
+            return True
+        case Action():
+            return bool(node.pipe.variables)
+        case Range() if leaves_early(node.body):
+            return False
+        case If() | With() | Range():
+            return _turnable(node.body) and _turnable(node.orelse)
+    return False
+
+
+def _turnable(body: Body) -> bool:
+    """Whether each line end that the body prints or that follows it has another before it or stands first."""
+    for node in body:
+        if isinstance(node, Text):
+            return node.text.startswith("\n")
+        if not _movable(node):
+            return False
+    return True
+
+
+def _moved(node: Node) -> Node:
+    if isinstance(node, If | With | Range):
+        return replace(node, body=_turned(node.body), orelse=_turned(node.orelse))
+    return replace(node, moved=True) if isinstance(node, Include) else node
+
+
+def _turned(body: Body) -> Body:
+    """The body with its first line end at its end."""
+    for position, node in enumerate(body):
+        if isinstance(node, Text):
+            before = map(_moved, body[:position])
+            kept = [*_without_line_end(node), *body[position + 1 :]]
+            _put_line_end(kept)
+            return _with_texts_joined([*before, *kept])
+    return tuple(map(_moved, body))
+
+
+def _without_line_end(text: Text) -> tuple[Node, ...]:
+    rest = replace(text, text=text.text[1:])
+    return (_FORMER_LINE_END, rest) if text.line else (rest,)
+
+
+def _with_texts_joined(nodes: Iterable[Node]) -> Body:
+    joined: list[Node] = []
+    for node in nodes:
+        last = joined[-1] if joined else None
+        if isinstance(node, Text) and isinstance(last, Text):
+            joined[-1] = replace(last, text=last.text + node.text)
+        elif not isinstance(node, Text) or node.text:
+            joined.append(node)
+    return tuple(joined)
