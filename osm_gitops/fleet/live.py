@@ -23,7 +23,7 @@ from osm_gitops.kubedoor.kinds import CONFIG, SECRET, VALIDATING_WEBHOOKS
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Delivery, Gate, LivePool
-from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
+from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.model.settings import Settings
@@ -148,12 +148,13 @@ def _guards_configs(management: Api) -> bool:
 
 
 def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
-    """A MachineDeployment of a tree, with what only the cluster knows: its revision, and that it is being deleted."""
+    """A MachineDeployment of a tree, with what only the cluster knows: that it is being deleted, its revision, and the
+    other annotations of servers, which count in OSM's hash."""
     if pool.gate is Gate.DELETING:
         return replace(machine, deleting=True)
-    if pool.revision is None:
+    if not pool.server_annotations:
         return machine
-    return replace(machine, annotations={**(machine.annotations or {}), REVISION_ANNOTATION: pool.revision})
+    return replace(machine, annotations={**(machine.annotations or {}), **pool.server_annotations})
 
 
 def _tokens(inputs: Inputs, settings: Settings, live: Clusters, now: datetime) -> Tokens | None:

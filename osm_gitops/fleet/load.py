@@ -28,6 +28,7 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
 from osm_gitops.sources.builtin import check_version
 from osm_gitops.sources.files import Folder, Keeper, SourceFiles, in_no_git
+from osm_gitops.sources.machines import as_authored
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 from osm_gitops.sources.trust import TRUSTED, Trust
@@ -102,6 +103,9 @@ def load_inputs(
 
     Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
     profiles those are there that pools refer to. What the cluster's overlays say is applied to all of it.
+
+    MachineDeployments of a tree count as their authors wrote them (:func:`as_authored`), unless the cluster is
+    :attr:`ClusterSpec.frozen`.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
     return _inputs(reader, tokens=tokens, unused=False)
@@ -118,6 +122,8 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
     spec, settings = reader.spec, reader.settings
     source = spec.source
     inputs = reader.machines()
+    if isinstance(source.machines, TreeRef) and not spec.frozen:
+        inputs = as_authored(inputs)
     from_cluster = isinstance(source.profiles, LiveRef)
     unreadable = inputs.unreadable
     if source.facts != source.machines or isinstance(source.facts, LiveRef):

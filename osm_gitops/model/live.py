@@ -45,7 +45,8 @@ class LivePool:
     written, and ``why`` why not, as a clause. ``machines`` is how many Machines it has, ``waiting`` those without an
     instance; ``sets`` are the uids of the MachineSets of its revision, and ``fits`` says whether these have its
     template, ``None`` where there are none. ``generation`` and ``annotations`` (a digest of them) tell whether it was
-    changed since. Of a MachineDeployment that is in a tree and not in the cluster ``uid`` is empty.
+    changed since; ``server_annotations`` are those that servers added to it. Of a MachineDeployment that is in a tree
+    and not in the cluster ``uid`` is empty.
     """
 
     ref: ObjectRef
@@ -61,6 +62,7 @@ class LivePool:
     fits: bool | None = None
     generation: int = 0
     annotations: str = ""
+    server_annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

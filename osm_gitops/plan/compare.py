@@ -12,16 +12,11 @@ from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX,
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OVERLAY_BASE_ANNOTATION
-from osm_gitops.plan.content import LAST_APPLIED
+from osm_gitops.model.server_fields import LAST_APPLIED, SERVER_METADATA
 from osm_gitops.plan.guards import Limits, refusals
 from osm_gitops.plan.reasons import why_changed
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, with_crd_defaults
 
-# What API servers add to any object.
-_SERVER_METADATA = frozenset(
-    {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid", "deletionTimestamp",
-     "deletionGracePeriodSeconds", "finalizers", "ownerReferences"}
-)  # fmt: skip
 _CONFIG_SUFFIXES = (
     ("Secret", "-bootstrap-config"),
     ("Secret", "-provisioning-config"),
@@ -322,7 +317,7 @@ def comparable(
 
 def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
     plain: dict[str, Json] = without_nulls(body)
-    metadata = {key: value for key, value in plain.get("metadata", {}).items() if key not in _SERVER_METADATA}
+    metadata = {key: value for key, value in plain.get("metadata", {}).items() if key not in SERVER_METADATA}
     annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != LAST_APPLIED}
     if annotations:
         metadata["annotations"] = annotations

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from osm_gitops.model.objects import Json
+from osm_gitops.model.server_fields import LAST_APPLIED
 from osm_gitops.plan.userdata import file_line, user_data_texts
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 # A part of a body by its keys: it is looked into only where it differs.
 _Part: TypeAlias = tuple[str, ...]

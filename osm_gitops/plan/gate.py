@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.model.live import Gate, LivePool
@@ -52,6 +52,7 @@ class LiveMachineDeployment:
     deleting: bool
     template: str
     differs: str = ""
+    server_annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> tuple[Gate, str]:

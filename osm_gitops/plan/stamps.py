@@ -21,8 +21,8 @@ from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.server_fields import LAST_APPLIED
 from osm_gitops.plan.compare import group_of, is_gate
-from osm_gitops.plan.content import LAST_APPLIED
 from osm_gitops.plan.machine_templates import digests_as_written, template_difference
 
 STAMPED_TEMPLATE = "osm-gitops.io/stamped-template"

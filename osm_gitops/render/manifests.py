@@ -12,6 +12,7 @@ from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS, DEFAULT_UTILITY, File, Modules, OperatingSystemProfile, Unit
+from osm_gitops.model.server_fields import SERVER_METADATA, authored_annotations
 from osm_gitops.resolve.pools import ResolvedPool
 from osm_gitops.yamldoor.emit import Kept, dump
 
@@ -27,12 +28,6 @@ _FLUX_RECREATE = {"kustomize.toolkit.fluxcd.io/force": "enabled"}
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 DELIVERY_ANNOTATIONS = frozenset({*_NO_SUBSTITUTION, *_FLUX_RECREATE, _SYNC_WAVE})
 """Keys of the annotations for Flux and Argo CD."""
-
-# Written by API servers and clients; meaningless in a desired state.
-_SERVER_FIELDS = frozenset(
-    {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid", "ownerReferences"}
-)
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def profile_object(profile: OperatingSystemProfile) -> DesiredObject:
@@ -72,8 +67,8 @@ def with_crd_defaults(spec: Mapping[str, Json]) -> dict[str, Json]:
 def _profile(profile: OperatingSystemProfile) -> dict[str, Json]:
     """The profile's manifest without what a server adds."""
     body = profile.manifest.body
-    metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _SERVER_FIELDS}
-    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
+    metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in SERVER_METADATA}
+    annotations = authored_annotations(metadata.get("annotations")) or {}
     metadata |= {"annotations": annotations, "name": profile.name, "namespace": profile.namespace}
     return {
         "apiVersion": OSM_API_VERSION,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.errors import Problem
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json, Manifest
+from osm_gitops.model.server_fields import authored_annotations
 from osm_gitops.sources.schema import Checked, Reading
 
 _TEMPLATE: Final = "spec.template"
@@ -31,6 +35,51 @@ def read_machine(manifest: Manifest) -> Checked[MachineDeployment]:
             deleting=metadata.get("deletionTimestamp") is not None,
             manifest=manifest,
         )
+    )
+
+
+def as_authored(inputs: Inputs) -> Inputs:
+    """``inputs`` of a tree without what a server added to its MachineDeployments: no author wishes for that.
+
+    Annotations of controllers and kubectl are left out. A revision, which would be wrong from the next template on, is
+    a warning. A pool that the file calls deleted is broken, since this alone would remove what was made for it.
+    """
+    machines, broken = [], dict(inputs.broken)
+    for machine in inputs.machines:
+        if machine.deleting:
+            broken[machine.ref] = (_deleted(machine.manifest),)
+        else:
+            annotations = authored_annotations(machine.annotations)
+            # An empty map hashes unlike none, so what had nothing to leave out stays as it is.
+            machines.append(replace(machine, annotations=annotations) if machine.annotations else machine)
+    numbered = [each.manifest for each in inputs.machines if REVISION_ANNOTATION in (each.annotations or {})]
+    warnings = (*inputs.warnings, _numbered(numbered)) if numbered else inputs.warnings
+    return replace(
+        inputs, machines=tuple(machines), broken={ref: broken[ref] for ref in sorted(broken)}, warnings=warnings
+    )
+
+
+def _deleted(manifest: Manifest) -> Problem:
+    field = "metadata.deletionTimestamp"
+    return Problem(
+        "only an API server sets this, and with it the pool would count as deleted",
+        where=manifest.line_of(field),
+        about=str(manifest.ref),
+        field=field,
+        fix="Remove the file to delete the pool, or this field to keep it",
+    )
+
+
+def _numbered(manifests: Sequence[Manifest]) -> Problem:
+    """One warning, however many there are."""
+    field = f"metadata.annotations.{REVISION_ANNOTATION}"
+    first, *others = manifests
+    return Problem(
+        "machine-controller sets this in the cluster, so the value of a file is ignored",
+        where=first.line_of(field),
+        about=f"{first.ref} and {len(others)} more" if others else str(first.ref),
+        field=field,
+        fix="Remove it: osm-gitops import writes manifests without what servers add",
     )
 
 

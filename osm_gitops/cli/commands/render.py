@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from osm_gitops.cli.clusters import clusters_of, trust_of
@@ -29,6 +30,8 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
 
     The folder must be empty or one that render wrote before; stale files of ours are
     removed. Files hold secrets: they are readable for you alone, and stdout masks nothing.
+    A dump of a cluster renders to what Operating System Manager makes there, revisions included; in a
+    folder that git keeps, revisions of files are left out, as plan and apply do.
 
     Examples:
       osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
@@ -56,7 +59,7 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     failed = False
     pools: list[ObjectRef] = []
     sensitive: set[str] = set()
-    for _, desired in desired_states(clusters, options, problems):
+    for _, desired in desired_states([replace(spec, frozen=not kept) for spec in clusters], options, problems):
         pools += (*desired.pools, *desired.failed)
         sensitive |= desired.sensitive
         try:

@@ -14,8 +14,7 @@ from osm_gitops.fleet.scaffold import Scaffold, checked_recipients, yaml_scalar
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import Json, Manifest
-from osm_gitops.plan.content import LAST_APPLIED
+from osm_gitops.model.server_fields import authored
 from osm_gitops.plan.sensitive import inline_credentials
 from osm_gitops.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG
@@ -74,35 +73,13 @@ def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str) -> dict[
     for name, text in _bundles(adopted):
         files[_bundle_path(scaffold.cluster, name)] = text.encode("utf-8", "surrogateescape")
     for machine in adopted.machines:
-        body = manifest_of(machine.manifest)
+        body = authored(machine.manifest)
         if inline_credentials(machine.provider_spec):
             body = encrypt(body, rule, now=scaffold.now)
         files[f"pools/{scaffold.cluster}/{machine.namespace}/{machine.name}.yaml"] = dump(body).encode()
     for (namespace, name), profile in adopted.inputs.profiles.items():
-        body = manifest_of(profile.manifest, without=(LAST_APPLIED,))
-        files[f"osps/{namespace}/{name}.yaml"] = dump(body).encode()
+        files[f"osps/{namespace}/{name}.yaml"] = dump(authored(profile.manifest)).encode()
     return files
-
-
-def manifest_of(manifest: Manifest, without: Sequence[str] = ()) -> dict[str, Json]:
-    """A live object as somebody would write it: nothing of what the API server and controllers keep in it.
-
-    All annotations stay but those in ``without``: OSM's hash of a MachineDeployment is over all of them.
-    """
-    metadata = manifest.body.get("metadata") or {}
-    kept: dict[str, Json] = {"name": manifest.ref.name, "namespace": manifest.ref.namespace}
-    annotations = metadata.get("annotations")
-    if annotations is not None:
-        chosen = {key: value for key, value in annotations.items() if key not in without}
-        kept |= {"annotations": chosen} if chosen or not without else {}
-    if metadata.get("labels"):
-        kept["labels"] = metadata["labels"]
-    return {
-        "apiVersion": manifest.body["apiVersion"],
-        "kind": manifest.ref.kind,
-        "metadata": kept,
-        "spec": manifest.body.get("spec"),
-    }
 
 
 def credential_warnings(machines: Sequence[MachineDeployment]) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from osm_gitops.kubedoor.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from osm_gitops.model.live import CLEANUP_FINALIZER, Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.server_fields import server_annotations
 from osm_gitops.plan.gate import (
     ABSENT,
     LiveMachineDeployment,
@@ -75,6 +76,7 @@ def _pool(
         fits=revision_fits(machine, sets),
         generation=machine.generation,
         annotations=machine.annotations,
+        server_annotations=machine.server_annotations,
     )
 
 
@@ -91,6 +93,7 @@ def _live(body: Mapping[str, Json], template: Json, *, differs: str = "") -> Liv
         resource_version=metadata.get("resourceVersion", ""),
         generation=metadata.get("generation", 0),
         annotations=annotations_key(annotations),
+        server_annotations=server_annotations(annotations),
         revision=(annotations or {}).get(REVISION_ANNOTATION),
         finalizers=tuple(metadata.get("finalizers") or ()),
         paused=(body.get("spec") or {}).get("paused") is True,
