@@ -15,7 +15,7 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
-from osm_gitops.plan.content import LAST_APPLIED
+from osm_gitops.model.server_fields import LAST_APPLIED
 from osm_gitops.plan.gate import is_as_read
 from osm_gitops.plan.stamps import (
     STAMPED_TEMPLATE,
