@@ -74,15 +74,27 @@ Nudge = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+BesideOsm = Annotated[
+    bool,
+    typer.Option(
+        "--beside-osm",
+        help="Write although Operating System Manager runs and writes the same objects.",
+        envvar="OSM_GITOPS_BESIDE_OSM",
+        rich_help_panel=_PANEL,
+    ),
+]
 DEFAULT_SETTLE = "30s"
 DEFAULT_LOCK_TIMEOUT = "90s"
 DEFAULT_CONCURRENCY = 8
 
 
-def live_options(settle: str, lock_timeout: str, write: WriteOptions) -> LiveOptions:
+def live_options(settle: str, lock_timeout: str, write: WriteOptions, *, beside_osm: bool = False) -> LiveOptions:
     """How a run writes to clusters; raises InputError."""
     return LiveOptions(
-        settle=_duration(settle, "--settle"), lock_timeout=_duration(lock_timeout, "--lock-timeout"), write=write
+        settle=_duration(settle, "--settle"),
+        lock_timeout=_duration(lock_timeout, "--lock-timeout"),
+        write=write,
+        beside_osm=beside_osm,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from osm_gitops import __version__
 from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
 from osm_gitops.fleet.options import Confirm, ReadClusters, RunOptions
+from osm_gitops.fleet.osm_activity import osm_in_sources
 from osm_gitops.fleet.recording import Ended, measure
 from osm_gitops.fleet.spec import ClusterSpec, TargetSpec
 from osm_gitops.fleet.states import desired_states
@@ -83,10 +84,14 @@ class GitWork:
 
     def plan(self, options: RunOptions, problems: list[Problem]) -> None:
         self.planned = []
-        for _, desired in desired_states(self.specs, options, problems):
+        for spec, desired in desired_states(self.specs, options, problems):
             try:
+                osm = osm_in_sources(spec, options)
+                if not options.live.beside_osm:
+                    osm.refuse(spec.name, unknown=False)
                 advance = options.advance(desired.cluster, COMPARED)
                 plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing, advance=advance)
+                plan = replace(plan, warnings=(*osm.warnings, *plan.warnings))
                 self.planned.append((desired, plan))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)

@@ -12,6 +12,7 @@ from osm_gitops.fleet.desire import prepare
 from osm_gitops.fleet.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
+from osm_gitops.fleet.osm_activity import OsmActivity
 from osm_gitops.fleet.recording import Ended, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.fleet.states import desired_state, unusable
@@ -46,6 +47,7 @@ class _Read:
     inputs: Inputs
     pools: Mapping[ObjectRef, LivePool]
     tokens: Tokens | None
+    osm: OsmActivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,10 @@ class Look:
         return self.read.tokens
 
 
-def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False) -> Look:
+def look_at(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_tokens: bool = False) -> Look:
     """Read a cluster's sources and its live state, and plan. Raises OsmGitopsError.
 
-    Changes nothing, unless it is to ``make_tokens`` that profiles print.
+    Changes nothing, unless it is to ``make_tokens`` that profiles print. ``osm`` is what else may write there.
     """
     prepare()
     settings = load_settings(spec)
@@ -86,9 +88,9 @@ def look_at(spec: ClusterSpec, options: RunOptions, *, make_tokens: bool = False
     pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree, broken=inputs.broken)
     if from_tree:
         inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
-    inputs = refuse_unwritable(inputs, live.management, settings, from_cluster=_keeps_profiles(spec))
+    inputs = refuse_unwritable(inputs, live.management, settings, osm, from_cluster=_keeps_profiles(spec))
     tokens = _tokens(inputs, settings, live, options.live.now())
-    return _look(spec, options, _Read(settings, inputs, pools, tokens), make_tokens=make_tokens)
+    return _look(spec, options, _Read(settings, inputs, pools, tokens, osm), make_tokens=make_tokens)
 
 
 def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: bool) -> Look:
@@ -112,7 +114,9 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
         complete=not desired.no_deletion,
         allow_empty=options.plan.limits.allow_empty,
     )
-    plan = replace(upkeep.added_to(_plan(live, desired, scope, options.plan)), hosts=options.connections.hosts(spec))
+    plan = upkeep.added_to(_plan(live, desired, scope, options.plan))
+    warnings = (*read.osm.warnings, *plan.warnings)
+    plan = replace(plan, hosts=options.connections.hosts(spec), warnings=warnings)
     return Look(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)
 
 
@@ -172,6 +176,7 @@ class LiveWork:
 
     spec: ClusterSpec
     held: Held
+    osm: OsmActivity
     look: Look | None = None
     delivery: Delivery = field(default_factory=Delivery)
     moved: bool = False
@@ -190,7 +195,7 @@ class LiveWork:
         self.look = None
         try:
             # Tokens keep the connections that they were read by.
-            self.look = look_at(self.spec, options.checked(self.held.check))
+            self.look = look_at(self.spec, options.checked(self.held.check), self.osm)
             problems.extend(self.look.problems)
         except OsmGitopsError as failure:
             problems.extend(named(self.spec.name, failure.problems))
@@ -274,7 +279,7 @@ class LiveWork:
                 return
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)
-            look = look_at(self.spec, options, make_tokens=True)
+            look = look_at(self.spec, options, self.osm, make_tokens=True)
             # The guards have let these pools pass; what became of others, or is going, is the next run's business.
             there = {ref for ref in waiting if ref in look.pools and look.pools[ref].gate is not Gate.DELETING}
             changes = tuple(change for change in look.plan.changes if change.pool in there)

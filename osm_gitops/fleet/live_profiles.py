@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from osm_gitops.errors import Problem
+from osm_gitops.fleet.osm_activity import OsmActivity
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
@@ -16,7 +17,6 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import whole_profile
-from osm_gitops.sources.osm_deployment import find_osm
 
 _DIGEST_SHOWN = 12
 
@@ -31,7 +31,7 @@ def written_profiles(inputs: Inputs, *, from_cluster: bool) -> Mapping[tuple[str
     }
 
 
-def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, *, from_cluster: bool) -> Inputs:
+def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, osm: OsmActivity, *, from_cluster: bool) -> Inputs:
     """``inputs`` in which profiles are broken that must not go to this cluster. Pools that use them fail, and what is
     in the cluster stays as it is."""
     written = written_profiles(inputs, from_cluster=from_cluster)
@@ -39,7 +39,7 @@ def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, *, from_clus
         ref: (problem,)
         for ref, problem in (
             *_unfit_for(written, api, settings),
-            *_unreadable_ones(written, api, settings.namespace),
+            *_unreadable_ones(written, osm),
         )
     }
     left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in broken}
@@ -78,17 +78,24 @@ def _unfit_for(
 
 
 def _unreadable_ones(
-    profiles: Mapping[tuple[str, str], OperatingSystemProfile], api: Api, namespace: str
+    profiles: Mapping[tuple[str, str], OperatingSystemProfile], osm: OsmActivity
 ) -> Iterator[tuple[ObjectRef, Problem]]:
     """Profiles in Jinja2, while a controller runs that would print ``{% if %}`` into boot scripts (design §6)."""
-    written = [profile for profile in profiles.values() if profile.jinja]
-    running = [found for found in find_osm(api, namespace) if found.replicas] if written else []
-    for profile in written if running else ():
-        what = f"it is written in Jinja2, which {running[0]} would take for text as long as it runs"
-        fix = "Switch Operating System Manager off first: scale it to 0 replicas"
-        place = profile.manifest.line_of("metadata.annotations")
-        ref = profile.manifest.ref
-        yield ref, Problem(what, where=place, about=str(ref), fix=fix)
+    if not osm.warnings:
+        return
+    telling = osm.warnings[0]
+    if telling in osm.unknown:
+        what, fix = (
+            f"it is written in Jinja2, which Operating System Manager cannot read, and {telling.what}",
+            telling.fix,
+        )
+    else:
+        what = f"it is written in Jinja2, which Operating System Manager ({telling.about}) would take for text"
+        fix = "Switch Operating System Manager off first, as docs/adoption.md says"
+    for profile in profiles.values():
+        if profile.jinja:
+            ref = profile.manifest.ref
+            yield ref, Problem(what, where=profile.manifest.line_of("metadata.annotations"), about=str(ref), fix=fix)
 
 
 def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tuple[str, str], Mapping[str, Json]]]:

@@ -43,12 +43,14 @@ class GitOptions:
 class LiveOptions:
     """How a run reads and writes clusters. ``settle`` is how long it waits for pools that machine-controller has not
     got to yet, and ``lock_timeout`` how long for another run; ``now`` tells the time in UTC, ``wait`` lets so many
-    seconds pass. ``as_shown``: somebody said yes to a plan, so nothing but what it showed may be written."""
+    seconds pass. ``as_shown``: somebody said yes to a plan, so nothing but what it showed may be written.
+    ``beside_osm``: write although Operating System Manager writes too."""
 
     settle: timedelta = timedelta(seconds=30)
     lock_timeout: timedelta = timedelta(seconds=LOCK_TIMEOUT)
     write: WriteOptions = field(default_factory=WriteOptions)
     as_shown: bool = False
+    beside_osm: bool = False
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     wait: Callable[[float], None] = time.sleep
 

@@ -14,6 +14,7 @@ from osm_gitops.errors import InputError, OsmGitopsError, Problem
 from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import Outcome, RunOptions
+from osm_gitops.fleet.osm_activity import osm_in_target
 from osm_gitops.fleet.recording import Ended, hold, measure, record, uids_of
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.upkeep import Upkeep, named
@@ -102,12 +103,17 @@ class _Refresh:
     def run(self) -> None:
         """Do what is due while the Lease is held, and again what machine-controller had to do something for first."""
         settings, live = load_settings(self.spec), self.options.connections.clusters(self.spec)
+        osm = osm_in_target(self.spec, self.options)
+        if not self.options.live.beside_osm:
+            osm.refuse(self.spec.name)
+        self.warnings = osm.warnings
         with hold(self.spec, self.options) as held:
             try:
                 self._settle(settings, live.checked(held.check), held.check)
             except OsmGitopsError as failure:
                 self.problems.extend(failure.problems)
-            self.measured, self.warnings = record(self.spec, held, self.ended(), self.started, self.options)
+            self.measured, warnings = record(self.spec, held, self.ended(), self.started, self.options)
+            self.warnings = (*self.warnings, *warnings)
 
     def ended(self) -> Ended:
         """What the run came to so far."""

@@ -14,6 +14,7 @@ from osm_gitops.fleet.connections import refuse_server
 from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
 from osm_gitops.fleet.live import LiveWork, look_at
 from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
+from osm_gitops.fleet.osm_activity import osm_in_sources, osm_in_target
 from osm_gitops.fleet.recording import Ended, hold, measure
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
@@ -48,7 +49,7 @@ def _planned(
     try:
         if isinstance(spec.target, LiveTarget):
             refuse_server(spec, "to")
-            look = look_at(spec, options)
+            look = look_at(spec, options, osm_in_target(spec, options))
             problems.extend(look.problems)
             yield look.desired, look.plan
             return
@@ -58,7 +59,8 @@ def _planned(
             if spec.trust.untrusted:
                 spec.trust.check(folder, _folder(spec).display)
                 sealing = sealing.within(spec.trust.allows)
-            yield desired, plan_folder(folder, desired, options.plan, sealing, advance=advance)
+            plan = plan_folder(folder, desired, options.plan, sealing, advance=advance)
+            yield desired, replace(plan, warnings=(*osm_in_sources(spec, options).warnings, *plan.warnings))
     except OsmGitopsError as failure:
         problems.extend(named(spec.name, failure.problems))
 
@@ -112,7 +114,10 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterato
             yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
     for spec in live:
         try:
-            yield LiveWork(spec, locks.enter_context(hold(spec, options)))
+            osm = osm_in_target(spec, options)
+            if not options.live.beside_osm:
+                osm.refuse(spec.name)
+            yield LiveWork(spec, locks.enter_context(hold(spec, options)), osm)
         except OsmGitopsError as failure:
             yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
 

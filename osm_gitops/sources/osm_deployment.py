@@ -17,6 +17,8 @@ from osm_gitops.sources.pod import Pod, PodText
 
 NAME: Final = "operating-system-manager"
 """What Kubermatic's installers call the Deployment, its label ``app`` and its container (users.md §3)."""
+OSM_LEASE: Final = NAME
+"""The Lease of its controller, in the namespace that it keeps configurations in (contract §2, ``leader-elect``)."""
 _FORBIDDEN: Final = 403
 _PROGRAM: Final = "osm-controller"
 _WEBHOOK: Final = "webhook"

@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from tests.apiserver.after_osm import recorded_authority
@@ -23,6 +24,29 @@ def osm(*args: str, namespace: str = "kube-system", **more: Any) -> Object:
     """The Deployment as KubeOne writes it; ``container`` and ``volumes`` are added, ``replicas`` and ``name`` said."""
     container = {"name": NAME, "image": _IMAGE, "command": [PROGRAM], "args": list(args), **more.get("container", {})}
     return _deployment(more.get("name", NAME), namespace, container, more)
+
+
+def run_osm(cluster: Cluster, body: Object | None = None) -> None:
+    """Create the Deployment, and say that all its replicas are ready, as a controller manager would."""
+    created = cluster.client().create(body or osm())
+    counts = dict.fromkeys(("replicas", "readyReplicas", "availableReplicas"), created["spec"]["replicas"])
+    cluster.client().merge(f"{path_of(created)}/status", {"status": counts})
+
+
+def lease_of_osm(
+    renewed: datetime, holder: str = "operating-system-manager-0", namespace: str = "kube-system"
+) -> Object:
+    """The Lease that its controller holds while it runs."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": NAME, "namespace": namespace},
+        "spec": {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": 15,
+            "renewTime": renewed.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        },
+    }
 
 
 def osm_in_kkp(*args: str, namespace: str = "cluster-de-test-01", **more: Any) -> Object:

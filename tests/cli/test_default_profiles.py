@@ -232,7 +232,8 @@ def test_nothing_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> None
     _client(adopted).create(controller)
     ran = adopted.run("apply")
     assert ran.code == 1
-    assert "osp-a: it is written in Jinja2, which Deployment kube-system/operating-system-manager would take" in ran.err
+    manager = "Operating System Manager (Deployment kube-system/operating-system-manager)"
+    assert f"osp-a: it is written in Jinja2, which {manager} would take for text" in ran.err
     with pytest.raises(Refused):
         _live(adopted)
 

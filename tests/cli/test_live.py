@@ -271,9 +271,8 @@ def test_no_profile_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> N
     client = adopted.osm.management.client()
     client.create(osm)
     ran = adopted.run("plan", "--profiles-from", str(tree))
-    assert (
-        "it is written in Jinja2, which Deployment kube-system/operating-system-manager would take for text" in ran.err
-    )
+    manager = "Operating System Manager (Deployment kube-system/operating-system-manager)"
+    assert f"it is written in Jinja2, which {manager} would take for text" in ran.err
     client.merge(path_of(osm), {"spec": {"replicas": 0}})
     assert "Jinja2" not in adopted.run("plan", "--profiles-from", str(tree)).err
 

@@ -49,7 +49,7 @@ def test_a_kubeconfig_is_all_that_it_needs(flux: Scene) -> None:
 def test_a_cluster_that_could_not_be_read_has_no_plan(flux: Scene) -> None:
     ran = _refresh(flux.management, user="reader")
     assert (ran.code, ran.out) == (1, "")
-    assert "leases.coordination.k8s.io osm-gitops in namespace kube-system: it is forbidden (403)" in ran.err
+    assert "list deployments.apps in namespace kube-system: it is forbidden (403)" in ran.err
 
 
 def test_it_tells_no_token(flux: Scene) -> None:

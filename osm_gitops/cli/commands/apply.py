@@ -17,6 +17,7 @@ from osm_gitops.cli.live_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
     DEFAULT_SETTLE,
+    BesideOsm,
     Concurrency,
     Finalizers,
     ForceConflicts,
@@ -90,6 +91,7 @@ def apply(
     force_conflicts: ForceConflicts = False,
     finalizers: Finalizers = True,
     nudge: Nudge = True,
+    beside_osm: BesideOsm = False,
     plaintext_secrets: PlaintextSecrets = False,
     age_recipients: AgeRecipients = None,
     allow_empty: AllowEmpty = False,
@@ -127,7 +129,7 @@ def apply(
     git = GitOptions(push=push, sign=sign, own_branch=branch)
     write = WriteOptions(concurrency=concurrency, force_conflicts=force_conflicts, finalizers=finalizers, nudge=nudge)
     as_shown = saved is not None or not yes
-    live = replace(live_options(settle, lock_timeout, write), as_shown=as_shown)
+    live = replace(live_options(settle, lock_timeout, write, beside_osm=beside_osm), as_shown=as_shown)
     options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
     options = replace(options, live=live)
 

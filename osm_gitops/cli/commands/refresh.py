@@ -11,6 +11,7 @@ from osm_gitops.cli.live_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
     DEFAULT_SETTLE,
+    BesideOsm,
     Concurrency,
     Finalizers,
     LockTimeout,
@@ -39,6 +40,7 @@ def refresh(
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     finalizers: Finalizers = True,
     nudge: Nudge = True,
+    beside_osm: BesideOsm = False,
 ) -> int:
     """Do in clusters what cannot live in git.
 
@@ -59,7 +61,8 @@ def refresh(
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)
     write = WriteOptions(concurrency=concurrency, finalizers=finalizers, nudge=nudge)
-    options = replace(run_options(request, Limits(), None), live=live_options(settle, lock_timeout, write))
+    live = live_options(settle, lock_timeout, write, beside_osm=beside_osm)
+    options = replace(run_options(request, Limits(), None), live=live)
     outcome = refresh_clusters(live_clusters_of(request), options)
     reports.show(outcome)
     show_trouble(outcome)

@@ -33,6 +33,7 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
 from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.resolve.cluster_info import CLUSTER_INFO
 from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace
+from osm_gitops.sources.osm_deployment import OSM_LEASE
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.record import STATUS_NAME
 
@@ -54,15 +55,14 @@ def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
         *(Right(PROFILE, "list", namespace) for namespace in plan.profile_namespaces),
         Right(CONFIG, "get list", plan.namespace),
         Right(VALIDATING_WEBHOOKS, "list"),
-        *((Right(DEPLOYMENT, "list", plan.namespace),) if plan.repo is not None or plan.default_profiles else ()),
+        *_osm(plan),
     )
 
 
 def management_status(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``status`` reads besides: what runs left behind, and whether OSM is in the way."""
+    """What ``status`` reads besides: what runs left behind, and what of OSM is in the way."""
     return (
         *_webhooks(plan.namespace),
-        Right(DEPLOYMENT, "list", plan.namespace),
         Right(LEASE, "get", plan.namespace, (LEASE_NAME,)),
         Right(CONFIG_MAP, "get", plan.namespace, (STATUS_NAME,)),
     )
@@ -77,6 +77,11 @@ def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
     )
 
 
+def _osm(plan: InstallPlan) -> tuple[Right, ...]:
+    """Whether OSM's controller runs, which every run looks at first."""
+    return Right(DEPLOYMENT, "list", plan.namespace), Right(LEASE, "get", plan.namespace, (OSM_LEASE,))
+
+
 def _written_profiles(plan: InstallPlan) -> Iterator[Right]:
     """Profiles are written where they come from elsewhere: from a repository, or with this program."""
     if plan.repo is not None:
@@ -87,7 +92,7 @@ def _written_profiles(plan: InstallPlan) -> Iterator[Right]:
 
 def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``refresh`` does, where all else comes through git."""
-    return (Right(CONFIG, "get list patch delete", plan.namespace), *_records(plan))
+    return (Right(CONFIG, "get list patch delete", plan.namespace), *_osm(plan), *_records(plan))
 
 
 def management_uninstalls(plan: InstallPlan) -> tuple[Right, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Problem, some
+from osm_gitops.fleet.osm_activity import OsmActivity
 from osm_gitops.fleet.status.seen import Seen, SeenObject
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
@@ -29,16 +30,17 @@ from osm_gitops.model.status import UNKNOWN, Finding
 from osm_gitops.plan.compare import group_name, group_of
 from osm_gitops.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.sources.facts import SERVICE_LABEL
-from osm_gitops.sources.osm_deployment import NAME, find_reachable_osm
+from osm_gitops.sources.osm_deployment import NAME
 
 _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsystemprofile", "/operatingsystemconfig"})
 """Where OSM's webhooks are served (contract §3)."""
 _NAMED: Final = 3
 
 
-def find_in_the_way(live: Clusters, namespace: str, seen: Seen | None) -> Iterator[Finding]:
+def find_in_the_way(live: Clusters, osm: OsmActivity, seen: Seen | None) -> Iterator[Finding]:
     """All findings. What could not be looked at is one too, and is never taken for an absence."""
-    yield from _asked(lambda: _running(live.management, namespace))
+    yield from (Finding("osm-running", problem) for problem in (*osm.running, *osm.starting))
+    yield from (Finding(UNKNOWN, problem) for problem in osm.unknown)
     yield from _asked(lambda: _webhooks(live))
     yield from _asked(lambda: _kinds(live))
     yield from _asked(lambda: _getter_token(live.worker))
@@ -51,16 +53,6 @@ def _asked(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
         yield from look()
     except ClusterError as failure:
         yield from (Finding(UNKNOWN, problem) for problem in failure.problems)
-
-
-def _running(management: Api, namespace: str) -> Iterator[Finding]:
-    for osm in find_reachable_osm(management, namespace):
-        if osm.replicas:
-            running = f"{osm.ready} of {osm.replicas} replicas"
-            what = f"Operating System Manager still runs ({running}) and writes the same objects"
-            scale = f"kubectl --namespace {osm.namespace} scale deployment {osm.name} --replicas 0"
-            fix = f"Switch it off as docs/adoption.md says: {scale}"
-            yield Finding("osm-running", Problem(what, about=str(osm), fix=fix))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
 from osm_gitops.fleet.live import Look, look_at
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import RunOptions
+from osm_gitops.fleet.osm_activity import OsmActivity, osm_in_target
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.status.in_the_way import find_in_the_way
 from osm_gitops.fleet.status.pools import Known, pool_status
@@ -51,8 +52,9 @@ class _Looking:
     knows_record: bool = True
 
     def status(self) -> ClusterStatus:
-        seen, look, record = self._seen(), self._look(), self._record()
-        findings = tuple(find_in_the_way(self.live, self.settings.namespace, seen))
+        osm = self._osm()
+        seen, look, record = self._seen(), self._look(osm), self._record()
+        findings = tuple(find_in_the_way(self.live, osm, seen))
         # A kind that is missing, say, is the reason of whatever else could not be read.
         told = {finding.problem for finding in findings}
         return ClusterStatus(
@@ -74,6 +76,12 @@ class _Looking:
             if fnmatchcase(ref.name, self.options.only or "*"):
                 yield pool_status(ref, known)
 
+    def _osm(self) -> OsmActivity:
+        try:
+            return osm_in_target(self.spec, self.options)
+        except ClusterError as failure:
+            return OsmActivity(unknown=failure.problems)
+
     def _seen(self) -> Seen | None:
         try:
             return see(self.live, self.settings.namespace)
@@ -81,9 +89,9 @@ class _Looking:
             self.problems.extend(failure.problems)
             return None
 
-    def _look(self) -> Look | None:
+    def _look(self, osm: OsmActivity) -> Look | None:
         try:
-            look = look_at(self.spec, replace(self.options, only=""))
+            look = look_at(self.spec, replace(self.options, only=""), osm)
         except OsmGitopsError as failure:
             self.problems.extend(failure.problems)
             return None

@@ -74,7 +74,6 @@ def test_the_reader_has_what_looking_needs_and_nothing_else(
 ) -> None:
     story = _story(management, worker, tmp_path, READER)
     here = _growing(management, READER, management_reads(PLAN), management_status(PLAN))
-    here.dispensable = {Grant("", "apps", "deployments", "list")}
     there = _growing(worker, READER, worker_reads(PLAN), worker_status(PLAN))
     grow((here, there), partial(_looked, story, "plan"))
     without_cluster_info(story)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from osm_gitops.fleet.osm_activity import OsmActivity, read_osm_activity
 from osm_gitops.fleet.status.in_the_way import find_in_the_way
 from osm_gitops.fleet.status.seen import see
 from osm_gitops.kubedoor.access import Access
@@ -32,10 +34,14 @@ def _clusters(cluster: Cluster, tmp_path: Path, user: str = "admin") -> Clusters
     return Clusters(api, api)
 
 
+def _osm(live: Clusters) -> OsmActivity:
+    return read_osm_activity(live.management, "kube-system", datetime.now(UTC))
+
+
 def _found(cluster: Cluster, tmp_path: Path) -> dict[str, Finding]:
     live = _clusters(cluster, tmp_path)
     seen = see(live, "kube-system")
-    findings = [each for each in find_in_the_way(live, "kube-system", seen) if each.kind != "not-ours"]
+    findings = [each for each in find_in_the_way(live, _osm(live), seen) if each.kind != "not-ours"]
     assert len({finding.kind for finding in findings}) == len(findings)
     return {finding.kind: finding for finding in findings}
 
@@ -160,7 +166,8 @@ def test_what_machines_need_to_boot_is_missed(management: Cluster, tmp_path: Pat
 
 
 def test_what_may_not_be_looked_at_is_never_taken_for_an_absence(management: Cluster, tmp_path: Path) -> None:
-    findings = list(find_in_the_way(_clusters(management, tmp_path, "reader"), "kube-system", None))
+    live = _clusters(management, tmp_path, "reader")
+    findings = list(find_in_the_way(live, _osm(live), None))
     assert {finding.kind for finding in findings} == {"unknown"}
     assert any("deployments" in str(finding.problem) for finding in findings)
     assert any("mutatingwebhookconfigurations" in str(finding.problem) for finding in findings)
@@ -169,7 +176,7 @@ def test_what_may_not_be_looked_at_is_never_taken_for_an_absence(management: Clu
 def test_that_objects_are_not_labelled_yet_is_no_trouble(management: Cluster, loaded: AfterOsm, tmp_path: Path) -> None:
     assert len(loaded.pools()) == 5
     live = _clusters(management, tmp_path)
-    (finding,) = find_in_the_way(live, "kube-system", see(live, "kube-system"))
+    (finding,) = find_in_the_way(live, _osm(live), see(live, "kube-system"))
     assert (finding.kind, finding.trouble) == ("not-ours", False)
     assert finding.problem.what.startswith("5 pools with objects that osm-gitops has not written")
 
@@ -179,8 +186,8 @@ def test_few_requests_are_made_however_many_pools_there_are(
 ) -> None:
     assert len(loaded.pools()) == 5
     live = _clusters(management, tmp_path)
-    list(find_in_the_way(live, "kube-system", see(live, "kube-system")))
-    assert live.management.requests <= 13
+    list(find_in_the_way(live, _osm(live), see(live, "kube-system")))
+    assert live.management.requests <= 14
 
 
 class _WithoutKinds:
@@ -201,7 +208,7 @@ class _WithoutKinds:
 
 def test_kinds_that_the_api_server_does_not_know_are_named_with_who_brings_them() -> None:
     api = cast("Api", _WithoutKinds())
-    findings = list(find_in_the_way(Clusters(api, api), "kube-system", None))
+    findings = list(find_in_the_way(Clusters(api, api), OsmActivity(), None))
     assert [finding.kind for finding in findings] == ["no-kind"] * 5
     assert [finding.problem.fix for finding in findings][1:3] == [
         "osm-gitops install prints its CRD",
