@@ -31,7 +31,7 @@ JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts kubelet)
 .tools/real/%-judge: tests/judges/%/main.go tests/judges/%/go.mod tests/judges/%/go.sum | .venv/.ready
 	CGO_ENABLED=0 $(GO) -C tests/judges/$* build -mod=readonly -buildvcs=false -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
 
-SCRIPTS := .ci/run overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
+SCRIPTS := .ci/run .ci/image overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
 
 .PHONY: setup demo test test-all fuzz lint format bench image clean
 
@@ -54,6 +54,7 @@ test: setup ## The test suite.
 test-all: setup $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(GO) -C tests/oracle build -o ../../.tools/oracle .
 	$(RUN) python -m tests.judges.debian
+	$(RUN) python -m tests.image.base
 	$(RUN) pytest -n 2 --dist worksteal -m "oracle or exhaustive"
 
 # Seconds; and a seed to repeat a run.
@@ -77,8 +78,8 @@ format: setup ## Put the code into the house's style.
 bench: setup ## The measures of docs/performance.md.
 	$(RUN) python -m tests.bench
 
-image: ## The container image.
-	docker build --tag osm-gitops .
+image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.
+	@BUILDER="$(BUILDER)" BUILD_OPTIONS="$(BUILD_OPTIONS)" IMAGE="$(IMAGE)" BASE="$(BASE)" .ci/image
 
 clean: ## Remove everything that make made.
 	rm -rf .venv .tools .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
