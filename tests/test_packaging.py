@@ -103,8 +103,8 @@ def test_what_is_installed_brings_the_built_in_profiles(installed: Path, tmp_pat
     listed = json.loads(run(installed / "osm-gitops", "osp", "list", "-o", "json", cwd=tmp_path))
     sources = [Path(name) for name in data_files() if name.startswith("osps/") and name.endswith(".yaml")]
     newest = max(path.parent.name for path in sources if path.parent.name != "parts")
-    assert {profile["where"].partition(":")[0] for profile in listed["profiles"]} == {
-        path.as_posix() for path in sources if path.parent.name == newest
+    assert {profile["where"].rpartition(":")[0] for profile in listed["profiles"]} == {
+        f"builtin:{path.stem}@{newest}" for path in sources if path.parent.name == newest
     }
     shown = run(installed / "osm-gitops", "osp", "show", "osp-ubuntu", cwd=tmp_path)
     assert yaml.safe_load(shown)["spec"]["version"] == newest
