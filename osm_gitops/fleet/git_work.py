@@ -84,7 +84,7 @@ class GitWork:
 
     def plan(self, options: RunOptions, problems: list[Problem]) -> None:
         self.planned = []
-        for spec, desired in desired_states(self.specs, options, problems):
+        for spec, desired in desired_states(self.specs, options, problems, into_git=True):
             try:
                 osm = osm_in_sources(spec, options)
                 if not options.live.beside_osm:
@@ -110,7 +110,8 @@ class GitWork:
         others = {f"cluster {spec.name}" for spec in self.specs if spec.name != cluster}
         plan = next((plan for plan in self.plans if plan.cluster == cluster), None)
         changes = plan.effective if plan and cluster in self.commits else ()
-        delivery = Delivery(written=tuple(dict.fromkeys(change.pool for change in changes)))
+        written = tuple(dict.fromkeys(change.pool for change in changes))
+        delivery = Delivery(written=written, left=plan.left if plan else {})
         return Ended(plan, delivery, tuple(problem for problem in problems if problem.about not in others))
 
     def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:

@@ -53,7 +53,7 @@ def _planned(
             problems.extend(look.problems)
             yield look.desired, look.plan
             return
-        for _, desired in desired_states([spec], options, problems):
+        for _, desired in desired_states([spec], options, problems, into_git=True):
             advance = options.advance(spec.name, COMPARED)
             folder = _folder(spec).path
             if spec.trust.untrusted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
@@ -10,19 +10,23 @@ from osm_gitops.fleet.desire import desire, prepare
 from osm_gitops.fleet.live_profiles import written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
-from osm_gitops.fleet.spec import ClusterSpec, LiveRef
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.model.settings import Settings
+from osm_gitops.plan.gate import PAUSED
 from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.targets.cluster.pools import read_gates
 
 
 def desired_states(
-    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]
+    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem], *, into_git: bool = False
 ) -> Iterator[tuple[ClusterSpec, Desired]]:
-    """The desired state of each cluster; one that cannot be read at all adds its problems."""
+    """The desired state of each cluster; one that cannot be read at all adds its problems. ``into_git``: it is compared
+    with what git has, where some pools are left (:func:`_left`)."""
     prepare()
     for spec in clusters:
         try:
@@ -35,7 +39,8 @@ def desired_states(
             for note in inputs.notes:
                 options.note(note)
             problems.extend(unusable(inputs))
-            yield spec, desired_state(spec, inputs, settings, options)
+            left = _left(spec, inputs, options) if into_git else {}
+            yield spec, replace(desired_state(spec, inputs, settings, options), left=left)
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
 
@@ -54,6 +59,20 @@ def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options
     }
     objects = tuple(each for each in desired.objects if each.ref.kind != PROFILE or each.ref in written)
     return replace(desired, objects=objects, foreign=frozenset(others - written))
+
+
+def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, str]:
+    """Pools of which git keeps what it has, with the reason: those that are paused, and live ones whose MachineSet of
+    their revision has not their template. machine-controller makes machines of that MachineSet, with what the cluster
+    has under its revision, so what is rendered from another template must not take its place.
+
+    Takes a list where MachineDeployments are live. Raises ClusterError."""
+    if isinstance(spec.source.machines, TreeRef):
+        specs = ((machine.ref, machine.manifest.body.get("spec")) for machine in inputs.machines)
+        return {ref: PAUSED for ref, body in specs if isinstance(body, Mapping) and body.get("paused") is True}
+    pools = read_gates(options.connections.worker(spec), inputs.machines)
+    held = {Gate.PAUSED, Gate.WAITING}
+    return {ref: pool.why for ref, pool in pools.items() if pool.revision and pool.gate in held}
 
 
 def check_only(only: str, pools: Sequence[ObjectRef], problems: list[Problem]) -> None:

@@ -45,6 +45,8 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     changes = [_change(wanted, current, options, present) for wanted in desired.objects]
     if current.live:
         changes = _with_shut_gates(changes, desired)
+    left = {change.pool for change in changes if _is_left(change, desired)}
+    changes = [_unchanged(change) if _is_left(change, desired) else change for change in changes]
     wanted_refs = {wanted.ref for wanted in desired.objects}
     pool_groups = {group_name(pool): pool for pool in (*desired.pools, *desired.failed)}
     namespaces = {DEFAULT_POOL_NAMESPACE, *(pool.namespace for pool in pool_groups.values())}
@@ -71,6 +73,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         kept=tuple(kept),
         foreign=desired.foreign,
         failed=desired.failed,
+        left={pool: why for pool, why in desired.left.items() if pool in left},
         not_deleted=tuple(deletions) if no_deletion else (),
         no_deletion=no_deletion if deletions else (),
         warnings=tuple(warnings),
@@ -82,6 +85,17 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
     known = present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
     return replace(plan, refusals=refusals(plan, desired, options.limits, known=len(known - leaving), leaving=leaving))
+
+
+def _is_left(change: Change, desired: Desired) -> bool:
+    """Whether an object stays as it is, for the cluster may make machines of it now. What is missing is still made:
+    nothing can be made of it before it has a revision."""
+    is_changed = change.action in {Action.UPDATE, Action.REPLACE} and not change.same_content
+    return is_changed and change.pool in desired.left
+
+
+def _unchanged(change: Change) -> Change:
+    return replace(change, action=Action.UNCHANGED, reason="", before=None, metadata_only=False)
 
 
 def _foreign_profile(ref: ObjectRef) -> Problem:

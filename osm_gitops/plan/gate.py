@@ -18,6 +18,7 @@ from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 
 ABSENT: Final = "the cluster has no such MachineDeployment"
+PAUSED: Final = "it is paused"
 
 _HASH_LABEL: Final = "machine-template-hash"
 # machine-controller compares what its own types hold, and copies no more than that into a MachineSet.
@@ -60,7 +61,7 @@ def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> t
     if machine.deleting:
         return Gate.DELETING, "it is being deleted"
     if machine.paused:
-        return Gate.PAUSED, "it is paused"
+        return Gate.PAUSED, PAUSED
     if machine.differs:
         return Gate.WAITING, f"the cluster has another template ({machine.differs})"
     if not machine.revision:

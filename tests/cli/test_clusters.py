@@ -163,7 +163,8 @@ def test_who_may_only_read_can_plan_from_a_cluster_and_the_servers_are_named(
 ) -> None:
     _small(management, worker)
     allow(management, "reader", [rule("list", "operatingsystemprofiles.operatingsystemmanager.k8c.io")], "kube-system")
-    allow(worker, "reader", [rule("list", "machinedeployments.cluster.k8s.io")])
+    kinds = ("machinedeployments.cluster.k8s.io", "machinesets.cluster.k8s.io")
+    allow(worker, "reader", [rule("list", kind) for kind in kinds])
     for namespace, right in (
         ("cloud-init-settings", rule("get", "secrets", ["cloud-init-getter-token"])),
         ("kube-public", rule("get", "configmaps", ["cluster-info"])),

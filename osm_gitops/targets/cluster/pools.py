@@ -55,6 +55,14 @@ def read_pools(
     return pools | absent
 
 
+def read_gates(worker: Api, machines: Sequence[MachineDeployment]) -> Mapping[ObjectRef, LivePool]:
+    """How far machine-controller is with MachineDeployments that were read from this cluster just now; of their
+    Machines nothing is known. Raises ClusterError. Takes ⌈N/500⌉ requests for MachineSets."""
+    found = [_live(each.manifest.body, each.template) for each in machines]
+    sets = _machine_sets(worker) if found else {}
+    return {each.ref: _pool(each, sets.get(each.uid, ()), {}) for each in found}
+
+
 def _pool(
     machine: LiveMachineDeployment,
     sets: Sequence[MachineSetFact],
