@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
@@ -49,7 +49,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     changes = [_unchanged(change) if _is_left(change, desired) else change for change in changes]
     wanted_refs = {wanted.ref for wanted in desired.objects}
     pool_groups = {group_name(pool): pool for pool in (*desired.pools, *desired.failed)}
-    namespaces = {DEFAULT_POOL_NAMESPACE, *(pool.namespace for pool in pool_groups.values())}
+    namespaces = {pool.namespace for pool in pool_groups.values()}
     failed_groups = {group_name(pool) for pool in desired.failed}
     leaving = frozenset(group_name(pool) for pool in options.leaving)
     deletions, kept = [], []
@@ -284,14 +284,14 @@ def _why_created(wanted: DesiredObject, pool_present: bool) -> str:
     return "missing" if pool_present else "new pool"
 
 
-def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef], namespaces: Collection[str]) -> Change:
+def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef], namespaces: Iterable[str]) -> Change:
     group, gone = group_of(found.ref), None
     if not group:
         reason = "no pool uses it" if found.ref.kind == "OperatingSystemProfile" else "not desired any more"
     elif group in pool_groups:
         reason = "its pool does not need it any more"
     else:
-        reason, gone = "pool is gone", _gone_pool(group, namespaces)
+        reason, gone = "pool is gone", pool_of_group(group, namespaces)
     return Change(
         found.ref,
         found.side,
@@ -305,10 +305,10 @@ def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef], namesp
     )
 
 
-def _gone_pool(group: str, namespaces: Collection[str]) -> ObjectRef | None:
-    """The pool that a group was made for: ``a-b-c`` is ``a`` in ``b-c`` or ``a-b`` in ``c``, so it is known only where
-    one of the ``namespaces`` of pools fits."""
-    fitting = [each for each in namespaces if group.endswith(f"-{each}")]
+def pool_of_group(group: str, namespaces: Iterable[str]) -> ObjectRef | None:
+    """The pool that is gone and that a group was made for. ``a-b-c`` is ``a`` in ``b-c`` or ``a-b`` in ``c``, so it is
+    known only where one of the ``namespaces`` of the cluster's pools, or that of machine-controller, fits."""
+    fitting = [each for each in {DEFAULT_POOL_NAMESPACE, *namespaces} if group.endswith(f"-{each}")]
     return PoolNames(group.removesuffix(f"-{fitting[0]}"), fitting[0]).ref if len(fitting) == 1 else None
 
 

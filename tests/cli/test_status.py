@@ -64,6 +64,26 @@ def test_what_osm_left_is_in_step_with_what_would_be_rendered(loaded: AfterOsm) 
     assert [pool["name"] for pool in _told("--only", "*-0000[13]")["pools"]] == ["pool-00001", "pool-00003"]
 
 
+def test_a_narrowed_status_tells_of_the_chosen_pools_alone(loaded: AfterOsm) -> None:
+    client = loaded.management.client()
+    for name in ("pool-00001", "pool-00002"):
+        body = loaded.objects["MachineDeployment", "kube-system", name]
+        client.merge(path_of(body), {"metadata": {"finalizers": None}})
+        client.delete(path_of(body))
+    changed = {"metadata": {"annotations": {"k8c.io/machine-deployment-revision": "2"}}}
+    for name in ("pool-00003", "pool-00004"):
+        client.merge(f"{_SECRETS}/{name}-kube-system-provisioning-config", changed)
+
+    def of_pools(*arguments: str) -> set[tuple[str, str]]:
+        found = {(each["kind"], each["object"]) for each in _told(*arguments)["findings"]}
+        return {each for each in found if each[0] in {"left-over", "stale-secret"}}
+
+    every = {("left-over", f"pool kube-system/pool-0000{n}") for n in (1, 2)}
+    every |= {("stale-secret", f"pool kube-system/pool-0000{n}") for n in (3, 4)}
+    assert of_pools() == every
+    assert of_pools("--only", "*-0000[13]") == {each for each in every if each[1][-1] in "13"}
+
+
 def test_people_get_a_table_and_sentences_and_scripts_an_exit_code(loaded: AfterOsm) -> None:
     loaded.management.client().create(osm())
     ran = _status("--detailed-exitcode")

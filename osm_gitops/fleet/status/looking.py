@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 
 from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
+from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.fleet.live import Look, look_at
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import RunOptions
@@ -54,7 +54,8 @@ class _Looking:
     def status(self) -> ClusterStatus:
         osm = self._osm()
         seen, look, record = self._seen(), self._look(osm), self._record()
-        findings = tuple(find_in_the_way(self.live, osm, seen))
+        of_pools = seen.narrowed(self.options.only) if seen else None
+        findings = tuple(find_in_the_way(self.live, osm, of_pools))
         # A kind that is missing, say, is the reason of whatever else could not be read.
         told = {finding.problem for finding in findings}
         return ClusterStatus(
@@ -73,7 +74,7 @@ class _Looking:
     def _pools(self, seen: Seen, look: Look | None, record: RunRecord | None) -> Iterator[PoolStatus]:
         known = Known(self.settings, seen, look, record, self._tokens(), self.now)
         for ref in sorted({*seen.machines, *(look.pools if look else ())}):
-            if fnmatchcase(ref.name, self.options.only or "*"):
+            if is_chosen(ref.name, self.options.only):
                 yield pool_status(ref, known)
 
     def _osm(self) -> OsmActivity:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.machine import KUBECONFIG_SUFFIX, PROFILE_ANNOTATION
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
-from osm_gitops.plan.compare import group_name, group_of, is_ours
+from osm_gitops.plan.compare import group_name, group_of, is_ours, pool_of_group
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION
 
 MARKS: Final = (REVISION, ANNOTATIONS_HASH, PROFILE_VERSION)
@@ -50,6 +51,25 @@ class Seen:
     machines: Mapping[ObjectRef, SeenMachine] = field(default_factory=dict)
     objects: Mapping[ObjectRef, SeenObject] = field(default_factory=dict)
     kubeconfigs: Mapping[ObjectRef, SeenObject] = field(default_factory=dict)
+
+    def pools(self) -> Mapping[str, ObjectRef | None]:
+        """The pool of each group of objects; ``None`` where it is gone and its name may be one of several."""
+        there = {group_name(ref): ref for ref in self.machines}
+        namespaces = {ref.namespace for ref in self.machines}
+        groups = {group_of(ref) for ref in self.objects}
+        return {group: there.get(group) or pool_of_group(group, namespaces) for group in groups}
+
+    def narrowed(self, only: str) -> Seen:
+        """What belongs to the pools that ``only`` chooses, those that are gone among them; all where it is empty."""
+        if not only:
+            return self
+        pools = self.pools()
+        chosen = {group for group, pool in pools.items() if pool is not None and is_chosen(pool.name, only)}
+        return replace(
+            self,
+            machines={ref: each for ref, each in self.machines.items() if is_chosen(ref.name, only)},
+            objects={ref: each for ref, each in self.objects.items() if group_of(ref) in chosen},
+        )
 
     def left_over(self) -> Iterator[SeenObject]:
         """Objects whose MachineDeployment is gone."""

@@ -143,6 +143,7 @@ def test_what_is_left_of_a_pool_that_is_gone_is_named(management: Cluster, loade
     management.client().delete(path_of(body))
     (finding,) = _found(management, tmp_path).values()
     assert finding.kind == "left-over"
+    assert finding.problem.about == "pool kube-system/pool-00001"
     for name in ("bootstrap-config", "provisioning-config"):
         assert f"Secret cloud-init-settings/pool-00001-kube-system-{name}" in finding.problem.what
 
