@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -24,7 +25,7 @@ _GATES: Final = {Gate.PAUSED: "paused", Gate.DELETING: "deleting"}
 def status_text(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
     """For people; may change."""
     lines = (line for cluster in clusters for line in _cluster_lines(cluster))
-    return "".join(f"{visible(masker.text(line))}\n" for line in lines)
+    return "".join(f"{visible(_masked(line, masker))}\n" for line in lines)
 
 
 def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
@@ -37,7 +38,22 @@ def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
 # --- text ---
 
 
-def _cluster_lines(cluster: ClusterStatus) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _ProblemLine:
+    """A line that tells of a problem. Its parts are masked one by one: the name of a Secret and a colon before what is
+    wrong with it look like a password in a file."""
+
+    lead: str
+    problem: Problem
+
+
+def _masked(line: str | _ProblemLine, masker: Masker) -> str:
+    if isinstance(line, _ProblemLine):
+        return f"{line.lead}{masker.problem(line.problem)}"
+    return masker.text(line)
+
+
+def _cluster_lines(cluster: ClusterStatus) -> Iterator[str | _ProblemLine]:
     yield f"Cluster {cluster.name}: {_summary(cluster)}"
     yield from (f"  {host}" for host in cluster.hosts)
     yield from (f"  {line}" for line in _last_run(cluster))
@@ -50,7 +66,7 @@ def _cluster_lines(cluster: ClusterStatus) -> Iterator[str]:
     ):
         if told:
             yield f"{title}:"
-            yield from (f"  - {problem}" for problem in told)
+            yield from (_ProblemLine("  - ", problem) for problem in told)
     if cluster.pools:
         yield ""
         yield from _table([_HEADS, *(_row(pool, cluster.now) for pool in cluster.pools)])
@@ -114,13 +130,13 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(map(str.ljust, row, widths)).rstrip()
 
 
-def _details(pools: Sequence[PoolStatus]) -> Iterator[str]:
+def _details(pools: Sequence[PoolStatus]) -> Iterator[str | _ProblemLine]:
     for pool in pools:
         if pool.troubles:
             yield ""
             yield f"{pool.ref.namespace}/{pool.ref.name}:"
             yield from (f"  - {trouble}" for trouble in pool.troubles)
-            yield from (f"    {problem}" for problem in pool.errors)
+            yield from (_ProblemLine("    ", problem) for problem in pool.errors)
             yield from _recorded_lines(pool.recorded)
 
 

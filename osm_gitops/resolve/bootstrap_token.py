@@ -67,7 +67,7 @@ def checked_key(machine: MachineDeployment) -> str:
         wrong.append(("a label begins and ends with a letter or digit", "Rename the MachineDeployment"))
     raise InputError(
         Problem(
-            f'"{key}" cannot be the label of a bootstrap token: {why}',
+            f'a bootstrap token cannot have the label "{key}": {why}',
             about=str(machine.ref),
             field="metadata.name",
             fix=fix,

@@ -92,6 +92,15 @@ def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
     ]
 
 
+def test_the_name_of_a_secret_before_a_colon_is_not_taken_for_one() -> None:
+    problem = Problem("is missing", about="Secret cloud-init-settings/cloud-init-getter-token", fix="Make it")
+    leak = Problem("password: hunter2 was refused", about="pool a")
+    cluster = ClusterStatus(name="prod", now=_NOW, findings=[Finding("x", problem), Finding("y", leak)])
+    text = status_text([cluster], Masker(()))
+    assert "  - Secret cloud-init-settings/cloud-init-getter-token: is missing. Make it\n" in text
+    assert "  - pool a: password: *** was refused\n" in text
+
+
 def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
     waiting = WaitingMachine(ref=ObjectRef("Machine", "kube-system", "m"), uid="u", revision="2", since="s")
     pool = _pool(expires=_NOW + timedelta(seconds=90), waiting=(waiting,), troubles=("no",), machines=1)

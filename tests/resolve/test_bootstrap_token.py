@@ -43,7 +43,7 @@ def test_a_long_name_stands_alone_in_the_label() -> None:
     ],
 )
 def test_a_name_that_is_no_label_is_refused_with_what_is_wrong_in_it(name: str, told: list[str]) -> None:
-    with pytest.raises(InputError, match="cannot be the label") as refused:
+    with pytest.raises(InputError, match="a bootstrap token cannot have the label") as refused:
         token_index(Settings(), facts()).token(machine(name))
     assert len(refused.value.problems) == len(told)
     assert all(part in str(problem) for part, problem in zip(told, refused.value.problems, strict=True))

@@ -134,7 +134,7 @@ def _getter_token(worker: Api) -> Iterator[Finding]:
     if token is None or not (token.get("data") or {}).get("token"):
         what = "is missing" if token is None else "has no token"
         about = f"Secret {'/'.join(GETTER_SECRET)}"
-        what = f"{what}: with it, machines that boot fetch their configuration"
+        what = f"{what}, with which machines that boot fetch their configuration"
         yield Finding("no-getter-token", Problem(what, about=about, fix=fix))
 
 
@@ -144,11 +144,11 @@ def _of_pools(seen: Seen) -> Iterator[Finding]:
         what = f"is being deleted since {machine.deleting} and waits for a clean-up that Operating System Manager did"
         fix = "osm-gitops apply cleans up, and takes the finalizer away"
         yield Finding("held-deletion", Problem(what, about=str(machine.ref), fix=fix))
-    pools = seen.pools()
+    named = seen.pools()
     for group, stale in _stale(seen):
         what = f"{stale} was made of another state of the pool than its OperatingSystemConfig (OSM issue 567)"
         fix = "osm-gitops apply writes it anew"
-        yield Finding("stale-secret", Problem(what, about=_pool(group, pools), fix=fix))
+        yield Finding("stale-secret", Problem(what, about=_pool(group, named), fix=fix))
     unnamed = [str(machine.ref) for machine in seen.machines.values() if not machine.has_profile]
     if unnamed:
         which = some(sorted(unnamed), _NAMED)
@@ -177,7 +177,7 @@ def _left_over(seen: Seen) -> Iterator[Finding]:
     for each in seen.left_over():
         groups.setdefault(group_of(each.ref), []).append(each)
     known = {group_name(ref) for ref in seen.machines}
-    pools = seen.pools()
+    named = seen.pools()
     for group, members in sorted(groups.items()):
         if group in known:
             continue
@@ -185,7 +185,7 @@ def _left_over(seen: Seen) -> Iterator[Finding]:
         ours = all(each.ours for each in members)
         what = f"{names}: there is no MachineDeployment for it, and a new one of that name would boot with it"
         fix = "osm-gitops apply removes it" if ours else "See that nothing needs it, and delete it with kubectl"
-        yield Finding("left-over", Problem(what, about=_pool(group, pools), fix=fix))
+        yield Finding("left-over", Problem(what, about=_pool(group, named), fix=fix))
 
 
 def _pool(group: str, pools: Mapping[str, ObjectRef | None]) -> str:

@@ -54,10 +54,10 @@ class PoolNews:
         """Of a profile that does not fit what Operating System Manager says, of anything else all that is known."""
         if self.reason == PROFILE_ERROR:
             unfit = (problem.what for problem in self.problems if isinstance(problem, ProfileProblem))
-            text = _OSM_PREFIX + "; ".join(unfit)
+            text = self.masker.text(_OSM_PREFIX + "; ".join(unfit))
         else:
-            text = "; ".join(str(problem) for problem in self.problems)
-        return self.masker.text(text).encode()[:_LONGEST_NOTE].decode(errors="ignore")
+            text = "; ".join(str(self.masker.problem(problem)) for problem in self.problems)
+        return text.encode()[:_LONGEST_NOTE].decode(errors="ignore")
 
 
 def tell(worker: Api, news: Iterable[PoolNews], at: datetime) -> tuple[Problem, ...]:

@@ -18,6 +18,7 @@ from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.connecting import connect
 from osm_gitops.kubedoor.kinds import Kind
 from osm_gitops.model.status import Finding
+from osm_gitops.report.mask import Masker
 from tests.apiserver.after_osm import AfterOsm, after_osm
 from tests.apiserver.client import Object, path_of
 from tests.apiserver.cluster import Cluster
@@ -43,6 +44,8 @@ def _found(cluster: Cluster, tmp_path: Path) -> dict[str, Finding]:
     seen = see(live, "kube-system")
     findings = [each for each in find_in_the_way(live, _osm(live), seen) if each.kind != "not-ours"]
     assert len({finding.kind for finding in findings}) == len(findings)
+    # What is told is our own words: none of them is taken for a secret.
+    assert all(Masker().problem(finding.problem) == finding.problem for finding in findings)
     return {finding.kind: finding for finding in findings}
 
 

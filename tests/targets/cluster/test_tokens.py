@@ -276,7 +276,7 @@ def test_a_secret_that_nobody_can_join_with_is_named(
 
 def test_a_pool_whose_name_is_no_label_is_told_so(api: Api) -> None:
     long = machine("w" * 64)
-    with pytest.raises(InputError, match="cannot be the label of a bootstrap token"):
+    with pytest.raises(InputError, match="a bootstrap token cannot have the label"):
         Tokens.read(api, [long], setup()).changes(long)
 
 
