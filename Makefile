@@ -33,7 +33,7 @@ JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts kubelet)
 
 SCRIPTS := .ci/run .ci/image overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
 
-.PHONY: setup demo test test-all fuzz lint format bench image clean
+.PHONY: setup demo test test-all fuzz lint format bench image dist clean
 
 setup: .venv/.ready
 
@@ -80,6 +80,16 @@ bench: setup ## The measures of docs/performance.md.
 
 image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.
 	@BUILDER="$(BUILDER)" BUILD_OPTIONS="$(BUILD_OPTIONS)" IMAGE="$(IMAGE)" BASE="$(BASE)" .ci/image
+
+# The same commit gives the same bytes: the time is that of the commit, and hatchling comes from the lock file.
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist: setup ## The files of a release: wheel, source archive, SBOM (CycloneDX) and their checksums.
+	rm -rf dist
+	$(UV) build --quiet --no-create-gitignore --no-build-isolation --out-dir dist \
+	  --python "$$($(RUN) python -c 'import sys; print(sys.executable)')"
+	set -o pipefail; $(UV) export --quiet --frozen --no-dev --all-extras --format cyclonedx1.5 \
+	  --preview-features sbom-export | $(RUN) python .ci/release.py sbom > dist/osm-gitops.cdx.json
+	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
 
 clean: ## Remove everything that make made.
 	rm -rf .venv .tools .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

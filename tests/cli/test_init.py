@@ -15,6 +15,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from osm_gitops import __version__
 from osm_gitops.sops.document import decrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import CreationRules
@@ -419,5 +420,5 @@ def test_where_the_commit_is_not_known_the_workflow_says_what_to_replace(
     monkeypatch.setattr(init, "_direct_url", lambda: noted)
     assert osm_gitops("init", "nodes", "--age-recipient", RECIPIENT).code == 0
     text = (tmp_path / "nodes/.github/workflows/osm-gitops.yml").read_text()
-    assert "uses: OWNER/osm-gitops/.github/workflows/fleet.yml@COMMIT # v0.1.0\n" in text
+    assert f"uses: OWNER/osm-gitops/.github/workflows/fleet.yml@COMMIT # v{__version__}\n" in text
     assert "Replace OWNER and COMMIT where they stand here" in text
