@@ -34,8 +34,13 @@ def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> Non
 
 def ask(question: str) -> bool:
     """Ask on stderr. ``y`` or ``yes`` on stdin confirms; anything else and the end of input do not."""
+    return ask_for(f"{question} [y/N]").lower() in {"y", "yes"}
+
+
+def ask_for(what: str) -> str:
+    """Ask on stderr for a line of stdin; empty at the end of input."""
     try:
-        sys.stderr.write(f"{question} [y/N]: ")
+        sys.stderr.write(f"{what}: ")
         sys.stderr.flush()
         answer = sys.stdin.readline()
     except KeyboardInterrupt:
@@ -43,4 +48,4 @@ def ask(question: str) -> bool:
         raise
     if not answer.endswith("\n"):
         sys.stderr.write("\n")
-    return answer.strip().lower() in {"y", "yes"}
+    return answer.strip()

@@ -18,7 +18,11 @@ _MISFIT = re.compile(r"failed to create typed patch object \(.*?\): (\S+): (expe
 _LONGEST = 300
 _RIGHT = re.compile(r'User "([^"\n]{1,200})" cannot ([a-z]{1,20}) ')
 _MANAGER = re.compile(r'conflict with "([^"\n]{1,200})"')
-_GUARD = re.compile(r"(?:ValidatingAdmissionPolicy '|admission webhook \")([A-Za-z0-9.\-:/]{1,200})['\"]")
+_GUARD = re.compile(r"(ValidatingAdmissionPolicy|admission webhook) ['\"]([A-Za-z0-9.\-:/]{1,200})['\"]")
+CONFIGURATION_POLICY = "osm-gitops-configurations"
+"""The policies that ``install`` prints, by name: of their refusals more is known than of others."""
+SECRET_POLICY = "osm-gitops-secrets"  # noqa: S105 - a name
+_WRITER = re.compile(r"--writer '([^'\n]{1,200})'")
 _UNCALLED = re.compile(r'failed calling webhook "([A-Za-z0-9.\-]{1,253})"')
 # Why a webhook cannot be called, as far as it may be cited: what it answered may hold anything.
 _UNCALLED_WHY = re.compile(
@@ -144,8 +148,23 @@ def _forbidden(wanted: Wanted, status: Mapping[str, Any], message: str) -> tuple
     if any(cause.get("reason") == "NamespaceTerminating" for cause in _of(status)):
         return f"namespace {wanted.namespace} is being deleted (403)", "Wait until it is gone and create it anew"
     guard = _GUARD.search(message)
-    by = f" by {guard.group(1)}" if guard else ""
-    return f"it is forbidden{by} (403){_cited(wanted, message)}", "Ask who keeps the admission rules of the cluster"
+    if guard is None:
+        return f"it is forbidden (403){_cited(wanted, message)}", "Ask who keeps the admission rules of the cluster"
+    kind, name = guard.groups()
+    by = f"ValidatingAdmissionPolicy {name}" if kind.startswith("V") else f"webhook {name}"
+    return f"it is forbidden by {by} (403){_cited(wanted, message)}", _way_past(by, message)
+
+
+def _way_past(rule: str, message: str) -> str:
+    """What to do about an admission rule."""
+    if rule == f"ValidatingAdmissionPolicy {CONFIGURATION_POLICY}":
+        user = _WRITER.search(message)
+        writer = f"'{user.group(1)}'" if user else "USER|group:NAME"
+        printed = f"osm-gitops install --part admission --writer {writer}"
+        return f"Name this user as a writer, beside those that are named already: {printed}, and apply that"
+    if rule == f"ValidatingAdmissionPolicy {SECRET_POLICY}":
+        return "It is printed by osm-gitops install: the Secret that is there is of another type than runs may write"
+    return f"Ask who keeps {rule}"
 
 
 def _not_found(wanted: Wanted, status: Mapping[str, Any]) -> tuple[str, str]:

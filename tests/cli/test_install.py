@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -272,3 +274,48 @@ def test_what_cannot_be_is_said(arguments: tuple[str, ...], said: str) -> None:
 def test_parts_without_runs_need_no_image() -> None:
     assert _kinds(_installed("--part", "crds")) == ["CustomResourceDefinition"]
     assert _kinds(_installed("--part", "getter", "--part", "admission"))[-1] == "ValidatingAdmissionPolicyBinding"
+
+
+# --- who else writes ---
+
+_FLUX = "system:serviceaccount:flux-system:kustomize-controller"
+
+
+@pytest.mark.parametrize("source", ["fleet", "flag"])
+def test_into_git_it_says_that_flux_and_argo_cd_have_to_be_named(tmp_path: Path, source: str) -> None:
+    write_tree(tmp_path / "tree", pool())
+    write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: {git: {path: clusters}}}\n")
+    more = ("--part", "admission") if source == "fleet" else (*_IMAGE, "--repo", "https://git.example.com/nodes.git")
+    ran = osm_gitops("install", *more)
+    assert ran.code == 0, ran.err
+    for said in ("osm-gitops-configurations", "--writer", _FLUX, "argocd-application-controller"):
+        assert said in ran.err
+    assert osm_gitops("install", *more, "--writer", _FLUX).err == ""
+
+
+def test_straight_to_the_cluster_it_says_that_nobody_else_writes() -> None:
+    ran = osm_gitops("install", "--part", "admission")
+    assert "system:serviceaccount:osm-gitops:osm-gitops alone" in ran.err
+    assert _FLUX not in ran.err
+    assert osm_gitops("install", "--part", "crds").err == ""
+    assert osm_gitops("install", "--part", "admission", "--side", "worker").err == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "users"),
+    [(f"{_FLUX}, group:deployers\n", [_FLUX]), ("\n", []), ("", [])],
+    ids=["named", "empty", "end of input"],
+)
+def test_on_a_terminal_it_asks_who_else_writes(answer: str, users: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    ran = osm_gitops("install", "--part", "admission")
+    assert ran.code == 0, ran.err
+    assert "Others, separated by commas, or nothing: " in ran.err
+    policy = _named(list(yaml.safe_load_all(ran.out)), "ValidatingAdmissionPolicy", "osm-gitops-configurations")
+    (validation,) = policy["spec"]["validations"]
+    assert (_FLUX in validation["expression"]) == bool(users)
+    assert ('"deployers"' in validation["expression"]) == bool(users)

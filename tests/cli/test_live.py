@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from osm_gitops.fleet.install.install_plan import Part
 from tests.apiserver.after_osm import REVISION, AfterOsm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
@@ -17,11 +19,12 @@ from tests.apiserver.osm_deployment import present, webhooks
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.fleet.install.installing import until_refused
+from tests.fleet.install.installing import PLAN, install, until_allowed, until_refused
 
 _OURS = "app.kubernetes.io/managed-by%3Dosm-gitops"
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
+_CONFIGS = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemconfigs"
 _PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
 
 
@@ -307,3 +310,20 @@ def test_patched_profiles_are_written_only_where_profiles_come_from_elsewhere(ad
 def _plain(body: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: body["metadata"][key] for key in ("name", "namespace")}
     return {**{key: body[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}
+
+
+def test_a_user_whom_our_own_policy_refuses_is_told_its_name_and_the_way_past_it(adopted: Adopted) -> None:
+    install(adopted.osm.management, without=[Part.GETTER])
+    (config, *_) = adopted.osm.management.client().get(_CONFIGS)["items"]
+    metadata = {key: config["metadata"][key] for key in ("name", "namespace")}
+    body = {key: config[key] for key in ("apiVersion", "kind")} | {"metadata": metadata}
+    until_refused(adopted.osm.management.client(), body | {"spec": {"osName": "rhel"}}, "osm-gitops-configurations")
+    ran = adopted.run("apply", "-cluster-dns=10.0.0.10")
+    assert ran.code == 1
+    assert "it is forbidden by ValidatingAdmissionPolicy osm-gitops-configurations (403)" in ran.err
+    assert "osm-gitops install --part admission --writer 'admin'" in ran.err
+    assert "Ask who keeps the admission rules" not in ran.err
+    install(adopted.osm.management, replace(PLAN, writers=("admin",)), without=[Part.GETTER])
+    until_allowed(adopted.osm.management.client(), [body | {"spec": config["spec"] | {"osVersion": "other"}}])
+    ran = adopted.run("apply", "-cluster-dns=10.0.0.10")
+    assert ran.code == 0, ran.err

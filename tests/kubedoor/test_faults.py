@@ -323,9 +323,10 @@ def test_what_a_server_says_of_profiles_is_told(api: Api, proxy: Proxy) -> None:
 
 def test_an_admission_rule_is_named(api: Api, proxy: Proxy) -> None:
     policy = "ValidatingAdmissionPolicy 'only-us' with binding 'b' denied request: hunter2"
-    for message in (policy, 'admission webhook "only-us" denied the request: hunter2'):
+    webhook = 'admission webhook "only-us" denied the request: hunter2'
+    for message, rule in ((policy, "ValidatingAdmissionPolicy only-us"), (webhook, "webhook only-us")):
         proxy.when(answer(403, message=message))
-        with pytest.raises(ClusterError, match=r"it is forbidden by only-us \(403\)") as caught:
+        with pytest.raises(ClusterError, match=rf"it is forbidden by {rule} \(403\)") as caught:
             api.delete(SECRET, "default", "a")
         assert "hunter2" not in str(caught.value)
 

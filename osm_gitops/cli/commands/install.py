@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from osm_gitops.cli.clusters import one_cluster
+from osm_gitops.cli.confirmation import ask_for
 from osm_gitops.cli.console import console
 from osm_gitops.cli.install_options import (
     AgeKeySecret,
@@ -38,8 +41,9 @@ from osm_gitops.fleet.install.install_plan import (
     Jobs,
     Part,
 )
-from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TreeRef
+from osm_gitops.fleet.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TargetSpec, TreeRef
 from osm_gitops.gitdoor.address import parse_address
+from osm_gitops.kubedoor.failures import CONFIGURATION_POLICY
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json
 from osm_gitops.yamldoor.emit import dump
@@ -111,9 +115,29 @@ def install(
     plan, spec = _for_request(plan, request, parts)
     sides = _sides(plan, side)
     _check_runs(plan, sides, parts)
+    if Part.ADMISSION in parts and Side.MANAGEMENT in sides and not plan.writers:
+        plan = replace(plan, writers=_other_writers(plan, spec))
     bodies = [body for each in sides for body in _missing(spec, each, manifests(plan, each, parts))]
     console.out("".join(f"---\n{dump(body)}" for body in bodies))
     return 0
+
+
+def _other_writers(plan: InstallPlan, spec: ClusterSpec | None) -> tuple[str, ...]:
+    """Who else may change configurations: asked on a terminal, elsewhere none, which is said."""
+    from osm_gitops.fleet.install.accounts import WRITER, user_name  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.fleet.install.admission import APPLIERS  # noqa: PLC0415
+
+    from_git = plan.into_git or (spec is not None and isinstance(spec.target, TargetSpec))
+    console.say(
+        f"Policy {CONFIGURATION_POLICY} lets {user_name(plan, WRITER)} alone change OperatingSystemConfigs. "
+        "Others are named with --writer USER|group:NAME, such as you by hand (kubectl auth whoami)"
+        + "".join(f", or {name} ({user})" for name, user in APPLIERS.items() if from_git)
+        + (". What is applied from git is refused otherwise." if from_git else ".")
+    )
+    if not sys.stdin.isatty():
+        return ()
+    named = ask_for("Others, separated by commas, or nothing").split(",")
+    return tuple(name.strip() for name in named if name.strip())
 
 
 def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:

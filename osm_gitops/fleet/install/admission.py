@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.fleet.install.accounts import WRITER, user_name
 from osm_gitops.fleet.install.install_plan import InstallPlan
 from osm_gitops.gocompat.gojson import encode
+from osm_gitops.kubedoor.failures import CONFIGURATION_POLICY, SECRET_POLICY
 from osm_gitops.kubedoor.kinds import CONFIG, SECRET, Kind
 from osm_gitops.model.objects import Json
 
 _GROUP: Final = "group:"
 _API: Final = "admissionregistration.k8s.io/v1"
+
+
+_REFUSAL: Final = (
+    "the spec of an OperatingSystemConfig is changed by osm-gitops only: change the MachineDeployment, its profile or "
+    "the settings. Who applies OperatingSystemConfigs, such as Flux, Argo CD or a person, has to be named, beside "
+    "those that are named already: osm-gitops install --part admission --writer"
+)
+"""What the policy says; the user follows, or how one is written."""
+
+APPLIERS: Final[Mapping[str, str]] = {
+    "Flux": "system:serviceaccount:flux-system:kustomize-controller",
+    "Argo CD": "system:serviceaccount:argocd:argocd-application-controller",
+}
+"""Who brings objects from git to clusters, by the user names that their own installers give them."""
 
 
 def configuration_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
@@ -27,13 +42,13 @@ def configuration_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
     if groups:
         allowed += f" || request.userInfo.groups.exists(group, group in {_texts(groups)})"
     return _policy(
-        "osm-gitops-configurations",
+        CONFIGURATION_POLICY,
         _rule(CONFIG, "UPDATE"),
         [
             {
                 "expression": f"{allowed} || object.spec == oldObject.spec",
-                "message": "the spec of an OperatingSystemConfig is changed by osm-gitops only: change the "
-                "MachineDeployment, its profile or the settings, or install with --writer for this user",
+                "message": f"{_REFUSAL} USER|group:NAME",
+                "messageExpression": f'{encode(_REFUSAL)} + " \'" + request.userInfo.username + "\'"',
                 "reason": "Forbidden",
             }
         ],
@@ -47,7 +62,7 @@ def secret_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
     """
     ours = encode(user_name(plan, WRITER))
     return _policy(
-        "osm-gitops-secrets",
+        SECRET_POLICY,
         _rule(SECRET, "CREATE", "UPDATE", "DELETE"),
         [_of_ours(state) for state in ("object", "oldObject")],
         [{"name": "osm-gitops", "expression": f"request.userInfo.username == {ours}"}],

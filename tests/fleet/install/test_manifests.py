@@ -89,6 +89,7 @@ def test_only_those_who_apply_configurations_change_their_specs(management: Clus
     management.client().apply(body)
     refusal = until_refused(management.client("applier"), _changed(body), "is changed by osm-gitops only")
     assert "403 Forbidden" in refusal
+    assert "osm-gitops install --part admission --writer 'applier'" in refusal
     # Even the administrator, who can lift the policy or install with --writer.
     until_refused(management.client(), _changed(body), "is changed by osm-gitops only")
     labelled = body | {"metadata": body["metadata"] | {"labels": {"a": "b"}}}
