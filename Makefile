@@ -33,7 +33,14 @@ JUDGES := $(patsubst %,.tools/real/%-judge,ignition hosts kubelet)
 
 SCRIPTS := .ci/run .ci/image overlays/demo/run.sh $(wildcard .github/actions/*.sh .github/actions/*/*.sh)
 
-.PHONY: setup demo test test-all fuzz lint format bench image dist clean
+# Tests of one room alone: make test ROOM=render
+ROOM ?=
+# What OSM itself produced from its own released profiles; CONTRIBUTING.md says where it comes from.
+CONFORMANCE := $(abspath ../shared/conformance)
+# The tests that load a cluster on which OSM has run.
+RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
+
+.PHONY: setup demo test test-all test-conformance fuzz lint format bench image dist clean
 
 setup: .venv/.ready
 
@@ -48,20 +55,27 @@ setup: .venv/.ready
 demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then change it and show that plan.
 	@$(RUN) overlays/demo/run.sh
 
-test: setup ## The test suite.
-	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive"
+test: setup ## The test suite, or with ROOM=NAME the tests of one room. Needs nothing outside of the repository.
+	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive and not conformance" $(if $(ROOM),tests/$(ROOM))
 
-test-all: setup $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
-	$(GO) -C tests/oracle build -o ../../.tools/oracle .
+test-all: setup oracle $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(RUN) python -m tests.judges.debian
 	$(RUN) python -m tests.image.base
-	$(RUN) pytest -n 2 --dist worksteal -m "oracle or exhaustive"
+	$(RUN) pytest -n 2 --dist worksteal -m "(oracle or exhaustive) and not conformance"
+
+test-conformance: setup oracle ## Comparisons with data outside of the repository, then all tests of a cluster on which OSM has run with OSM's own. Fails where the data are missing.
+	$(RUN) pytest -n 2 --dist worksteal -m conformance
+	OSM_RECORDING=$(CONFORMANCE)/cluster $(RUN) pytest -n 2 --dist worksteal \
+	  -m "not oracle and not exhaustive and not conformance" $(RECORDED)
+
+.PHONY: oracle
+oracle: setup # Go's own libraries, as a filter that tests ask.
+	$(GO) -C tests/oracle build -o ../../.tools/oracle .
 
 # Seconds; and a seed to repeat a run.
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?=
-fuzz: setup ## Random templates, rendered by Go and by us, until FUZZ_SECONDS are over.
-	$(GO) -C tests/oracle build -o ../../.tools/oracle .
+fuzz: oracle ## Random templates, rendered by Go and by us, until FUZZ_SECONDS are over.
 	$(RUN) python -m tests.oracle_tests $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 lint: setup ## Style, types, layers, shell scripts.
@@ -75,7 +89,7 @@ format: setup ## Put the code into the house's style.
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
 
-bench: setup ## The measures of docs/performance.md.
+bench: setup ## The measures of docs/performance.md, of OSM's released profiles in $(CONFORMANCE).
 	$(RUN) python -m tests.bench
 
 image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.

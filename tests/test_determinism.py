@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from osm_gitops.sops.keys import new_identity
 from tests.conformance.test_cases import _write_tree, flags_of
-from tests.conformance_data import case_names, load_case
+from tests.conformance_data import case_names, load_case, outside_names
 from tests.demo_fleet import DEMO, DEMO_KEY
 
 # Colours are no surrounding but a wish that a plan fulfils, so none that is in force here may reach a run.
@@ -52,9 +53,9 @@ def _shuffled(tree: Path, into: Path) -> Path:
     return into
 
 
-def _richest_case() -> dict[str, Any]:
+def _richest_case(names: Sequence[str]) -> dict[str, Any]:
     """The accepted case whose objects are largest: most flags, files and credentials together."""
-    cases = [load_case(name) for name in case_names()]
+    cases = [load_case(name) for name in names]
     accepted = [case for case in cases if "objects" in case["expected"] and "md" in case]
     return max(accepted, key=lambda case: len(json.dumps(case["expected"])))
 
@@ -91,8 +92,11 @@ def test_the_demo_fleet_is_the_same_from_any_folder(tmp_path: Path, demo_objects
     assert _run(DEMO / "osps", "render", "--to", "-") == demo_objects
 
 
-def test_a_case_with_everything_is_the_same_whatever_its_files_are_called(tmp_path: Path) -> None:
-    case = _richest_case()
+@pytest.mark.parametrize("names", [case_names, pytest.param(outside_names, marks=pytest.mark.conformance)])
+def test_a_case_with_everything_is_the_same_whatever_its_files_are_called(
+    tmp_path: Path, names: Callable[[], Sequence[str]]
+) -> None:
+    case = _richest_case(names())
     tree = tmp_path / "tree"
     _write_tree(case, tree)
     first = _run(tmp_path, "render", "--from", "tree", "--to", "-", *flags_of(case))

@@ -262,7 +262,7 @@ def test_the_workflow_runs_the_gate_with_few_rights_and_pinned_actions() -> None
 
 def test_the_gate_runs_lint_and_the_readmes_test_command() -> None:
     gate = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-    assert {"make lint", "make test"} <= set(gate)
+    assert {"make lint", "make test", "make test-all", "make test-conformance"} <= set(gate)
     assert "$ make test\n" in (ROOT / "README.md").read_text("utf-8")
 
 

@@ -1,4 +1,6 @@
-"""A cluster that OSM has run on, as the conformance data recorded it, loaded into API servers of the tests.
+"""A cluster that OSM has run on, as ``recording/`` has it, loaded into API servers of the tests.
+
+``OSM_RECORDING`` names another folder with such a recording: ``make test-conformance`` takes OSM's own.
 
 The recording has no MachineSets and Machines, which machine-controller makes: :meth:`AfterOsm.machine_set` and
 :meth:`AfterOsm.machine` add what a test needs of them.
@@ -8,14 +10,15 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from tests.apiserver.client import Object, path_of
 from tests.apiserver.cluster import Cluster
-from tests.conformance_data import CONFORMANCE
 
 OSM: Final = "osm-controller"
 MACHINE_CONTROLLER: Final = "machine-controller"
@@ -23,7 +26,9 @@ REVISION: Final = "machinedeployment.clusters.k8s.io/revision"
 HAS_INSTANCE: Final = "machine-delete-finalizer"
 """machine-controller sets it before it creates an instance, so a Machine without it waits."""
 
-_RECORDED: Final = CONFORMANCE / "cluster"
+_RECORDING: Final = Path(os.environ.get("OSM_RECORDING", Path(__file__).parent / "recording"))
+RECORDED: Final = _RECORDING / "after-osm.json"
+"""A dump of the recorded cluster."""
 _MACHINES: Final = "cluster.k8s.io/v1alpha1"
 _SETTINGS: Final = "cloud-init-settings"
 _MANAGEMENT_KINDS: Final = {"OperatingSystemProfile", "OperatingSystemConfig"}
@@ -33,13 +38,13 @@ _OWNERS: Final = {"MachineDeployment": "kubectl-client-side-apply", "ConfigMap":
 
 def recorded() -> list[Object]:
     """The objects of the recording, in its order: whatever is needed by another one comes before it."""
-    objects: list[Object] = json.loads((_RECORDED / "after-osm.json").read_text("utf-8"))["items"]
+    objects: list[Object] = json.loads(RECORDED.read_text("utf-8"))["items"]
     return objects
 
 
 def recorded_authority() -> str:
     """The CA of the recorded cluster's kubeconfig, which is in its OSCs: PEM text."""
-    return (_RECORDED / "ca.pem").read_text("utf-8")
+    return (_RECORDING / "ca.pem").read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

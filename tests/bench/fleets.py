@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from osm_gitops.yamldoor.emit import dump
-from tests.conformance_data import CONFORMANCE, load_case
+from tests.conformance_data import OUTSIDE, load_case
 
 VERSION = "v1.11.2"
 # Profile, operating system, provider: each profile with a provider that it supports.
@@ -63,7 +63,7 @@ def write_fleet(folder: Path, count: int, *, distinct: bool, profiles: tuple[tup
     facts = load_case("default-ubuntu-hetzner")["objects"]
     (folder / "facts.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": facts}))
     for name in {name for name, _, _ in profiles}:
-        text = (CONFORMANCE / "profiles" / VERSION / f"{name}.yaml").read_bytes()
+        text = (OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes()
         (folder / f"{name}.yaml").write_bytes(text)
     machines = [machine(number, profiles[number % len(profiles)], distinct=distinct) for number in range(count)]
     for start in range(0, count, 100):

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver.after_osm import after_osm, recorded, recorded_authority
+from tests.apiserver.after_osm import RECORDED, after_osm, recorded, recorded_authority
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.rights import allow, rule
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance.test_cases import check_objects, flags_of, objects_in, profile_of, profile_text
-from tests.conformance_data import CONFORMANCE, load_case
+from tests.conformance_data import load_case, outside
 from tests.gitdoor.repos import git, new_repository
 
 _FLAGS = ("-namespace", "kube-system", "-external-cloud-provider", "--immutable-secrets")
@@ -83,8 +83,7 @@ def test_a_cluster_that_osm_has_run_on_renders_to_what_osm_wrote_there(managemen
             found |= _contents(yaml.safe_load(text))
     assert len(wanted) == 15
     assert found == wanted
-    dump = str(CONFORMANCE / "cluster" / "after-osm.json")
-    ran = _render(tmp_path / "tree", "--kubernetes-ca-bundle", _bundle(tmp_path), source=dump)
+    ran = _render(tmp_path / "tree", "--kubernetes-ca-bundle", _bundle(tmp_path), source=str(RECORDED))
     assert ran.code == 0
     # The profiles of a cluster are not ours to write; those of a tree are.
     whole = _rendered(tmp_path / "tree")
@@ -305,8 +304,9 @@ def _authority_of(case: dict[str, Any], folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        *("default-ubuntu-edge", "endpointslice-v4", "management-namespace", "intree-ubuntu-vsphere-131"),
-        *("own-kubeconfig-inline", "own-modules", "registry-credentials-dockerconfig", "static-flatcar"),
+        *("own-kubeconfig-inline", "own-modules", "own-units-ignition"),
+        *outside(("default-ubuntu-edge", "endpointslice-v4", "management-namespace", "intree-ubuntu-vsphere-131")),
+        *outside(("registry-credentials-dockerconfig", "static-flatcar")),
     ],
 )
 def test_a_conformance_case_in_a_cluster_renders_to_what_osm_wrote(

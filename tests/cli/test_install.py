@@ -17,7 +17,7 @@ from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, write_fleet, write_tree
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import DATA
 
 _IMAGE = ("--image", "registry.example.com/osm-gitops:1")
 
@@ -72,7 +72,7 @@ def test_the_same_is_printed_every_time() -> None:
 
 
 def test_settings_become_arguments_of_the_runs() -> None:
-    authority = CONFORMANCE / "ca.pem"
+    authority = DATA / "ca.pem"
     bodies = _installed(
         *(*_IMAGE, "-cluster-dns=10.96.0.10", "-external-cloud-provider=false", "-namespace=osm"),
         *("--node-containerd-registry-mirrors", "docker.io=https://a", "-kubernetes-ca-bundle", str(authority)),

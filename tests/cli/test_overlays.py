@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, objects_of, pool, profile, write_fleet, write_tree
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import DATA
 from tests.gitdoor.repos import git, new_repository
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
@@ -404,7 +404,7 @@ def test_an_overlay_that_takes_away_what_another_one_changed_inside_is_told(patc
 def test_overlays_are_read_at_a_git_revision_with_all_that_they_name(here: Path) -> None:
     repository = new_repository(here / "repo")
     overlay("repo/base", "values: {mirror: then}\nsettings: {hostCABundle: ca.pem}")
-    certificate = (CONFORMANCE / "ca.pem").read_text("utf-8")
+    certificate = (DATA / "ca.pem").read_text("utf-8")
     Path("repo/base/ca.pem").write_text(certificate, "utf-8")
     patches = "overlays: [../base]\npatches:\n- {target: {name: osp-a}, merge: piece.yaml}"
     overlay("repo/top", patches)

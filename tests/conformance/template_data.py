@@ -9,7 +9,7 @@ from typing import Any
 from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
 from osm_gitops.model.settings import DEFAULT_NO_PROXY, Settings
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import DATA
 
 _KUBECONFIG = """apiVersion: v1
 clusters:
@@ -60,7 +60,7 @@ _MINUTE = 60 * 10**9
 
 def base_data(line: str) -> Mapping[str, Any]:
     """The template data for the line of this name (``fields-1030``), which has its own bootstrap token."""
-    certificate = (CONFORMANCE / "ca.pem").read_text("utf-8")
+    certificate = (DATA / "ca.pem").read_text("utf-8")
     settings = Settings(
         cluster_dns=("10.96.0.10", "fd00::a"),
         external_cloud_provider=True,

@@ -15,7 +15,7 @@ import yaml
 
 from osm_gitops.model.objects import Json
 from tests.cli.running import osm_gitops
-from tests.conformance_data import CONFORMANCE, case_names, load_case
+from tests.conformance_data import DATA, OUTSIDE, cases, load_case
 
 _ANNOTATIONS = ("k8c.io/machine-deployment-revision", "k8c.io/mdannotations-hash", "k8c.io/osp-version")
 
@@ -27,7 +27,7 @@ def profile_text(case: dict[str, Any]) -> str:
     profile = case["osp"]
     if "inline" in profile:
         return json.dumps(profile["inline"])
-    return Path(CONFORMANCE, "profiles", profile["file"]).read_text("utf-8")
+    return Path(OUTSIDE, "profiles", profile["file"]).read_text("utf-8")
 
 
 def _write_tree(case: dict[str, Any], folder: Path, text: str = "") -> None:
@@ -54,7 +54,7 @@ def flags_of(case: dict[str, Any]) -> list[str]:
     flags = []
     for name, value in case["flags"].items():
         for item in value if isinstance(value, list) else [value]:
-            text = str(CONFORMANCE / item) if name.endswith("ca-bundle") else item
+            text = str(DATA / item) if name.endswith("ca-bundle") else item
             flags.append(f"-{name}={text}")
     return flags
 
@@ -119,7 +119,7 @@ def check_objects(case: dict[str, Any], objects: list[dict[str, Any]]) -> None:
     assert _by_name(objects) == _by_name(wanted)
 
 
-@pytest.mark.parametrize("name", case_names())
+@pytest.mark.parametrize("name", cases())
 def test_a_case_renders_to_what_osm_wrote(name: str, tmp_path: Path) -> None:
     case = load_case(name)
     code, objects, said = render_case(case, tmp_path)

@@ -20,7 +20,7 @@ from osm_gitops.render.data import ROOT_TYPES
 from tests.conformance.template_data import base_data
 from tests.conformance.test_cases import check_objects, profile_text, render_case
 from tests.conformance.test_templates import GROUPS
-from tests.conformance_data import case_names, load_case
+from tests.conformance_data import cases, load_case
 from tests.oracle_tests.comparison import Half
 from tests.oracle_tests.test_assembly import random_half
 
@@ -36,7 +36,7 @@ def converted(text: str) -> str:
     return done.text
 
 
-@pytest.mark.parametrize("name", case_names())
+@pytest.mark.parametrize("name", cases())
 def test_a_converted_profile_renders_to_what_osm_wrote(name: str, tmp_path: Path) -> None:
     case = load_case(name)
     refused = "refused" in case["expected"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.values import Int32, NilStringMap, Pointer, StringMap, nil
 from osm_gitops.render.data import ROOT_TYPES, CloudProvider
 from tests.conformance.template_data import base_data
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import released_profiles
 
-PROFILES = sorted(path.relative_to(CONFORMANCE / "profiles").as_posix() for path in CONFORMANCE.rglob("osp-*.yaml"))
+pytestmark = pytest.mark.conformance
+
 VARIANTS: tuple[Mapping[str, Any], ...] = (
     {},
     {"HTTPProxy": nil("string"), "NoProxy": nil("string"), "KubeVersion": "v1.28.4", "InTreeCCMAvailable": True},
@@ -34,13 +36,9 @@ def engine() -> Engine:
     return Engine(ROOT_TYPES)
 
 
-def test_there_are_profiles() -> None:
-    assert len(PROFILES) >= 30
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_translation_of_a_profile_prints_the_same(engine: Engine, profile: str) -> None:
-    spec = yaml.safe_load((CONFORMANCE / "profiles" / profile).read_text("utf-8"))["spec"]
+@pytest.mark.parametrize("path", released_profiles(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_translation_of_a_profile_prints_the_same(engine: Engine, path: Path) -> None:
+    spec = yaml.safe_load(path.read_text("utf-8"))["spec"]
     for half in ("bootstrapConfig", "provisioningConfig"):
         templates, files = _sources(spec.get(half) or {})
         go = compile_go_half(engine, templates, files)

@@ -23,7 +23,7 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
 from tests.cli.scenes import pool, write_tree
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import OUTSIDE
 from tests.profiles.rendering import read
 
 SERVER = "https://api.example.com:6443"
@@ -41,7 +41,7 @@ def default_document(
 
 def released_document(folder: Path, version: str, name: str, provider: str, kubelet: str = "1.33.1") -> BootDocument:
     """A profile of OSM's release ``version``, rendered."""
-    body = yaml.safe_load((CONFORMANCE / "profiles" / version / f"{name}.yaml").read_text("utf-8"))
+    body = yaml.safe_load((OUTSIDE / "profiles" / version / f"{name}.yaml").read_text("utf-8"))
     body["metadata"]["namespace"] = "kube-system"
     spec = body["spec"]
     machine = _machine(name, provider, spec["osName"], spec.get("provisioningUtility", ""), kubelet)

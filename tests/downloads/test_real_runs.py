@@ -147,6 +147,7 @@ def test_what_a_default_profile_asks_for_is_on_its_list(
     assert {url for url in urls & _names(needs, architecture) if "wrong" not in url} <= asked
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     ("version", "profile", "provider"),
     [*_RELEASED, *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in _OTHER_RELEASED)],

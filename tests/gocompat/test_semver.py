@@ -10,7 +10,7 @@ import pytest
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import parse_constraint, parse_version
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import template_lines
 
 _CALL = re.compile(r'\{\{ semverCompare ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*") \}\}')
 
@@ -99,9 +99,8 @@ def test_a_bad_constraint_is_refused(constraint: str) -> None:
 
 
 def test_every_comparison_of_the_conformance_data_agrees() -> None:
-    lines = [json.loads(line) for line in (CONFORMANCE / "templates.jsonl").read_text("utf-8").splitlines()]
     checked = 0
-    for line in lines:
+    for line in template_lines():
         call = _CALL.fullmatch(line["template"])
         if call is None:
             continue

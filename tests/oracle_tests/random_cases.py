@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
-import yaml
-
-from tests.conformance_data import CONFORMANCE, case_names, load_case
+from tests.conformance_data import load_case
 from tests.oracle_tests.bodies import Bodies
 
 _PREFIX: Final = "v1.kubelet-config.machine-controller.kubermatic.io/"
@@ -63,11 +61,11 @@ _KUBELETS: Final = ("1.34.2", "v1.30.0", "1.28.1", "1.29.0-rc.1", "1.24", "1.31.
 class Cases:
     """Makes cases of the form that the conformance data has, without what is expected of them."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, names: Iterable[str], profiles: Sequence[Mapping[str, Any]]) -> None:
+        """``names`` are recorded cases whose MachineDeployments and objects are taken."""
         self.random = random
-        self.recorded = [case for name in case_names() if "md" in (case := load_case(name))]
-        folder = CONFORMANCE / "profiles"
-        self.profiles = [yaml.safe_load(path.read_text("utf-8")) for path in sorted(folder.glob("*/*.yaml"))]
+        self.recorded = [case for name in names if "md" in (case := load_case(name))]
+        self.profiles = profiles
         self.provider_specs: dict[str, list[Any]] = {}
         for case in self.recorded:
             value = case["md"]["spec"]["template"]["spec"]["providerSpec"]["value"]
@@ -75,7 +73,7 @@ class Cases:
 
     def case(self) -> dict[str, Any]:
         """One case; about every third has a profile of its own files."""
-        profile = copy.deepcopy(self.random.choice(self.profiles))
+        profile = copy.deepcopy(dict(self.random.choice(self.profiles)))
         if self.random.random() < 0.35:
             self._rewrite(profile["spec"])
         flags = {name: self.random.choice(_FLAGS[name]) for name in self._sample(_FLAGS, 7)}

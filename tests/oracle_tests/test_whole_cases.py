@@ -22,8 +22,10 @@ from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.render import config
 from osm_gitops.workers.limits import Limits
+from tests.apiserver.after_osm import recorded
 from tests.cli.running import osm_gitops
 from tests.conformance.test_cases import flags_of, render_case
+from tests.conformance_data import case_names, outside_names, released_profiles
 from tests.oracle_tests.comparison import Half, compare
 from tests.oracle_tests.random_cases import Cases
 
@@ -98,7 +100,18 @@ def _nothing_is_left(case: dict[str, Any], folder: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_whole_cases_render_or_say_why_not(seed: int, tmp_path: Path, halves: list[Half]) -> None:
-    cases = Cases(Random(seed))
+    profiles = [body for body in recorded() if body["kind"] == "OperatingSystemProfile"]
+    _check_cases(Cases(Random(seed), case_names(), profiles), tmp_path, halves)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("seed", range(2))
+def test_whole_cases_of_released_profiles_render_or_say_why_not(seed: int, tmp_path: Path, halves: list[Half]) -> None:
+    profiles = [yaml.safe_load(path.read_text("utf-8")) for path in released_profiles()]
+    _check_cases(Cases(Random(seed), (*case_names(), *outside_names()), profiles), tmp_path, halves)
+
+
+def _check_cases(cases: Cases, tmp_path: Path, halves: list[Half]) -> None:
     rendered = 0
     for number in range(40):
         case, folder = cases.case(), tmp_path / str(number)

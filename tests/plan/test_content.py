@@ -10,7 +10,7 @@ import pytest
 
 from osm_gitops.plan.content import TextChange, changed_texts
 from osm_gitops.plan.userdata import user_data_texts
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import accepted, cases, load_case
 from tests.plan.objects import cloud_config, config, secret
 
 
@@ -77,24 +77,14 @@ def test_a_profile_shows_files_and_templates_by_name() -> None:
     assert names == ["bootstrap template t", "bootstrap containerd template inner"]
 
 
-def _cases() -> list[tuple[str, dict[str, Any]]]:
-    found = []
-    for path in sorted((CONFORMANCE / "cases").glob("*.json")):
-        expected = json.loads(path.read_text())["expected"]
-        if "objects" in expected:
-            found.append((path.stem, expected))
-    assert found
-    return found
-
-
 def _files(half: dict[str, Any]) -> dict[str, str]:
     return {file["path"]: file["content"]["inline"]["data"] for file in half.get("files", [])}
 
 
-@pytest.mark.parametrize(("name", "expected"), _cases(), ids=lambda value: value if isinstance(value, str) else "")
-def test_user_data_of_osm_gives_back_the_files_of_the_configuration(name: str, expected: dict[str, Any]) -> None:
-    objects = {each["name"]: each for each in expected["objects"]}
-    (osc,) = (each for each in expected["objects"] if each["kind"] == "OperatingSystemConfig")
+@pytest.mark.parametrize("name", cases(accepted))
+def test_user_data_of_osm_gives_back_the_files_of_the_configuration(name: str) -> None:
+    objects = {each["name"]: each for each in load_case(name)["expected"]["objects"]}
+    (osc,) = (each for each in objects.values() if each["kind"] == "OperatingSystemConfig")
     for half in ("bootstrap", "provisioning"):
         text = objects[osc["name"].removesuffix("-config") + f"-{half}-config"]["data"]["cloud-config"]
         inside = user_data_texts(text, half)

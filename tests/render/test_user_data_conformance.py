@@ -10,13 +10,9 @@ from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import DropIn, File, Modules, Unit
 from osm_gitops.render.edge import edge_script
 from osm_gitops.render.user_data import Kind, Pool, user_data
-from tests.conformance_data import case_names, load_case
+from tests.conformance_data import accepted, cases, load_case, outside_names
 
 KINDS: tuple[Kind, ...] = ("bootstrap", "provisioning")
-
-
-def _accepted() -> list[str]:
-    return [name for name in case_names() if "objects" in load_case(name)["expected"]]
 
 
 def _half(spec: dict[str, Any]) -> ConfigHalf:
@@ -74,7 +70,7 @@ def _dist_upgrade(case: dict[str, Any]) -> bool:
     return bool((provider_config.get("operatingSystemSpec") or {}).get("distUpgradeOnBoot"))
 
 
-@pytest.mark.parametrize("name", _accepted())
+@pytest.mark.parametrize("name", cases(accepted))
 def test_user_data_is_what_osm_made_of_the_same_configuration(name: str) -> None:
     case = load_case(name)
     objects = {item["name"]: item for item in case["expected"]["objects"]}
@@ -88,7 +84,8 @@ def test_user_data_is_what_osm_made_of_the_same_configuration(name: str) -> None
         assert user_data(kind, config, getattr(config, kind), pool) == secret["data"]["cloud-config"]
 
 
-@pytest.mark.parametrize("name", [name for name in _accepted() if name.endswith("-edge")])
+@pytest.mark.conformance
+@pytest.mark.parametrize("name", [name for name in outside_names() if name.endswith("-edge")])
 def test_the_edge_script_is_osms(name: str) -> None:
     case = load_case(name)
     script = next(item for item in case["expected"]["objects"] if item["name"].startswith("edge-provider-script-"))

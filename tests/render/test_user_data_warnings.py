@@ -5,7 +5,7 @@ import pytest
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import File, Modules, Unit
 from osm_gitops.render.user_data_warnings import user_data_warnings
-from tests.conformance_data import case_names, load_case
+from tests.conformance_data import load_case, outside_names
 from tests.render.test_user_data_conformance import config_of
 
 EMPTY = ConfigHalf()
@@ -18,7 +18,8 @@ def _warnings(half: ConfigHalf, utility: str) -> list[str]:
     return [f"{warning.field.removeprefix('spec.provisioningConfig')}: {warning.what}" for warning in found]
 
 
-@pytest.mark.parametrize("name", [name for name in case_names() if name.startswith("default-")])
+@pytest.mark.conformance
+@pytest.mark.parametrize("name", [name for name in outside_names() if name.startswith("default-")])
 def test_osms_own_profiles_give_no_warnings(name: str) -> None:
     spec = load_case(name)["expected"]["objects"][0]["spec"]
     assert user_data_warnings(config_of("c", spec), spec["provisioningUtility"]) == ()

@@ -7,9 +7,10 @@ import base64
 import pytest
 
 from osm_gitops.resolve.ca_bundle import has_certificate
-from tests.conformance_data import CONFORMANCE
+from tests.apiserver.after_osm import recorded_authority
+from tests.conformance_data import DATA
 
-PEM = (CONFORMANCE / "ca.pem").read_text("utf-8")
+PEM = (DATA / "ca.pem").read_text("utf-8")
 BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
@@ -27,7 +28,7 @@ def wrapped(data: bytes) -> str:
         f"# comment\n{PEM}tail",
         wrapped(b"no certificate") + PEM,
         PEM.replace(BEGIN, f"{BEGIN}\n"),
-        (CONFORMANCE / "cluster" / "ca.pem").read_text("utf-8"),
+        recorded_authority(),
     ],
     ids=range(8),
 )

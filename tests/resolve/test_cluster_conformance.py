@@ -13,14 +13,10 @@ from osm_gitops.resolve.certificate_authority import certificate_authority
 from osm_gitops.resolve.containerd import config_toml
 from osm_gitops.resolve.registry_credentials import registry_credentials
 from osm_gitops.resolve.registry_hosts import hosts_files
-from tests.conformance_data import CONFORMANCE, case_names, load_case
+from tests.conformance_data import DATA, accepted, cases, load_case
 from tests.resolve.facts import facts_of_case, machine
 
 HOSTS = "/etc/containerd/certs.d/"
-
-
-def _accepted() -> list[str]:
-    return [name for name in case_names() if "objects" in load_case(name)["expected"]]
 
 
 def _mirrors(flags: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -46,7 +42,7 @@ def _settings(flags: dict[str, Any]) -> Settings:
         registry_mirrors=_mirrors(flags),
         registry_credentials_secret=tuple(credentials.split("/")) if credentials else None,
         device_ownership_from_security_context=flags.get("device-ownership-from-security-context") == "true",
-        kubernetes_ca_bundle=(CONFORMANCE / bundle).read_text() if bundle else "",
+        kubernetes_ca_bundle=(DATA / bundle).read_text() if bundle else "",
         override_bootstrap_kubelet_apiserver=flags.get("override-bootstrap-kubelet-apiserver", ""),
     )
 
@@ -57,7 +53,7 @@ def _provisioning_files(case: dict[str, Any]) -> dict[str, tuple[str, int]]:
     return {file["path"]: (file["content"]["inline"]["data"], file["permissions"]) for file in files}
 
 
-@pytest.mark.parametrize("name", _accepted())
+@pytest.mark.parametrize("name", cases(accepted))
 def test_hosts_files_are_osms(name: str) -> None:
     case = load_case(name)
     expected = {path: file for path, file in _provisioning_files(case).items() if path.startswith(HOSTS)}
@@ -65,7 +61,7 @@ def test_hosts_files_are_osms(name: str) -> None:
     assert {file.path: (file.content, file.permissions) for file in made} == expected
 
 
-@pytest.mark.parametrize("name", [name for name in _accepted() if not name.startswith("own-")])
+@pytest.mark.parametrize("name", cases(lambda case: accepted(case) and not case["name"].startswith("own-")))
 def test_containerds_config_is_osms(name: str) -> None:
     case = load_case(name)
     settings = _settings(case["flags"])
@@ -76,7 +72,7 @@ def test_containerds_config_is_osms(name: str) -> None:
     assert warnings == ()
 
 
-@pytest.mark.parametrize("name", _accepted())
+@pytest.mark.parametrize("name", cases(accepted))
 def test_the_kubeconfig_with_its_token_is_osms(name: str) -> None:
     case = load_case(name)
     facts = facts_of_case(case["objects"])

@@ -14,9 +14,9 @@ from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.setting_names import PASSED_OVER, SETTINGS, SETTINGS_BY_FLAG, SETTINGS_BY_KEY, Kind
 from osm_gitops.resolve.settings import RawSetting, parse_settings
-from tests.conformance_data import CONFORMANCE, case_names, load_case
+from tests.conformance_data import DATA, cases, load_case
 
-CERTIFICATE = (CONFORMANCE / "ca.pem").read_text("utf-8")
+CERTIFICATE = (DATA / "ca.pem").read_text("utf-8")
 FILES = {"/ca.pem": CERTIFICATE, "/empty.pem": "", "/key.pem": CERTIFICATE.replace("CERTIFICATE", "PRIVATE KEY")}
 
 
@@ -47,11 +47,11 @@ def test_nothing_given_is_what_osm_defaults_to() -> None:
     assert parse().no_proxy == ".svc,.cluster.local,localhost,127.0.0.1"
 
 
-@pytest.mark.parametrize("name", case_names())
+@pytest.mark.parametrize("name", cases())
 def test_the_flags_of_every_conformance_case_are_understood(name: str) -> None:
     flags = load_case(name)["flags"]
     raw = [RawSetting(flag, value, f"flag --{flag}") for flag, value in flags.items()]
-    settings = parse_settings(raw, lambda path: (CONFORMANCE / PurePosixPath(path).name).read_text("utf-8"))
+    settings = parse_settings(raw, lambda path: (DATA / PurePosixPath(path).name).read_text("utf-8"))
     assert settings.namespace == flags["namespace"]
     assert settings.external_cloud_provider == (flags["external-cloud-provider"] == "true")
 

@@ -9,7 +9,7 @@ import pytest
 from osm_gitops.model.profile import ContainerRuntime, DropIn, File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import OUTSIDE
 from tests.sources.trees import PROFILE, PROFILE_REF, problems, read
 
 FULL = """\
@@ -192,10 +192,11 @@ def test_unknown_fields_are_warned_of_with_what_was_meant(tmp_path: Path) -> Non
     assert inputs.profiles["kube-system", "osp-a"].provisioning.files[0].permissions == 644
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("version", ["v1.6.9", "v1.7.6", "v1.8.0", "v1.9.1", "v1.10.7", "v1.11.2"])
 def test_every_profile_that_osm_released_is_read(version: str) -> None:
     inputs = read_tree(
-        Folder(CONFORMANCE / "profiles" / version, "profiles"), management_namespace="kube-system", environment={}
+        Folder(OUTSIDE / "profiles" / version, "profiles"), management_namespace="kube-system", environment={}
     )
     assert (len(inputs.profiles), problems(inputs)) == (6, [])
     assert all("no longer knows equinixmetal" in str(warning) for warning in inputs.warnings)

@@ -14,7 +14,8 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 from osm_gitops.yamldoor.emit import dump
-from tests.conformance_data import CONFORMANCE, case_names, load_case
+from tests.apiserver.after_osm import RECORDED
+from tests.conformance_data import case_names, load_case
 from tests.sources.trees import MACHINE, MACHINE_REF, PROFILE, PROFILE_REF, manifest, problems, read
 
 JSON_MACHINE = '{"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment", "metadata": {"name": "z"}}'
@@ -302,9 +303,7 @@ def test_manifests_of_conformance_are_read_or_refused_as_osm_did(tmp_path: Path,
 
 
 def test_a_dump_of_a_cluster_is_a_tree() -> None:
-    inputs = read_tree(
-        Folder(CONFORMANCE / "cluster" / "after-osm.json", "dump"), management_namespace="kube-system", environment={}
-    )
+    inputs = read_tree(Folder(RECORDED, "dump"), management_namespace="kube-system", environment={})
     assert (len(inputs.machines), len(inputs.profiles), problems(inputs)) == (5, 6, [])
     assert ("cloud-init-settings", "cloud-init-getter-token") in inputs.facts.secrets
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.yamldoor.kubernetes import MAX_DEPTH, load_documents
-from tests.conformance_data import CONFORMANCE
+from tests.apiserver.after_osm import RECORDED
+from tests.conformance_data import released_profiles
 
 
 def value_of(text: str) -> Any:
@@ -294,13 +295,14 @@ def test_json_keeps_what_yaml_cannot_say() -> None:
 
 
 def test_what_osm_left_in_a_cluster_loads_as_json_does() -> None:
-    text = (CONFORMANCE / "cluster" / "after-osm.json").read_text()
+    text = RECORDED.read_text("utf-8")
     assert value_of(text) == json.loads(text)
 
 
-def test_the_default_profiles_load_as_written() -> None:
-    for path in sorted((CONFORMANCE / "profiles").rglob("*.yaml")):
-        text = path.read_text()
+@pytest.mark.conformance
+def test_the_released_profiles_load_as_written() -> None:
+    for path in released_profiles():
+        text = path.read_text("utf-8")
         assert value_of(text) == yaml.safe_load(text), path
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
 import yaml
 
 from osm_gitops.fleet.install.schemas import definitions
+from tests.apiserver.after_osm import recorded
 from tests.apiserver.client import Object, Refused, path_of
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import profile
-from tests.conformance_data import CONFORMANCE
+from tests.conformance_data import released_profiles
 
-_AFTER_OSM = json.loads((CONFORMANCE / "cluster" / "after-osm.json").read_text("utf-8"))["items"]
-_OURS = [each for each in _AFTER_OSM if each["kind"].startswith("OperatingSystem")]
-_PROFILES = sorted((CONFORMANCE / "profiles" / "v1.11.2").glob("*.yaml"))
+_OURS = [each for each in recorded() if each["kind"].startswith("OperatingSystem")]
 
 
 def _plain(body: Object) -> Object:
@@ -30,7 +28,8 @@ def _version(body: Object, version: str, **spec: Any) -> Object:
     return body | {"spec": body["spec"] | {"version": version} | spec}
 
 
-@pytest.mark.parametrize("path", _PROFILES, ids=lambda path: path.stem)
+@pytest.mark.conformance
+@pytest.mark.parametrize("path", released_profiles("v1.11.2/*.yaml"), ids=lambda path: path.stem)
 def test_the_profiles_that_osm_brings_are_taken_as_they_are(management: Cluster, path: Any) -> None:
     body = _plain(yaml.safe_load(path.read_text("utf-8")))
     body["metadata"]["namespace"] = "kube-system"

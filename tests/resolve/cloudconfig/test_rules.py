@@ -10,7 +10,7 @@ from osm_gitops.model.provider import ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.cloudconfig import ENVIRONMENT, cloud_config
 from osm_gitops.resolve.provider_config import decode_provider_config
-from tests.conformance_data import case_names, load_case
+from tests.conformance_data import load_case, outside_names
 from tests.resolve.cloudconfig.helpers import SPEC_FIELD, made, problems, text
 
 AWS = {"availabilityZone": "z", "vpcId": "v", "subnetId": "s"}
@@ -19,7 +19,7 @@ CLOUD_CONFIG_FILE = "/etc/kubernetes/cloud-config"
 
 def _cases_with_cloud_config() -> list[tuple[str, str]]:
     found = []
-    for name in case_names():
+    for name in outside_names():
         case = load_case(name)
         for body in case["expected"].get("objects", []):
             files = body.get("spec", {}).get("provisioningConfig", {}).get("files", []) if "md" in case else []
@@ -27,6 +27,7 @@ def _cases_with_cloud_config() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(("name", "expected"), _cases_with_cloud_config())
 def test_what_osm_wrote_is_written(name: str, expected: str) -> None:
     case = load_case(name)
