@@ -41,11 +41,22 @@ RENDERINGS: Final = 4
 _NARROWED = Problem("--only was given, so this run deletes nothing")
 
 
-def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", advance: Advance = unwatched) -> Desired:
-    """Render all pools of a cluster, or those whose name matches the glob ``only``."""
+def desire(
+    cluster: str,
+    inputs: Inputs,
+    settings: Settings,
+    only: str = "",
+    advance: Advance = unwatched,
+    *,
+    for_git: bool = True,
+) -> Desired:
+    """Render all pools of a cluster, or those whose name matches the glob ``only``.
+
+    ``for_git``: objects carry annotations for Flux and Argo CD, as what is applied to a cluster directly does not.
+    """
     machines = [machine for machine in inputs.machines if not machine.deleting]
     chosen = [machine for machine in machines if is_chosen(machine.name, only)]
-    work = _Work(inputs, settings)
+    work = _Work(inputs, settings, for_git)
     work.render(chosen, advance)
     for ref, problems in inputs.broken.items():
         if ref.kind == "MachineDeployment" and is_chosen(ref.name, only):
@@ -54,7 +65,10 @@ def desire(cluster: str, inputs: Inputs, settings: Settings, only: str = "", adv
     failed = [machine for machine in chosen if machine.ref in work.failed]
     return Desired(
         cluster=cluster,
-        objects=(*used_profiles(inputs.profiles[key] for key in work.profiles), *work.objects),
+        objects=(
+            *used_profiles((inputs.profiles[key] for key in work.profiles), for_git=for_git),
+            *work.objects,
+        ),
         pools=tuple(work.pools),
         failed=work.failed,
         keep=frozenset(ref for machine in (*left_out, *failed) for ref in _objects_of(machine, settings.namespace))
@@ -80,6 +94,7 @@ class _Work:
 
     inputs: Inputs
     settings: Settings
+    for_git: bool
     pools: list[ObjectRef] = field(default_factory=list)
     profiles: set[tuple[str, str]] = field(default_factory=set)
     objects: list[DesiredObject] = field(default_factory=list)
@@ -91,7 +106,7 @@ class _Work:
     def __post_init__(self) -> None:
         # Each call brings its machine: the state is what all pools share.
         shared = replace(self.inputs, machines=())
-        self.series = Series(ClusterRenderer, shared, self.settings, limits=limits_of(self.settings))
+        self.series = Series(ClusterRenderer, shared, self.settings, self.for_git, limits=limits_of(self.settings))
 
     def render(self, machines: list[MachineDeployment], advance: Advance) -> None:
         """Render pools; where what all of them need is missing every one fails with it."""
@@ -166,11 +181,11 @@ class RenderedPool:
 class ClusterRenderer:
     """In a worker: what the pools of a cluster share, and the bodies of the pool that was rendered last."""
 
-    def __init__(self, inputs: Inputs, settings: Settings) -> None:
+    def __init__(self, inputs: Inputs, settings: Settings, for_git: bool = True) -> None:
         self.inputs = inputs
         self.cluster = resolve_cluster(settings, inputs.facts)
         engine, compiled = Engine(ROOT_TYPES, bounds_of(settings), inputs.values), CompiledProfiles()
-        self.renderer = PoolRenderer(engine, self.cluster, compiled)
+        self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=for_git)
         self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
         self.last: tuple[ObjectRef, tuple[DesiredObject, ...]] | None = None
 

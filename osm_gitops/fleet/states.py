@@ -10,7 +10,7 @@ from osm_gitops.fleet.desire import desire, prepare
 from osm_gitops.fleet.live_profiles import written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
-from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate
@@ -48,7 +48,9 @@ def desired_states(
 def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:
     """Render a cluster. Where profiles are read from the cluster, the only profiles in the result are the built-in ones
     that the cluster lacks or has from osm-gitops: the others belong to those who created them."""
-    desired = desire(spec.name, inputs, settings, options.only, options.advance(spec.name, "pools rendered"))
+    advance = options.advance(spec.name, "pools rendered")
+    for_git = not isinstance(spec.target, LiveTarget)
+    desired = desire(spec.name, inputs, settings, options.only, advance, for_git=for_git)
     if not isinstance(spec.source.profiles, LiveRef):
         return desired
     written = {ObjectRef(PROFILE, *key) for key in written_profiles(inputs, from_cluster=True)}

@@ -27,14 +27,22 @@ _NO_SUBSTITUTION = {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}
 _FLUX_RECREATE = {"kustomize.toolkit.fluxcd.io/force": "enabled"}
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 DELIVERY_ANNOTATIONS = frozenset({*_NO_SUBSTITUTION, *_FLUX_RECREATE, _SYNC_WAVE})
-"""Keys of the annotations for Flux and Argo CD."""
+"""Keys of the annotations for Flux and Argo CD. They belong into git alone; live objects that earlier versions wrote
+lose them when something else of them changes."""
 
 
-def profile_object(profile: OperatingSystemProfile) -> DesiredObject:
+def _delivery(wave: str, *, for_git: bool, recreated: bool = False) -> dict[str, str]:
+    """The annotations for Flux and Argo CD; none of an object that is applied directly, as nobody would read them."""
+    if not for_git:
+        return {}
+    return _NO_SUBSTITUTION | {_SYNC_WAVE: wave} | (_FLUX_RECREATE if recreated else {})
+
+
+def profile_object(profile: OperatingSystemProfile, *, for_git: bool = True) -> DesiredObject:
     """The profile as it was read, without what a server adds, with our label."""
     body = _profile(profile)
     metadata = body["metadata"]
-    metadata["annotations"] |= _NO_SUBSTITUTION | {_SYNC_WAVE: "0"}
+    metadata["annotations"] |= _delivery("0", for_git=for_git)
     metadata["labels"] = (metadata.get("labels") or {}) | _labels()
     ref = ObjectRef("OperatingSystemProfile", profile.namespace, profile.name)
     digest = hashlib.sha256(dump(body).encode()).digest()
@@ -78,9 +86,9 @@ def _profile(profile: OperatingSystemProfile) -> dict[str, Json]:
     }
 
 
-def config_object(config: OperatingSystemConfig, pool: ResolvedPool) -> DesiredObject:
+def config_object(config: OperatingSystemConfig, pool: ResolvedPool, *, for_git: bool = True) -> DesiredObject:
     """The OSC of a pool, for the management cluster."""
-    annotations = osm_annotations(pool) | _NO_SUBSTITUTION | {_SYNC_WAVE: "1"}
+    annotations = osm_annotations(pool) | _delivery("1", for_git=for_git)
     provider: dict[str, Json] = {"name": config.provider}
     if config.provider_spec is not None:
         provider["spec"] = config.provider_spec
@@ -102,21 +110,22 @@ def config_object(config: OperatingSystemConfig, pool: ResolvedPool) -> DesiredO
     )
 
 
-def cloud_config_secret(name: str, user_data: str, wave: str, pool: ResolvedPool, *, immutable: bool) -> DesiredObject:
+def cloud_config_secret(
+    name: str, user_data: str, wave: str, pool: ResolvedPool, *, immutable: bool, for_git: bool = True
+) -> DesiredObject:
     """A cloud-config Secret of a pool (contract §4.6); ``wave`` orders it for Argo CD."""
-    annotations = osm_annotations(pool) | _NO_SUBSTITUTION | {_SYNC_WAVE: wave, TEMPLATE_DIGEST: pool.template_digest}
-    if immutable:
-        annotations |= _FLUX_RECREATE
+    delivery = _delivery(wave, for_git=for_git, recreated=immutable)
+    annotations = osm_annotations(pool) | delivery | {TEMPLATE_DIGEST: pool.template_digest}
     body = _secret(name, {"cloud-config": user_data}, annotations)
     if immutable:
         body["immutable"] = True
     return DesiredObject(ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name), Side.WORKER, body, pool.machine.ref)
 
 
-def edge_script_secret(script: str, pool: ResolvedPool) -> DesiredObject:
+def edge_script_secret(script: str, pool: ResolvedPool, *, for_git: bool = True) -> DesiredObject:
     """The script that edge machines fetch their user-data with (contract §11)."""
     name = pool.machine.edge_script_name
-    body = _secret(name, {"fetch-bootstrap-script": script}, _NO_SUBSTITUTION | {_SYNC_WAVE: "0"})
+    body = _secret(name, {"fetch-bootstrap-script": script}, _delivery("0", for_git=for_git))
     return DesiredObject(ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name), Side.WORKER, body, pool.machine.ref)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from osm_gitops.errors import InputError, Problem
@@ -34,12 +35,21 @@ class PoolRenderer:
 
     Pure: the same pool always gives the same objects. What it keeps are compiled
     profiles and the data that all pools share. Renderers of one engine may share ``profiles``.
+    ``for_git``: the objects carry annotations for Flux and Argo CD.
     """
 
-    def __init__(self, engine: Engine, cluster: ClusterFacts, profiles: CompiledProfiles | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        cluster: ClusterFacts,
+        profiles: CompiledProfiles | None = None,
+        *,
+        for_git: bool = True,
+    ) -> None:
         self._engine = engine
         self._cluster = cluster
         self._profiles: CompiledProfiles = {} if profiles is None else profiles
+        self._for_git = for_git
         self._prints_kubeconfig: dict[tuple[str, str], bool] = {}
         self._shared = cluster_fields(
             ClusterData(
@@ -61,16 +71,17 @@ class PoolRenderer:
     def _objects(self, pool: ResolvedPool, config: OperatingSystemConfig) -> tuple[DesiredObject, ...]:
         bootstrap, provisioning = self.user_data(pool, config)
         immutable = self._cluster.settings.immutable_secrets
-        machine = pool.machine
+        machine, for_git = pool.machine, self._for_git
+        secret = partial(cloud_config_secret, pool=pool, immutable=immutable, for_git=for_git)
         objects = (
-            config_object(config, pool),
-            cloud_config_secret(machine.provisioning_secret_name, provisioning, "0", pool, immutable=immutable),
-            cloud_config_secret(machine.bootstrap_secret_name, bootstrap, "1", pool, immutable=immutable),
+            config_object(config, pool, for_git=for_git),
+            secret(machine.provisioning_secret_name, provisioning, "0"),
+            secret(machine.bootstrap_secret_name, bootstrap, "1"),
         )
         if config.provider != "edge":
             return objects
         script = edge_script(machine.bootstrap_secret_name, self._cluster.getter_token, self._cluster.kubeconfig.server)
-        return (edge_script_secret(script, pool), *objects)
+        return (edge_script_secret(script, pool, for_git=for_git), *objects)
 
     def config(self, pool: ResolvedPool) -> OperatingSystemConfig:
         """The pool's OperatingSystemConfig."""
@@ -154,9 +165,10 @@ class PoolRenderer:
         return f"add the bootstrap token's Secret with label {NAME_LABEL}={pool.machine.token_key}"
 
 
-def used_profiles(profiles: Iterable[OperatingSystemProfile]) -> tuple[DesiredObject, ...]:
+def used_profiles(profiles: Iterable[OperatingSystemProfile], *, for_git: bool = True) -> tuple[DesiredObject, ...]:
     """The profiles of rendered pools, in the order of their names."""
-    return tuple(map(profile_object, sorted(profiles, key=lambda each: (each.namespace, each.name))))
+    ordered = sorted(profiles, key=lambda each: (each.namespace, each.name))
+    return tuple(profile_object(each, for_git=for_git) for each in ordered)
 
 
 def prints_kubeconfig(profile: OperatingSystemProfile) -> bool:

@@ -64,6 +64,38 @@ def test_a_run_without_changes_writes_nothing_but_the_lease(adopted: Adopted) ->
     assert [client.get(kind)["items"] for kind in kinds] == before
 
 
+_DELIVERY = {"kustomize.toolkit.fluxcd.io/substitute": "disabled", "argocd.argoproj.io/sync-wave": "1"}
+
+
+def test_annotations_for_flux_and_argo_cd_are_not_written_to_a_cluster(adopted: Adopted) -> None:
+    adopted.run("apply")
+    live = [adopted.secret(f"pool-00001-kube-system-{half}-config") for half in ("bootstrap", "provisioning")]
+    assert not any(_DELIVERY.keys() & _annotations(each).keys() for each in live)
+
+
+def test_annotations_of_an_earlier_version_change_nothing_by_themselves_and_go_with_the_next_change(
+    adopted: Adopted,
+) -> None:
+    adopted.run("apply")
+    name = "pool-00001-kube-system-bootstrap-config"
+    live: Any = adopted.secret(name)
+    metadata = {key: live["metadata"][key] for key in ("name", "namespace", "labels")}
+    metadata["annotations"] = _annotations(live) | _DELIVERY
+    earlier = {key: live[key] for key in ("apiVersion", "kind", "type", "data", "immutable")}
+    adopted.osm.worker.client().apply({**earlier, "metadata": metadata}, manager="osm-gitops")
+    assert adopted.run("plan").out.splitlines()[-1] == "No changes."
+    other = {"metadata": {"annotations": {"k8c.io/osp-version": "v0.0.1"}}}
+    adopted.osm.worker.client().merge(f"{_SECRETS}/{name}?fieldManager=osm-controller", other)
+    assert adopted.run("apply").code == 0
+    after = _annotations(adopted.secret(name))
+    assert not _DELIVERY.keys() & after.keys()
+    assert after == _annotations(live)
+
+
+def _annotations(body: Any) -> dict[str, str]:
+    return dict(body["metadata"].get("annotations") or {})
+
+
 def test_what_a_pool_left_that_is_gone_is_told_as_no_pool(adopted: Adopted) -> None:
     adopted.run("apply")
     client = adopted.osm.worker.client()
