@@ -88,7 +88,12 @@ def listed(*objects: dict[str, Any]) -> str:
             "resourceVersion": "4711",
             "uid": "0b6b9c0e-7f0e-4c1e-9b59-0d2f4b9d3c11",
         }
-        items.append(entry | {"metadata": entry["metadata"] | server})
+        annotations = entry["metadata"].get("annotations", {}) | {
+            "kubectl.kubernetes.io/last-applied-configuration": json.dumps(entry)
+        }
+        if entry["kind"] == "MachineDeployment":
+            annotations["machinedeployment.clusters.k8s.io/revision"] = "1"
+        items.append(entry | {"metadata": entry["metadata"] | server | {"annotations": annotations}})
     return yaml.safe_dump({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
 
 
@@ -99,7 +104,7 @@ def frozen_cluster() -> dict[str, str]:
     info = yaml.safe_load((DEMO / "dev" / "facts.yaml").read_text("utf-8"))
     (token,) = opened((DEMO / "dev" / "secrets.yaml").read_text("utf-8"))
     pool["metadata"]["name"] = "workers"
-    pool["metadata"]["annotations"]["k8c.io/operating-system-profile"] = "rocky"
+    pool["metadata"]["annotations"] = {"k8c.io/operating-system-profile": "rocky"}
     pool["status"] = {"observedGeneration": 3, "replicas": 1, "readyReplicas": 1}
     profile["metadata"]["name"] = "rocky"
     return {
@@ -172,22 +177,6 @@ DOCKER = """
     sys.exit(subprocess.run(["osm-gitops", *arguments], cwd=inside["/repo"], env=environment).returncode)
 """
 
-# The real one is asked by an oracle, tests/cli/test_init.py: this one does with our own library what that one does.
-SOPS = """
-    import pathlib, sys
-    from datetime import datetime, timezone
-    from osm_gitops.sops.document import encrypt
-    from osm_gitops.sops.rules import CreationRules
-    from osm_gitops.yamldoor.emit import dump
-    from osm_gitops.yamldoor.kubernetes import load_documents
-    encrypt_, override, name, output, path, source = sys.argv[1:]
-    assert (encrypt_, override, output) == ("encrypt", "--filename-override", "--output")
-    (document,) = load_documents(pathlib.Path(source).read_text(), source)
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    sealed = encrypt(document.value, CreationRules().rule_for(pathlib.Path(name)), now=now)
-    pathlib.Path(path).write_text(dump(sealed))
-"""
-
 # `make test` would run this test again: what make would do is as far as it goes. `make demo` is run by test_demo.py.
 MAKE = """
     import subprocess, sys
@@ -209,7 +198,6 @@ def fresh_machine(tmp_path: Path) -> Path:
     program(programs, "kubectl", KUBECTL)
     (programs / "kubectl.json").write_text(json.dumps(frozen_cluster()), "utf-8")
     program(programs, "docker", DOCKER)
-    program(programs, "sops", SOPS)
     program(programs, "make", MAKE.format(make=shutil.which("make"), root=ROOT))
     (programs / "uv").symlink_to(uv())
     work = tmp_path / "work"
@@ -288,6 +276,11 @@ def test_every_command_of_the_readme_works_in_order_and_prints_what_it_says(fres
     ).stdout
     layout = next(block.text for block in blocks(README) if block.text.startswith("clusters/prod/"))
     assert [line for line in pushed.splitlines() if line.startswith("clusters/")] == layout.splitlines()
+    nodes = fresh_machine / "work" / "nodes"
+    assert "machine-deployment-revision" not in "".join(
+        path.read_text("utf-8") for path in (nodes / "clusters").rglob("*.yaml")
+    )
+    assert "last-applied" not in "".join(path.read_text("utf-8") for path in (nodes / "pools").rglob("*.yaml"))
 
 
 def assert_printed(promised: list[str], printed: str) -> None:

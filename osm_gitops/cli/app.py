@@ -10,6 +10,7 @@ from osm_gitops import __version__
 from osm_gitops.cli.commands.apply import apply
 from osm_gitops.cli.commands.doctor import doctor
 from osm_gitops.cli.commands.explain import explain
+from osm_gitops.cli.commands.import_ import import_
 from osm_gitops.cli.commands.init import init
 from osm_gitops.cli.commands.install import install
 from osm_gitops.cli.commands.osp import osp
@@ -62,6 +63,7 @@ def options(
 
 
 app.command()(init)
+app.command("import")(import_)
 app.command()(doctor)
 app.command()(render)
 app.command()(plan)

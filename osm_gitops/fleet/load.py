@@ -15,7 +15,7 @@ from osm_gitops.errors import Problem, TargetError
 from osm_gitops.fleet.connections import Connections, refuse_server
 from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
 from osm_gitops.fleet.overlaid import load_stack, overlaid
-from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
 from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
@@ -28,7 +28,7 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
 from osm_gitops.sources.builtin import check_version
 from osm_gitops.sources.files import Folder, Keeper, SourceFiles, in_no_git
-from osm_gitops.sources.machines import as_authored
+from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 from osm_gitops.sources.trust import TRUSTED, Trust
@@ -104,8 +104,8 @@ def load_inputs(
     Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
     profiles those are there that pools refer to. What the cluster's overlays say is applied to all of it.
 
-    MachineDeployments of a tree count as their authors wrote them (:func:`as_authored`), unless the cluster is
-    :attr:`ClusterSpec.frozen`.
+    MachineDeployments of a tree count as their authors wrote them (:func:`as_authored`), and so do the annotations of
+    live ones where the target is git, unless the cluster is :attr:`ClusterSpec.frozen`.
     """
     reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
     return _inputs(reader, tokens=tokens, unused=False)
@@ -122,8 +122,12 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
     spec, settings = reader.spec, reader.settings
     source = spec.source
     inputs = reader.machines()
-    if isinstance(source.machines, TreeRef) and not spec.frozen:
-        inputs = as_authored(inputs)
+    if not spec.frozen:
+        if isinstance(source.machines, TreeRef):
+            inputs = as_authored(inputs)
+        elif isinstance(spec.target, TargetSpec):  # `refresh` alone knows the revision when what is in git arrives
+            machines = tuple(map(without_server_annotations, inputs.machines))
+            inputs = replace(inputs, machines=machines)
     from_cluster = isinstance(source.profiles, LiveRef)
     unreadable = inputs.unreadable
     if source.facts != source.machines or isinstance(source.facts, LiveRef):

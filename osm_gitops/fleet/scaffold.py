@@ -29,6 +29,11 @@ from osm_gitops.yamldoor.emit import dump
 from osm_gitops.yamldoor.kubernetes import load_documents
 
 DEFAULT_BRANCH: Final = "main"
+CREDENTIALS: Final = (
+    r"(?i)^(cloudProviderSpec|operatingSystemSpec|overwriteCloudConfig"
+    r"|kubectl\.kubernetes\.io/last-applied-configuration)$"
+)
+"""The parts of a MachineDeployment in which credentials stand, as an ``encrypted_regex``."""
 _FILES: Final[Mapping[str, str]] = {
     "fleet.yaml": "osm-gitops.yaml",
     "pool.yaml": "pools/__CLUSTER__/example.yaml",
@@ -78,6 +83,7 @@ class Scaffold:
             "__BRANCH__": yaml_scalar(branch),
             "__PROFILES_VERSION__": newest(),
             "__HIDDEN__": HIDDEN,
+            "__CREDENTIALS__": CREDENTIALS,
             "__RECIPIENTS__": ",\n".join(f"    {recipient}" for recipient in recipients),
             **self.filled,
         }

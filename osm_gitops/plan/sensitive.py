@@ -19,6 +19,7 @@ from osm_gitops.model.objects import Json
 from osm_gitops.model.profile import Modules, OperatingSystemProfile, ProfileConfig, Unit
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
+from osm_gitops.sops.leaves import sealed_type
 
 # Data of Secrets that anyone may know.
 _PUBLIC_DATA = re.compile(
@@ -179,7 +180,10 @@ def _number(number: float, other: Replace) -> Json:
 
 
 def inline_credentials(provider_spec: Json) -> tuple[str, ...]:
-    """Where in ``providerSpec.value`` a credential stands itself, and not the address of a Secret: paths of fields."""
+    """Where in ``providerSpec.value`` a credential stands itself in plain text: paths of fields.
+
+    The address of a Secret is none, nor is what SOPS encrypted.
+    """
     spec = provider_spec if isinstance(provider_spec, Mapping) else {}
     found = [
         path
@@ -187,7 +191,8 @@ def inline_credentials(provider_spec: Json) -> tuple[str, ...]:
         if str(key).lower() in {"cloudproviderspec", "operatingsystemspec"}
         for path in _secret_fields(value, str(key))
     ]
-    found += [str(key) for key, value in spec.items() if str(key).lower() == "overwritecloudconfig" and value]
+    whole = (key for key in spec if str(key).lower() == "overwritecloudconfig")
+    found += [path for key in whole for path in _secret_fields(spec[key], str(key), secret=True)]
     return tuple(found)
 
 
@@ -200,7 +205,10 @@ def _secret_fields(document: Json, path: str, *, secret: bool = False) -> Iterat
     elif isinstance(document, list | tuple):
         for index, value in enumerate(document):
             yield from _secret_fields(value, f"{path}[{index}]", secret=secret)
-    elif isinstance(document, str) and document and (secret or _USERINFO.search(document)):
+    elif isinstance(document, str):
+        if document and not sealed_type(document) and (secret or _USERINFO.search(document)):
+            yield path
+    elif secret and isinstance(document, int | float) and not isinstance(document, bool):
         yield path
 
 

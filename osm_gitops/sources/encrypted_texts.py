@@ -1,4 +1,4 @@
-"""Which texts of an object stand encrypted in its file: nobody may see them in a report."""
+"""Which texts of an object stand encrypted in its file, and which secrets in plain text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.model.objects import Json
+from osm_gitops.plan.sensitive import inline_credentials
+from osm_gitops.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.leaves import sealed_type
+from osm_gitops.sources.manifests import MACHINE
 
 SECRET_DATA: Final = frozenset({"data", "stringData"})
 # What every report tells of an object, encrypted or not.
@@ -31,6 +34,21 @@ def encrypted_texts(sealed: Mapping[str, Json], plain: Mapping[str, Json]) -> It
                     yield from encrypted_texts(inner, entry)
         else:
             yield from _texts(before, value)
+
+
+def secrets_in_plain_text(body: Mapping[str, Json]) -> Iterator[str]:
+    """The fields of a Secret or MachineDeployment, as it stands in a file, with a secret that is not encrypted."""
+    if body.get("kind") == "Secret":
+        for name in sorted(SECRET_DATA):
+            values = body.get(name)
+            for key, value in values.items() if isinstance(values, dict) else ():
+                if value and not sealed_type(value):
+                    yield f"{name}.{key}"
+    elif body.get("kind") == MACHINE:
+        config: Json = body
+        for key in PROVIDER_CONFIG_FIELD.split("."):
+            config = config.get(key) if isinstance(config, dict) else None
+        yield from (f"{PROVIDER_CONFIG_FIELD}.{path}" for path in inline_credentials(config))
 
 
 def holds_ciphertext(value: Json) -> bool:

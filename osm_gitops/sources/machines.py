@@ -49,14 +49,18 @@ def as_authored(inputs: Inputs) -> Inputs:
         if machine.deleting:
             broken[machine.ref] = (_deleted(machine.manifest),)
         else:
-            annotations = authored_annotations(machine.annotations)
-            # An empty map hashes unlike none, so what had nothing to leave out stays as it is.
-            machines.append(replace(machine, annotations=annotations) if machine.annotations else machine)
+            machines.append(without_server_annotations(machine))
     numbered = [each.manifest for each in inputs.machines if REVISION_ANNOTATION in (each.annotations or {})]
     warnings = (*inputs.warnings, _numbered(numbered)) if numbered else inputs.warnings
     return replace(
         inputs, machines=tuple(machines), broken={ref: broken[ref] for ref in sorted(broken)}, warnings=warnings
     )
+
+
+def without_server_annotations(machine: MachineDeployment) -> MachineDeployment:
+    """The MachineDeployment without the annotations of controllers and kubectl."""
+    # An empty map hashes unlike none, so what has nothing to leave out stays as it is.
+    return replace(machine, annotations=authored_annotations(machine.annotations)) if machine.annotations else machine
 
 
 def _deleted(manifest: Manifest) -> Problem:

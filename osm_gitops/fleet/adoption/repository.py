@@ -10,7 +10,7 @@ from typing import Final
 from osm_gitops.errors import Problem
 from osm_gitops.fleet.adoption.authority import Authority
 from osm_gitops.fleet.adoption.osm_settings import FoundSetting
-from osm_gitops.fleet.scaffold import Scaffold, checked_recipients, yaml_scalar
+from osm_gitops.fleet.scaffold import CREDENTIALS, Scaffold, checked_recipients, yaml_scalar
 from osm_gitops.kubedoor.access import Access
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -32,12 +32,6 @@ PLACES: Final[Mapping[str, str]] = {
     "adopted-README.md": "README.md",
 }
 """Where each text of such a repository goes."""
-
-CREDENTIALS: Final = (
-    r"(?i)^(cloudProviderSpec|operatingSystemSpec|overwriteCloudConfig"
-    r"|kubectl\.kubernetes\.io/last-applied-configuration)$"
-)
-"""The parts of a MachineDeployment in which credentials stand, as an ``encrypted_regex``."""
 
 _BUNDLES: Final[Mapping[str, str]] = {"kubernetes-ca-bundle": "kubernetes.pem", "host-ca-bundle": "hosts.pem"}
 
@@ -63,7 +57,6 @@ def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str) -> dict[
     words = {
         "__SETTINGS__": "".join(_setting_lines(adopted, scaffold.cluster)),
         "__CONNECTIONS__": "".join(_connection_lines(adopted)),
-        "__CREDENTIALS__": CREDENTIALS,
     }
     shell = Scaffold(
         scaffold.texts, scaffold.schema, scaffold.cluster, scaffold.recipients, scaffold.now, PLACES, words
