@@ -9,9 +9,12 @@ import typer
 
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import Request
+from osm_gitops.errors import Problem
 from osm_gitops.fleet.options import GitOptions, RunOptions
+from osm_gitops.model.plan import Plan
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
+from osm_gitops.report.outline import many
 from osm_gitops.sops.search import KeySearch
 
 _GUARDS = "Guards"
@@ -46,6 +49,15 @@ MaxChangedPools = Annotated[
         rich_help_panel=_GUARDS,
     ),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Fail for warnings too; apply writes nothing then.",
+        envvar="OSM_GITOPS_STRICT",
+        rich_help_panel=_GUARDS,
+    ),
+]
 PlaintextSecrets = Annotated[
     bool,
     typer.Option(
@@ -65,6 +77,19 @@ AgeRecipients = Annotated[
     ),
 ]
 DEFAULT_MAX_DELETE = "50%"
+
+
+def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
+    """What ``--strict`` makes of the warnings of a plan: one error a cluster, for the plan shows them already."""
+    return tuple(
+        Problem(
+            f"the plan has {many(len(cluster.warnings), 'warning')}, and --strict allows none",
+            about=f"cluster {cluster.cluster}",
+            fix="Do what they say, or run without --strict",
+        )
+        for cluster in plan.clusters
+        if cluster.warnings
+    )
 
 
 def limits(max_delete: str, max_changed_pools: int | None, *, allow_empty: bool) -> Limits:

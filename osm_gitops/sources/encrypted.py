@@ -14,7 +14,7 @@ from osm_gitops.sops.document import decrypt, is_encrypted
 from osm_gitops.sops.envelope import FIELD
 from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.encrypted_texts import SECRET_DATA, encrypted_texts
+from osm_gitops.sources.encrypted_texts import encrypted_texts, secrets_in_plain_text
 from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects
 from osm_gitops.sources.stand_ins import with_stand_ins
 from osm_gitops.yamldoor.kubernetes import Document
@@ -36,19 +36,20 @@ class Seal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document as it is read; ``exposed`` are Secrets whose data is not encrypted although their document is.
+    """A document as it is read; ``exposed`` are the secrets that are not encrypted although their document is: by the
+    origin of their object the first field of each.
 
     ``hides_texts``: something besides the data of Secrets stood encrypted in it.
     """
 
     document: Document
     seal: Seal = Seal.NONE
-    exposed: frozenset[Origin] = frozenset()
+    exposed: Mapping[Origin, str] = field(default_factory=dict)
     hides_texts: bool = False
 
-    def exposes(self, loose: LooseObject) -> bool:
-        """Whether data of a Secret stands in the file so that everybody can read it."""
-        return loose.origin in self.exposed if self.seal is not Seal.NONE else _shows_data(loose)
+    def exposes(self, loose: LooseObject) -> str:
+        """The first field of an object with a secret that everybody can read in the file; empty where there is none."""
+        return _exposed(loose) if self.seal is Seal.NONE else self.exposed.get(loose.origin, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Decryption:
             plain = decrypt(bodies, self.keys.keyring())
         texts = [set(encrypted_texts(sealed, value)) for sealed, value in zip(bodies, plain, strict=True)]
         self.sensitive.update(*texts)
-        exposed = frozenset(loose.origin for loose in wanted if loose.kind == "Secret" and _shows_data(loose))
+        exposed = {loose.origin: place for loose in wanted if (place := _exposed(loose))}
         return [
             Part(_with_value(document, value), Seal.OPENED, exposed, bool(hidden))
             for document, value, hidden in zip(unit, plain, texts, strict=True)
@@ -187,8 +188,5 @@ def _with_value(document: Document, value: Mapping[str, Json]) -> Document:
     return replace(document, value=value, items=placed)
 
 
-def _shows_data(loose: LooseObject) -> bool:
-    """Whether a value of a Secret, as it stands in the file, is not encrypted."""
-    fields = (loose.body.get(name) for name in SECRET_DATA)
-    values = (value for each in fields if isinstance(each, dict) for value in each.values())
-    return any(value and not sealed_type(value) for value in values)
+def _exposed(loose: LooseObject) -> str:
+    return next(secrets_in_plain_text(loose.body), "")

@@ -13,6 +13,7 @@ from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest, ObjectRef
+from osm_gitops.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
 from osm_gitops.sources.encrypted_texts import holds_ciphertext
@@ -87,7 +88,7 @@ class _Tree:
     decryption: Decryption
     gathering: Gathering = field(default_factory=Gathering)
     passed_over: Counter[str] = field(default_factory=Counter)
-    plain_secrets: list[tuple[PurePath, Manifest]] = field(default_factory=list)
+    in_plain_text: list[tuple[PurePath, Manifest, str]] = field(default_factory=list)
     charts: dict[PurePath, bool] = field(default_factory=dict)
 
     def read(self, file: PurePath, shown: str) -> None:
@@ -118,13 +119,17 @@ class _Tree:
         self.gathering.unreadable += self.decryption.problems()
         self.gathering.broken |= self.decryption.broken
         self.gathering.warnings += self.decryption.warnings(f"{self.files.display}{self.files.suffix}")
-        self._warn_of_plain_secrets()
+        self._warn_of_plain_text()
 
-    def _warn_of_plain_secrets(self) -> None:
-        if self.plain_secrets:
-            kept = set(self.files.kept_in_git(list(dict.fromkeys(file for file, _ in self.plain_secrets))))
-            in_git = [secret for file, secret in self.plain_secrets if file in kept]
-            self.gathering.warnings += [_in_plain_text(in_git)] if in_git else []
+    def _warn_of_plain_text(self) -> None:
+        if not self.in_plain_text:
+            return
+        kept = set(self.files.kept_in_git(list(dict.fromkeys(file for file, *_ in self.in_plain_text))))
+        in_git = [(manifest, place) for file, manifest, place in self.in_plain_text if file in kept]
+        secrets = [manifest for manifest, _ in in_git if manifest.ref.kind != MACHINE]
+        pools = [(manifest, place) for manifest, place in in_git if manifest.ref.kind == MACHINE]
+        self.gathering.warnings += [_plain_secrets(secrets)] if secrets else []
+        self.gathering.warnings += [_plain_credentials(pools)] if pools else []
 
     def _text(self, file: PurePath, shown: str) -> bytes | None:
         try:
@@ -173,8 +178,9 @@ class _Tree:
         elif part.seal is Seal.NONE and holds_ciphertext(loose.body):
             self._refuse_ciphertext(manifest)
         else:
-            if manifest.ref.kind == "Secret" and part.exposes(loose) and not is_ours(loose):
-                self.plain_secrets.append((file, manifest))
+            exposed = "" if is_ours(loose) else part.exposes(loose)
+            if exposed:
+                self.in_plain_text.append((file, manifest, exposed))
             self.gathering.add(replace(manifest, sealed=part.hides_texts))
 
     def _refuse_ciphertext(self, manifest: Manifest) -> None:
@@ -220,16 +226,29 @@ def _is_templated(loose: LooseObject) -> bool:
     return any(isinstance(name, str) and "{{" in name for name in names)
 
 
-def _in_plain_text(secrets: Sequence[Manifest]) -> Problem:
+def _plain_credentials(pools: Sequence[tuple[Manifest, str]]) -> Problem:
+    """One warning, however many pools there are; of each the first credential is named, never its value."""
+    (first, place), *others = pools
+    fix = "Encrypt the file (sops encrypt --in-place FILE, or osm-gitops import)"
+    if place.startswith(f"{PROVIDER_CONFIG_FIELD}.cloudProviderSpec."):
+        fix = "Put it into a Secret and name that with secretKeyRef, or encrypt the file (sops encrypt --in-place FILE)"
+    what = "is a credential in plain text in git" + _and_more([pool.line_of(at) for pool, at in others], "are")
+    return Problem(what, where=first.line_of(place), about=str(first.ref), field=place, fix=fix)
+
+
+def _and_more(places: Sequence[str], verb: str = "do") -> str:
+    """That there are others, some of them by their places."""
+    if not places:
+        return ""
+    more = [f"{len(places) - _NAMED} more"] if len(places) > _NAMED else []
+    return f", and so {verb} {len(places)} more: {', '.join([*places[:_NAMED], *more])}"
+
+
+def _plain_secrets(secrets: Sequence[Manifest]) -> Problem:
     """One warning, however many there are."""
     first, *others = secrets
-    what = "this Secret stands in plain text in git"
-    if others:
-        places = [str(manifest.origin) for manifest in others[:_NAMED]]
-        more = [f"{len(others) - _NAMED} more"] if len(others) > _NAMED else []
-        what += f", and so do {len(others)} more: {', '.join([*places, *more])}"
     return Problem(
-        what,
+        "this Secret stands in plain text in git" + _and_more([str(manifest.origin) for manifest in others]),
         where=str(first.origin),
         about=str(first.ref),
         fix="Whoever reads the repository reads it: encrypt it (sops encrypt --in-place FILE), or keep it out of git",

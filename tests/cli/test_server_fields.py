@@ -145,3 +145,15 @@ def test_a_cluster_counts_for_what_servers_add_and_a_file_for_the_rest(adopted: 
     assert after == before
     stamp = after["metadata"]["annotations"][_STAMP]  # type: ignore[index] # JSON
     assert stamp == "1"
+
+
+def test_a_live_revision_does_not_go_into_git(adopted: Adopted, repo: Path) -> None:
+    """It is the one of this moment; `refresh` knows the one that counts when what is in git arrives."""
+    kubeconfig = str(adopted.osm.management.kubeconfig(adopted.folder / "kubeconfig"))
+    to = ("--to", str(repo / "clusters"), "--kubeconfig", kubeconfig)
+    ran = osm_gitops("apply", "--yes", "--from", "cluster", *to, "--dangerously-plaintext-secrets")
+    assert ran.code == 0, ran.err
+    assert _REVISION not in ran.out + ran.err  # nobody wrote it into a file
+    written = [path.read_text("utf-8") for path in (repo / "clusters").rglob("pool-*.yaml")]
+    assert len(written) == 3 * len(adopted.osm.pools())
+    assert not [text for text in written if _STAMP in text]

@@ -36,11 +36,13 @@ from osm_gitops.cli.run_options import (
     MaxChangedPools,
     MaxDelete,
     PlaintextSecrets,
+    Strict,
+    forbidden_warnings,
     limits,
     run_options,
 )
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
-from osm_gitops.errors import input_error
+from osm_gitops.errors import UnsafePlanError, input_error
 from osm_gitops.fleet.options import GitOptions, Outcome
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Plan
@@ -97,6 +99,7 @@ def apply(
     allow_empty: AllowEmpty = False,
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
+    strict: Strict = False,
 ) -> int:
     """Write the desired state: commit it, or apply it to clusters.
 
@@ -138,6 +141,9 @@ def apply(
     def confirm(plan: Plan) -> bool:
         nonlocal declined
         reports.show(Outcome(plan))
+        forbidden = forbidden_warnings(plan) if strict else ()
+        if forbidden:
+            raise UnsafePlanError(forbidden)
         if saved is not None:
             refuse_stale(saved, plan, __version__, str(plan_file))
             return True

@@ -63,6 +63,9 @@ def doctor(
     worker_context: Annotated[
         str, typer.Option("--worker-context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_WORKER_CONTEXT")
     ] = "",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail for warnings of sources too.", envvar="OSM_GITOPS_STRICT")
+    ] = False,
     untrusted: Untrusted = False,
     output: Annotated[
         Form, typer.Option("--output", "-o", help="How the findings are written.", envvar="OSM_GITOPS_OUTPUT")
@@ -93,6 +96,7 @@ def doctor(
         folder=Path.cwd(),
         environment=for_untrusted(os.environ) if untrusted else dict(os.environ),
         untrusted=untrusted,
+        strict=strict,
         fleet=fleet,
         recipients=tuple(recipients or ()),
         connections=connections,

@@ -9,6 +9,7 @@ import typer
 
 from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
+from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import (
@@ -17,6 +18,8 @@ from osm_gitops.cli.run_options import (
     AllowEmpty,
     MaxChangedPools,
     MaxDelete,
+    Strict,
+    forbidden_warnings,
     limits,
     run_options,
 )
@@ -62,6 +65,7 @@ def plan(
     allow_empty: AllowEmpty = False,
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
+    strict: Strict = False,
 ) -> int:
     """Show what apply would do.
 
@@ -109,6 +113,8 @@ def plan(
     if out is not None:
         save_plan(out, outcome, request)
     show_trouble(outcome)
-    if outcome.failed:
+    forbidden = forbidden_warnings(outcome.plan) if strict else ()
+    console.problems(forbidden)
+    if outcome.failed or forbidden:
         return 1
     return 2 if detailed_exitcode and outcome.plan.has_changes else 0

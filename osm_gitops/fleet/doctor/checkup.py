@@ -12,7 +12,7 @@ from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.connections import Connections
 from osm_gitops.fleet.doctor.clusters import look_at_source, look_at_targets
-from osm_gitops.fleet.doctor.finding import Finding, found, note, ok
+from osm_gitops.fleet.doctor.finding import Finding, State, found, note, ok
 from osm_gitops.fleet.doctor.git import look_at_git
 from osm_gitops.fleet.doctor.keys import Keys, look_at_keys
 from osm_gitops.fleet.doctor.kubeconfigs import Connection, look_at_kubeconfigs
@@ -29,7 +29,7 @@ _NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands ne
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """What to look at. ``environment`` is the process's, ``fleet`` the file that was named. ``untrusted``: nothing that
-    the fleet file names is run, asked, or read outside of its tree."""
+    the fleet file names is run, asked, or read outside of its tree. ``strict``: warnings of sources are to be fixed."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -37,6 +37,7 @@ class Checkup:
     recipients: tuple[str, ...] = ()
     connections: tuple[Connection, ...] = ()
     untrusted: bool = False
+    strict: bool = False
 
     def access(self, side: str) -> Access:
         """What was named for a side, as flags name it to runs."""
@@ -76,7 +77,7 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
     )
     with closing(Connections(checkup.environment)) as connections:
         for spec in specs:
-            yield from look_at_source(spec, keys, connections)
+            yield from look_at_source(spec, keys, connections, State.FIX if checkup.strict else State.NOTE)
         if checkup.untrusted:
             yield note("target", "targets are not looked at in an untrusted run")
         else:

@@ -26,8 +26,10 @@ from osm_gitops.targets.sealing import DIGEST_KEY, Sealing
 _LISTED = 10
 
 
-def look_at_source(spec: ClusterSpec, keys: Keys, connections: Connections) -> Iterator[Finding]:
-    """Settings and objects of a cluster, of trees and of API servers."""
+def look_at_source(
+    spec: ClusterSpec, keys: Keys, connections: Connections, warnings: State = State.NOTE
+) -> Iterator[Finding]:
+    """Settings and objects of a cluster, of trees and of API servers; ``warnings`` of them count as said."""
     area = f"cluster {spec.name}"
     try:
         inputs = load_inputs(spec, load_settings(spec), keys.environment, keys.search, connections)
@@ -36,7 +38,7 @@ def look_at_source(spec: ClusterSpec, keys: Keys, connections: Connections) -> I
         return
     broken = [problem for problems in inputs.broken.values() for problem in problems]
     yield from _cut(list(found(area, [*inputs.unreadable, *broken])))
-    yield from _cut(list(found(area, inputs.warnings, State.NOTE)))
+    yield from _cut(list(found(area, inputs.warnings, warnings)))
     yield _count(area, spec, inputs)
 
 
