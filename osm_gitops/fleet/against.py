@@ -55,7 +55,9 @@ def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
     repository = _repository(home)
     return replace(
         spec,
-        source=SourceSpec(*(_part_at(part, revision, repository) for part in parts)),
+        source=SourceSpec(
+            *(_part_at(part, revision, repository) for part in parts), applies_machines=spec.source.applies_machines
+        ),
         overlays=tuple(_overlay_at(overlay, revision, repository) for overlay in spec.overlays),
     )
 

@@ -13,6 +13,7 @@ from osm_gitops.fleet.fleet_keys import (
     API_VERSION,
     CLUSTER,
     GIT,
+    MACHINES,
     MANAGEMENT,
     NAME_PATTERN,
     SOURCE,
@@ -128,6 +129,12 @@ class _Reader:
         worker = self._access(*merged.get("worker", ({}, "worker")), keys=WORKER)
         source = self._source(*merged.get("from", (None, f"{at}.from")))
         target = self._target(*merged["to"]) if "to" in merged else None
+        if source is not None and source.applies_machines and isinstance(target, TargetSpec):
+            self._problem(
+                f"{merged['from'][1]}.machineDeployments.apply",
+                "only a run with to: cluster applies MachineDeployments",
+                "With a git target let Flux or Argo CD apply them, as docs/flux.md and docs/argocd.md show",
+            )
         overlays = self._overlays(defaults.get("overlays"), "defaults.overlays")
         overlays += self._overlays(entry.get("overlays"), f"{at}.overlays")
         if len(self.problems) > before or not isinstance(name, str) or source is None:
@@ -196,17 +203,36 @@ class _Reader:
             return None
         parts: Mapping[str, Json] = value
         self._check_keys(parts, at, SOURCE)
+        machines, applied = self._machines(parts.get("machineDeployments"), f"{at}.machineDeployments")
+        parts = {**parts, "machineDeployments": machines}
         for key, part in parts.items():
-            if not _is_path(part):
+            if not _is_path(part) and key != "machineDeployments":
                 self._problem(f"{at}.{key}", "it must be a path")
-        machines = parts.get("machineDeployments")
-        if not isinstance(machines, str):
-            self._problem(at, "it must name machineDeployments: the folder with the MachineDeployments")
+        if not all(_is_path(part) for part in parts.values()):
             return None
-        chosen = [parts.get(key, machines) for key in SOURCE]
-        if not all(isinstance(part, str) for part in chosen):
-            return None
-        return SourceSpec(*(source_ref(self.base, part) for part in chosen))
+        chosen = [str(parts.get(key, machines)) for key in SOURCE]
+        return SourceSpec(*(source_ref(self.base, part) for part in chosen), applies_machines=applied)
+
+    def _machines(self, value: Json, at: str) -> tuple[Json, bool]:
+        """The path of the MachineDeployments, ``None`` with a problem, and whether they are applied."""
+        if value is None:
+            source = at.rpartition(".")[0]
+            self._problem(source, "it must name machineDeployments: the folder with the MachineDeployments")
+            return None, False
+        if not isinstance(value, dict):
+            if not _is_path(value):
+                self._problem(at, "it must be a path, or a mapping with a path")
+            return value, False
+        named: Mapping[str, Json] = value
+        self._check_keys(named, at, MACHINES)
+        path, applied = named.get("path"), named.get("apply", False)
+        if not _is_path(path):
+            self._problem(f"{at}.path", "it must be a path")
+        if not isinstance(applied, bool):
+            self._problem(f"{at}.apply", "it must be true or false")
+        elif applied and path == LIVE:
+            self._problem(f"{at}.apply", "MachineDeployments that are read from the cluster are there already")
+        return path, applied is True
 
     def _target(self, value: Json, at: str) -> TargetSpec | LiveTarget | None:
         if value == LIVE:

@@ -42,8 +42,21 @@ TARGET: Final[Keys] = {
         "required": ["path"],
     }
 }
+MACHINES: Final[Keys] = {
+    "path": _text("Where they are: cluster, or a tree."),
+    "apply": {
+        "description": "Apply the MachineDeployments of a tree to the worker cluster, where the target is cluster. "
+        "None is ever deleted.",
+        "type": "boolean",
+        "default": False,
+    },
+}
 SOURCE: Final[Keys] = {
-    "machineDeployments": _text("Where the MachineDeployments are: cluster, or a tree (a folder or a file)."),
+    "machineDeployments": {
+        "description": "Where the MachineDeployments are: cluster, or a tree (a folder or a file); "
+        "or a mapping that also says whether to apply them.",
+        "type": ["string", "object"],
+    },
     "profiles": _text("Where the OperatingSystemProfiles are; with the MachineDeployments if left out."),
     "facts": _text(
         "Where the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices are that rendering looks up; "

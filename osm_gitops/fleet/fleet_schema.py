@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from osm_gitops.fleet.fleet_keys import API_VERSION, CLUSTER, GIT, MANAGEMENT, SOURCE, TARGET, TOP, WORKER, Keys
+from osm_gitops.fleet.fleet_keys import (
+    API_VERSION,
+    CLUSTER,
+    GIT,
+    MACHINES,
+    MANAGEMENT,
+    SOURCE,
+    TARGET,
+    TOP,
+    WORKER,
+    Keys,
+)
 from osm_gitops.fleet.spec import LIVE
 from osm_gitops.model.objects import Json
 from osm_gitops.resolve.setting_names import SETTINGS, Kind
@@ -50,7 +61,7 @@ def fleet_schema() -> dict[str, Json]:
         },
         "$defs": {
             "settings": settings_schema(),
-            "source": {"anyOf": [SOURCE["machineDeployments"], closed_object(SOURCE, required=["machineDeployments"])]},
+            "source": {"anyOf": [MACHINES["path"], closed_object(_source(), required=["machineDeployments"])]},
             "target": {"anyOf": [{"const": LIVE}, closed_object(_target(), required=["git"])]},
             "management": closed_object(MANAGEMENT),
             "worker": closed_object(WORKER),
@@ -61,6 +72,11 @@ def fleet_schema() -> dict[str, Json]:
 def settings_schema() -> dict[str, Json]:
     """The schema of settings by their keys."""
     return closed_object({setting.key: _setting(setting.help, setting.kind) for setting in SETTINGS})
+
+
+def _source() -> Keys:
+    machines = {"anyOf": [MACHINES["path"], closed_object(MACHINES, required=["path"])]}
+    return SOURCE | {"machineDeployments": SOURCE["machineDeployments"] | machines}
 
 
 def _target() -> Keys:

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Final
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanError
-from osm_gitops.fleet.desire import prepare
+from osm_gitops.fleet.desire import is_chosen, prepare
 from osm_gitops.fleet.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import Confirm, RunOptions
 from osm_gitops.fleet.osm_activity import OsmActivity
 from osm_gitops.fleet.recording import Ended, record, uids_of
-from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TreeRef
+from osm_gitops.fleet.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.fleet.states import desired_state, unusable
 from osm_gitops.fleet.token_facts import Printed, with_tokens
 from osm_gitops.fleet.upkeep import Upkeep, named
@@ -29,9 +29,11 @@ from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+from osm_gitops.plan.machine_secrets import with_secrets_of
+from osm_gitops.plan.machines import Comparison, is_machine_change, machine_change
 from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.cluster.lease import Held
-from osm_gitops.targets.cluster.pools import read_pools
+from osm_gitops.targets.cluster.pools import PoolsOfTree, read_pools, read_pools_of_tree
 from osm_gitops.targets.cluster.state import Scope, read_state
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from osm_gitops.targets.cluster.writing import Control, deliver
@@ -48,6 +50,8 @@ class _Read:
     pools: Mapping[ObjectRef, LivePool]
     tokens: Tokens | None
     osm: OsmActivity
+    comparison: Comparison | None = None
+    """Where MachineDeployments come from a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,10 @@ class Look:
     def tokens(self) -> Tokens | None:
         return self.read.tokens
 
+    @property
+    def comparison(self) -> Comparison | None:
+        return self.read.comparison
+
 
 def look_at(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_tokens: bool = False) -> Look:
     """Read a cluster's sources and its live state, and plan. Raises OsmGitopsError.
@@ -84,13 +92,32 @@ def look_at(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_to
     inputs = refuse_unfit_names(read)
     for note in inputs.notes:
         options.note(note)
-    from_tree = isinstance(spec.source.machines, TreeRef)
-    pools = read_pools(live.worker, inputs.machines, live_machines=not from_tree, broken=inputs.broken)
-    if from_tree:
+    comparison = None
+    if isinstance(spec.source.machines, TreeRef):
+        found = read_pools_of_tree(live.worker, inputs.machines, inputs.broken)
+        pools = found.pools
+        comparison = _comparison(spec.source, spec.source.machines, inputs, found, options.only)
         inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
+    else:
+        pools = read_pools(live.worker, inputs.machines, broken=inputs.broken)
     inputs = refuse_unwritable(inputs, live.management, settings, osm, from_cluster=_keeps_profiles(spec))
     tokens = _tokens(inputs, settings, live, options.live.now())
-    return _look(spec, options, _Read(settings, inputs, pools, tokens, osm), make_tokens=make_tokens)
+    return _look(spec, options, _Read(settings, inputs, pools, tokens, osm, comparison), make_tokens=make_tokens)
+
+
+def _comparison(source: SourceSpec, tree: TreeRef, inputs: Inputs, found: PoolsOfTree, only: str) -> Comparison:
+    """What of a tree and of the cluster can be compared: what nobody could read may be what the tree seems to lack."""
+    living = (each.ref for each in inputs.machines if found.pools[each.ref].gate is not Gate.DELETING)
+    why = f"{tree.display} has no such MachineDeployment"
+    strays = {} if inputs.unreadable else found.strays
+    return Comparison(
+        source=tree.display,
+        pools={ref: found.pools[ref] for ref in living if is_chosen(ref.name, only)},
+        strays={
+            ref: replace(pool, gate=Gate.WAITING, why=why) for ref, pool in strays.items() if is_chosen(ref.name, only)
+        },
+        applied=source.applies_machines,
+    )
 
 
 def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: bool) -> Look:
@@ -114,10 +141,25 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
         complete=not desired.no_deletion,
         allow_empty=options.plan.limits.allow_empty,
     )
-    plan = upkeep.added_to(_plan(live, desired, scope, options.plan))
-    warnings = (*read.osm.warnings, *plan.warnings)
+    strays = frozenset(read.comparison.strays) if read.comparison else frozenset()
+    machines = _machine_changes(read, desired)
+    desired = with_secrets_of(desired, machines, {each.ref: each for each in inputs.machines}, inputs.sensitive)
+    plan = upkeep.added_to(_plan(live, desired, scope, replace(options.plan, strays=strays), machines))
+    differences = read.comparison.warnings() if read.comparison else ()
+    warnings = (*read.osm.warnings, *plan.warnings, *differences)
     plan = replace(plan, hosts=options.connections.hosts(spec), warnings=warnings)
     return Look(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)
+
+
+def _machine_changes(read: _Read, desired: Desired) -> tuple[Change, ...]:
+    """What applying the MachineDeployments of a tree does, where that is wanted. One that cannot be rendered is left as
+    it is: its Machines would wait for a boot configuration that does not come."""
+    if read.comparison is None or not read.comparison.applied:
+        return ()
+    rendered = frozenset(desired.pools)
+    chosen = (each for each in read.inputs.machines if each.ref in rendered)
+    changes = (machine_change(each, read.pools[each.ref]) for each in chosen)
+    return tuple(change for change in changes if change is not None)
 
 
 def _keeps_profiles(spec: ClusterSpec) -> bool:
@@ -125,13 +167,16 @@ def _keeps_profiles(spec: ClusterSpec) -> bool:
     return isinstance(spec.source.profiles, LiveRef)
 
 
-def _plan(live: Clusters, desired: Desired, scope: Scope, options: PlanOptions) -> ClusterPlan:
+def _plan(
+    live: Clusters, desired: Desired, scope: Scope, options: PlanOptions, machines: Sequence[Change]
+) -> ClusterPlan:
     current = read_state(live, desired, scope)
     options = replace(options, leaving=scope.leaving)
-    plan = make_cluster_plan(desired, current, options)
+    plan = make_cluster_plan(desired, current, options, machines)
     changed = any(each.ref.kind == CONFIG.name and each.action is Action.UPDATE for each in plan.changes)
     if changed and _guards_configs(live.management):
-        return make_cluster_plan(desired, current, replace(options, immutable_kinds=frozenset({CONFIG.name})))
+        options = replace(options, immutable_kinds=frozenset({CONFIG.name}))
+        return make_cluster_plan(desired, current, options, machines)
     return plan
 
 
@@ -280,9 +325,12 @@ class LiveWork:
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)
             look = look_at(self.spec, options, self.osm, make_tokens=True)
-            # The guards have let these pools pass; what became of others, or is going, is the next run's business.
+            # The guards have let these pools pass; what became of others, or is going, is the next run's business. A
+            # MachineDeployment is applied once a run: where it differs again, a webhook changes what is applied.
             there = {ref for ref in waiting if ref in look.pools and look.pools[ref].gate is not Gate.DELETING}
-            changes = tuple(change for change in look.plan.changes if change.pool in there)
+            changes = tuple(
+                change for change in look.plan.changes if change.pool in there and not is_machine_change(change)
+            )
             narrowed = replace(look, plan=replace(look.plan, changes=changes, refusals=()))
             if options.live.as_shown:
                 narrowed = self._as_shown(narrowed, shown, _is_same_but_for_its_revision)

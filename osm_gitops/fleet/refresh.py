@@ -175,7 +175,7 @@ class _Refresh:
 
     def _look(self, settings: Settings, live: Clusters) -> _Look:
         inputs = read_machines(live.worker)
-        pools = read_pools(live.worker, inputs.machines, live_machines=True)
+        pools = read_pools(live.worker, inputs.machines)
         self.problems = list(inputs.unreadable)
         tokens = self._tokens(settings, live, inputs)
         upkeep = Upkeep(

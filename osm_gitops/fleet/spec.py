@@ -54,11 +54,13 @@ def source_ref(base: Path, text: str) -> SourceRef:
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where a cluster's objects are read; the three may be the same."""
+    """Where a cluster's objects are read; the three may be the same. ``applies_machines``: MachineDeployments of a tree
+    are applied to the worker cluster, where that is the target."""
 
     machines: SourceRef
     profiles: SourceRef
     facts: SourceRef
+    applies_machines: bool = field(default=False, kw_only=True)
 
     @property
     def parts(self) -> tuple[SourceRef, SourceRef, SourceRef]:

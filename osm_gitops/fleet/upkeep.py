@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osm_gitops.errors import InputError, Problem
@@ -15,6 +15,7 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.gate import ABSENT
 from osm_gitops.plan.guards import nothing_desired
+from osm_gitops.plan.machines import is_machine_change
 from osm_gitops.targets.cluster.tokens import Tokens
 
 
@@ -87,10 +88,11 @@ class Upkeep:
         # What failed may be a MachineDeployment that cannot be read: it is there all the same.
         return self.tokens.orphans((*self.pools, *plan.failed))
 
-    def _left(self, changes: Iterable[Change]) -> Iterator[tuple[ObjectRef, str]]:
-        """Pools that would change, were it their time."""
+    def _left(self, changes: Sequence[Change]) -> Iterator[tuple[ObjectRef, str]]:
+        """Pools that would change, were it their time; where the run applies their MachineDeployment, it comes."""
+        applied = {change.pool for change in changes if is_machine_change(change)}
         for change in changes:
-            if change.pool is None or change.upkeep or change.action is Action.UNCHANGED:
+            if change.pool in applied or change.pool is None or change.upkeep or change.action is Action.UNCHANGED:
                 continue
             pool = self.pools.get(change.pool)
             if pool is None:

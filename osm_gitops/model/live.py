@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.objects import Json, ObjectRef
 
 CLEANUP_FINALIZER = "kubermatic.io/cleanup-operating-system-configs"
 """OSM's finalizer of MachineDeployments (contract §4.5), which is ours too."""
@@ -37,6 +37,26 @@ class WaitingMachine:
     nudged: str = ""
 
 
+FieldPath = tuple[str, ...]
+"""The keys that lead to a field of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """In what a live object is not what a tree has: ``fields`` with other values, and ``gone`` those that our applies
+    own and the tree has no more, by path. ``before`` is what the live object has of both."""
+
+    fields: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    before: Mapping[str, Json] = field(default_factory=dict, repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.fields or self.gone)
+
+
+NO_DIFFERENCE = Difference()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePool:
     """A MachineDeployment as the worker cluster has it, as far as delivery depends on it.
@@ -46,7 +66,7 @@ class LivePool:
     instance; ``sets`` are the uids of the MachineSets of its revision, and ``fits`` says whether these have its
     template, ``None`` where there are none. ``generation`` and ``annotations`` (a digest of them) tell whether it was
     changed since; ``server_annotations`` are those that servers added to it. Of a MachineDeployment that is in a tree
-    and not in the cluster ``uid`` is empty.
+    and not in the cluster ``uid`` is empty; ``difference`` says in what the live one is not that of the tree.
     """
 
     ref: ObjectRef
@@ -63,6 +83,7 @@ class LivePool:
     generation: int = 0
     annotations: str = ""
     server_annotations: Mapping[str, str] = field(default_factory=dict)
+    difference: Difference = NO_DIFFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,8 @@ class Change:
     pool that it was made for, as far as its name tells, where the cluster has none of that name any more.
     ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
     finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
-    ``metadata_only``: what machines boot with stays as it is. ``digest`` is that of the desired object. For a live
+    ``metadata_only``: what machines boot with stays as it is. ``rolls_machines``: machine-controller replaces the
+    Machines of the pool because of it. ``digest`` is that of the desired object. For a live
     cluster ``after`` is the whole body that is to be applied."""
 
     ref: ObjectRef
@@ -81,6 +82,7 @@ class Change:
     same_content: bool = False
     upkeep: bool = False
     metadata_only: bool = False
+    rolls_machines: bool = False
     digest: bytes = b""
     gone: ObjectRef | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
@@ -29,17 +29,21 @@ _ENCRYPTED_PARTS = frozenset({"data", "stringData", "spec"})
 class PlanOptions:
     """What a user asked for. ``immutable_kinds`` cannot be updated in this target besides immutable
     Secrets (OSCs while OSM's webhook stands). ``leaving`` are pools whose live MachineDeployment is
-    being deleted: they do not count as deleted."""
+    being deleted: they do not count as deleted; ``strays`` are live and not in the source."""
 
     limits: Limits = field(default_factory=Limits)
     immutable_kinds: frozenset[str] = frozenset()
     leaving: frozenset[ObjectRef] = field(default_factory=frozenset)
+    strays: frozenset[ObjectRef] = field(default_factory=frozenset)
 
 
-def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOptions) -> ClusterPlan:
+def make_cluster_plan(
+    desired: Desired, current: CurrentState, options: PlanOptions, machines: Sequence[Change] = ()
+) -> ClusterPlan:
     """Compare every object on its own by content and say what would happen, and why.
 
-    A plan is made even where it must not be applied: ``refusals`` say so.
+    ``machines`` are changes of MachineDeployments, which are compared elsewhere. A plan is made even where it must not
+    be applied: ``refusals`` say so.
     """
     present = _groups_present(desired, current)
     changes = [_change(wanted, current, options, present) for wanted in desired.objects]
@@ -52,6 +56,7 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
     namespaces = {pool.namespace for pool in pool_groups.values()}
     failed_groups = {group_name(pool) for pool in desired.failed}
     leaving = frozenset(group_name(pool) for pool in options.leaving)
+    strays = frozenset(group_name(pool) for pool in options.strays)
     deletions, kept = [], []
     warnings = [*desired.warnings, *current.warnings]
     for ref, found in sorted(current.objects.items()):
@@ -65,11 +70,12 @@ def make_cluster_plan(desired: Desired, current: CurrentState, options: PlanOpti
         elif found.body is None or needed or ref in desired.keep or group_of(ref) in failed_groups:
             kept.append(ref)
         else:
-            deletions.append(_deletion(found, pool_groups, namespaces))
+            deletions.append(_deletion(found, pool_groups, strays, namespaces))
     no_deletion = (*desired.no_deletion, *current.unreadable)
+    planned = [*changes, *machines, *([] if no_deletion else deletions)]
     plan = ClusterPlan(
         cluster=desired.cluster,
-        changes=tuple(sorted([*changes, *([] if no_deletion else deletions)], key=lambda change: change.place)),
+        changes=tuple(sorted(planned, key=lambda change: change.place)),
         kept=tuple(kept),
         foreign=desired.foreign,
         failed=desired.failed,
@@ -284,12 +290,19 @@ def _why_created(wanted: DesiredObject, pool_present: bool) -> str:
     return "missing" if pool_present else "new pool"
 
 
-def _deletion(found: CurrentObject, pool_groups: Mapping[str, ObjectRef], namespaces: Iterable[str]) -> Change:
+def _deletion(
+    found: CurrentObject,
+    pool_groups: Mapping[str, ObjectRef],
+    strays: frozenset[str],
+    namespaces: Iterable[str],
+) -> Change:
     group, gone = group_of(found.ref), None
     if not group:
         reason = "no pool uses it" if found.ref.kind == "OperatingSystemProfile" else "not desired any more"
     elif group in pool_groups:
         reason = "its pool does not need it any more"
+    elif group in strays:
+        reason = "its MachineDeployment is in the cluster and not in the source any more"
     else:
         reason, gone = "pool is gone", pool_of_group(group, namespaces)
     return Change(

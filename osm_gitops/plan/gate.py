@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.model.live import Gate, LivePool
+from osm_gitops.model.live import NO_DIFFERENCE, Difference, Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 
 ABSENT: Final = "the cluster has no such MachineDeployment"
@@ -40,7 +40,7 @@ class MachineSetFact:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveMachineDeployment:
     """A MachineDeployment as the cluster has it. ``differs`` is the first field in which its template is not that of
-    the source (:func:`template_difference`)."""
+    the source (:func:`template_difference`), ``difference`` all in which it is not the source's."""
 
     ref: ObjectRef
     uid: str
@@ -54,6 +54,7 @@ class LiveMachineDeployment:
     template: str
     differs: str = ""
     server_annotations: Mapping[str, str] = field(default_factory=dict)
+    difference: Difference = NO_DIFFERENCE
 
 
 def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> tuple[Gate, str]:

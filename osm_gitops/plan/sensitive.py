@@ -6,7 +6,7 @@ import json
 import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, replace
 from urllib.parse import unquote
@@ -56,6 +56,8 @@ PUBLIC_WORDS = frozenset(
 
 # Words that choose how a machine is set up; with another one in their place nothing can be rendered.
 _CHOICES = PUBLIC_WORDS | {"amzn2", "rhel", "aws", "azure", "gce", "edge", "cloud-init", "ignition", "IPv4", "IPv6"}
+
+_PROVIDER_SPEC = ("spec", "template", "spec", "providerSpec", "value")
 
 Replace = Callable[[str], str]
 """Takes a secret text, and returns what takes its place."""
@@ -115,6 +117,28 @@ def other_machine(machine: MachineDeployment, sealed: AbstractSet[str], other: R
     if sealed:
         spec, annotations = _sealed_leaves(spec, sealed, other), _sealed_leaves(annotations, sealed, other)
     return replace(machine, provider_spec=_provider_spec(spec, other), annotations=annotations)
+
+
+def other_manifest(body: Mapping[str, Json], sealed: AbstractSet[str], other: Replace) -> Mapping[str, Json]:
+    """The manifest of a MachineDeployment, changed as :func:`other_machine` does it."""
+
+    def changed(value: Json, path: Sequence[str]) -> Json:
+        if not path:
+            return _provider_spec(value, other)
+        if not isinstance(value, Mapping) or path[0] not in value:
+            return value
+        return {**value, path[0]: changed(value[path[0]], path[1:])}
+
+    found: Mapping[str, Json] = changed(_sealed_leaves(body, sealed, other) if sealed else body, _PROVIDER_SPEC)
+    return found
+
+
+def provider_spec_of(body: Mapping[str, Json]) -> Json:
+    """``providerSpec.value`` of a MachineDeployment's manifest."""
+    value: Json = body
+    for key in _PROVIDER_SPEC:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def sealed_templates(half: ProfileConfig, sealed: AbstractSet[str]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
@@ -100,6 +100,8 @@ class PoolsEntry:
         """What it means for the machines of these pools (design §6)."""
         if self.pools.names == ("",):
             return ""
+        if any(change.change.rolls_machines for change in self.pools.changes):
+            return "machine-controller replaces them, as their template changes"
         if any(_boots_differently(change.change) for change in self.pools.changes):
             return "existing ones keep the old configuration"
         return "their configuration goes" if set(self.actions) == {Action.DELETE} else ""
@@ -213,28 +215,43 @@ def _cluster(cluster: ShownCluster, detail: Detail) -> ClusterEntry:
 
 
 def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
-    changed = [
-        {change.pool for change in cluster.effective if change.pool and _boots_differently(change)}
-        for cluster in plan.clusters
+    rolled = [
+        {each.pool for each in cluster.effective if each.pool and each.rolls_machines} for cluster in plan.clusters
     ]
+    changed = [
+        {each.pool for each in cluster.effective if each.pool and _boots_differently(each)} - replaced
+        for cluster, replaced in zip(plan.clusters, rolled, strict=True)
+    ]
+    rolls: tuple[str, ...] = ()
+    if any(rolled):
+        number = _machines_of(plan, rolled)
+        machines = "the machines" if number is None else many(number, "machine")
+        several = many(sum(map(len, rolled)), "pool")
+        rolls = (f"{several} with another template: machine-controller replaces {machines}, rolling.",)
     pools = sorted(set().union(*changed))
     if not pools:
-        return (), ""
+        return rolls, ""
     one = pools[0]
-    known = all(pools <= cluster.machines.keys() for cluster, pools in zip(plan.clusters, changed, strict=True))
-    number = sum(
-        cluster.machines.get(pool, 0) for cluster, pools in zip(plan.clusters, changed, strict=True) for pool in pools
-    )
+    number = _machines_of(plan, changed)
     kept = (
         f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist"
-        f"{f' ({number})' if known else ''} keep the one they booted with, only new machines get the new one."
+        f"{'' if number is None else f' ({number})'} keep the one they booted with, only new machines get the new one."
     )
     # The time as kubectl rollout restart writes it. The shell fills it in, so that the same plan is the same text.
     stamp = """'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'"""
     patch = '{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"' + stamp + '"}}}}}'
     pool = f"kubectl -n {quote(one.namespace)} patch machinedeployment {quote(one.name)}"
     roll = f"{pool} --type merge -p '{patch}'"
-    return (kept, "To replace the machines of a pool, rolling, change its template, for example:"), visible(roll)
+    how = "To replace the machines of a pool, rolling, change its template, for example:"
+    return (*rolls, kept, how), visible(roll)
+
+
+def _machines_of(plan: Plan, chosen: Sequence[set[ObjectRef]]) -> int | None:
+    """How many Machines the chosen pools of each cluster have, where that is known."""
+    pairs = list(zip(plan.clusters, chosen, strict=True))
+    if not all(pools <= cluster.machines.keys() for cluster, pools in pairs):
+        return None
+    return sum(cluster.machines[pool] for cluster, pools in pairs for pool in pools)
 
 
 def left_lines(left: Mapping[ObjectRef, str]) -> Iterator[str]:

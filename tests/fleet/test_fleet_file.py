@@ -244,7 +244,7 @@ def test_paths_that_can_be_none_are_refused(tmp_path: Path) -> None:
         "osm-gitops.yaml:6: clusters[1].from: it must be a path, or a mapping of paths, not such a text",
         "osm-gitops.yaml:6: clusters[1].to.git.path: it must be a text that is not empty",
         "osm-gitops.yaml:6: clusters[1].to.git.branch: it must be a text that is not empty",
-        "osm-gitops.yaml:7: clusters[2].from.machineDeployments: it must be a path",
+        "osm-gitops.yaml:7: clusters[2].from.machineDeployments: it must be a path, or a mapping with a path",
     ]
 
 
@@ -313,4 +313,54 @@ def test_overlays_are_a_list_of_texts(tmp_path: Path) -> None:
         "osm-gitops.yaml:4: clusters[0].overlays: it must be a list of overlays, not a string",
         "osm-gitops.yaml:5: clusters[1].overlays[1]: it must be the path of an overlay, or builtin:NAME",
         "osm-gitops.yaml:5: clusters[1].overlays[2]: it must be the path of an overlay, or builtin:NAME",
+    ]
+
+
+def test_machine_deployments_of_a_tree_may_be_applied(tmp_path: Path) -> None:
+    text = """
+        defaults: {to: cluster}
+        clusters:
+        - name: a
+          from: {machineDeployments: {path: pools@main, apply: true}, facts: cluster}
+        - {name: b, from: {machineDeployments: {path: pools}}}
+        - {name: c, from: {machineDeployments: {path: cluster}}}
+        """
+    a, b, c = (cluster.source for cluster in _read(tmp_path, text))
+    assert (a.machines, a.profiles, a.applies_machines) == (
+        TreeRef(tmp_path / "pools", "pools", "main"),
+        TreeRef(tmp_path / "pools", "pools", "main"),
+        True,
+    )
+    assert (b.machines, b.applies_machines) == (TreeRef(tmp_path / "pools", "pools"), False)
+    assert c.machines == LiveRef()
+
+
+def test_machine_deployments_are_not_applied_from_the_cluster_nor_beside_git(tmp_path: Path) -> None:
+    text = """
+        defaults: {to: {git: {path: clusters}}}
+        clusters:
+        - name: a
+          from: {machineDeployments: {path: pools, apply: true}}
+        - name: b
+          from:
+            machineDeployments:
+              path: cluster
+              apply: true
+          to: cluster
+        - {name: c, from: {machineDeployments: {path: 7, apply: 7, force: true}}}
+        """
+    git, live, *wrong = _problems(tmp_path, text)
+    assert git == (
+        "osm-gitops.yaml:7: clusters[0].from.machineDeployments.apply: only a run with to: cluster applies "
+        "MachineDeployments. With a git target let Flux or Argo CD apply them, as docs/flux.md and docs/argocd.md show"
+    )
+    assert live == (
+        "osm-gitops.yaml:12: clusters[1].from.machineDeployments.apply: MachineDeployments that are read from the "
+        "cluster are there already"
+    )
+    at = "osm-gitops.yaml:14: clusters[2].from.machineDeployments"
+    assert wrong == [
+        f'{at}.force: "force" is not known here. Known are apply, path',
+        f"{at}.path: it must be a path",
+        f"{at}.apply: it must be true or false",
     ]

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from osm_gitops.errors import InputError
 from osm_gitops.fleet.fleet_file import read_fleet
-from osm_gitops.fleet.fleet_keys import CLUSTER, GIT, MANAGEMENT, SOURCE, TARGET, TOP, WORKER, Keys
+from osm_gitops.fleet.fleet_keys import CLUSTER, GIT, MACHINES, MANAGEMENT, SOURCE, TARGET, TOP, WORKER, Keys
 from osm_gitops.fleet.fleet_schema import fleet_schema
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.resolve.setting_names import SETTINGS, Kind
@@ -66,6 +66,7 @@ _LEVELS: tuple[tuple[Keys, Any], ...] = (
     (CLUSTER, lambda key, value: _fleet(**{key: value})),
     (CLUSTER, lambda key, value: {**_HEAD, "clusters": [{"name": "a"}], "defaults": {"from": "tree", key: value}}),
     (SOURCE, lambda key, value: _fleet(**{"from": {"machineDeployments": "tree", key: value}})),
+    (MACHINES, lambda key, value: _fleet(**{"from": {"machineDeployments": {"path": "tree", key: value}}})),
     (TARGET, lambda key, value: _fleet(to={"git": {"path": "x"}, key: value})),
     (GIT, lambda key, value: _fleet(to={"git": {"path": "x", key: value}})),
     (MANAGEMENT, lambda key, value: _fleet(management={key: value})),

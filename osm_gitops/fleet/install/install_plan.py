@@ -68,6 +68,7 @@ class InstallPlan:
     Secrets besides, by namespace and name. ``writers`` are users, and ``group:`` names groups, that may change
     configurations besides our own account. With a ``repo`` runs start from it; ``into_git``: they commit to it, and
     others bring that to the clusters. ``default_profiles``: pools may use built-in profiles, which runs then write.
+    ``applies_machines``: runs apply the MachineDeployments of the repo.
     """
 
     namespace: str = "kube-system"
@@ -80,4 +81,5 @@ class InstallPlan:
     repo: ConfigRepo | None = None
     into_git: bool = False
     default_profiles: bool = True
+    applies_machines: bool = False
     jobs: Jobs | None = None

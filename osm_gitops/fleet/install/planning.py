@@ -49,6 +49,7 @@ def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[Machine
         split=plan.split or spec.worker != spec.management,
         named=named_facts(machines, settings),
         default_profiles=not settings.disable_default_osps,
+        applies_machines=spec.source.applies_machines,
         into_git=plan.into_git and not isinstance(spec.target, LiveTarget),
     )
     if made.jobs is None or made.repo is not None:  # there the fleet file has them

@@ -139,7 +139,7 @@ def worker_status(plan: InstallPlan) -> tuple[Right, ...]:
 def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``apply`` does besides."""
     return (
-        Right(MACHINE_DEPLOYMENT, "get patch"),
+        Right(MACHINE_DEPLOYMENT, "get create patch" if plan.applies_machines else "get patch"),
         Right(MACHINE, "patch"),
         Right(EVENT, "create"),
         Right(SECRET, "create patch delete", CLOUD_INIT_NAMESPACE),

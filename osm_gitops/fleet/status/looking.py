@@ -21,7 +21,7 @@ from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import SECRET
 from osm_gitops.model.record import RunRecord
 from osm_gitops.model.settings import Settings
-from osm_gitops.model.status import ClusterStatus, PoolStatus
+from osm_gitops.model.status import ClusterStatus, Finding, PoolStatus
 from osm_gitops.plan.tokens import read_bootstrap_token
 from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
 from osm_gitops.targets.cluster.record import read_record
@@ -55,7 +55,7 @@ class _Looking:
         osm = self._osm()
         seen, look, record = self._seen(), self._look(osm), self._record()
         of_pools = seen.narrowed(self.options.only) if seen else None
-        findings = tuple(find_in_the_way(self.live, osm, of_pools))
+        findings = (*find_in_the_way(self.live, osm, of_pools), *_differences(look, self.options.only))
         # A kind that is missing, say, is the reason of whatever else could not be read.
         told = {finding.problem for finding in findings}
         return ClusterStatus(
@@ -116,6 +116,19 @@ class _Looking:
         except ClusterError as failure:
             self.problems.extend(failure.problems)
             return None
+
+
+def _differences(look: Look | None, only: str) -> Iterator[Finding]:
+    """What MachineDeployments of a tree and of the cluster do not have in common, as far as ``only`` chooses them."""
+    if look is None or look.comparison is None:
+        return
+    found = look.comparison
+    chosen = replace(
+        found,
+        pools={ref: pool for ref, pool in found.pools.items() if is_chosen(ref.name, only)},
+        strays={ref: pool for ref, pool in found.strays.items() if is_chosen(ref.name, only)},
+    )
+    yield from (Finding("source-differs", problem, trouble=False) for problem in chosen.warnings())
 
 
 def _read_tokens(worker: Api) -> Mapping[str, tuple[datetime | None, ...]]:

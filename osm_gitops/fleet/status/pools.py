@@ -51,7 +51,7 @@ def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
     config = ObjectRef("OperatingSystemConfig", known.settings.namespace, names.config_name)
     bootstrap = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.bootstrap_secret_name)
     provisioning = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.provisioning_secret_name)
-    live = known.look.pools.get(ref) if known.look else None
+    live = _live(ref, known.look)
     expires, token = _token(ref, known)
     status = PoolStatus(
         ref=ref,
@@ -68,6 +68,13 @@ def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
         recorded=known.record.pools.get(f"{ref.namespace}/{ref.name}") if known.record else None,
     )
     return replace(status, troubles=tuple(_troubles(status, known.now)))
+
+
+def _live(ref: ObjectRef, look: Look | None) -> LivePool | None:
+    """The pool in the cluster, also where the source lacks it."""
+    if look is None:
+        return None
+    return look.pools.get(ref) or (look.comparison.strays.get(ref) if look.comparison else None)
 
 
 def _object(ref: ObjectRef, known: Known) -> ObjectStatus:

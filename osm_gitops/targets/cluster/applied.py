@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from osm_gitops.kubedoor.api import FIELD_MANAGER
+from osm_gitops.model.live import FieldPath
 from osm_gitops.model.objects import Json
 
 STAMPER: Final = "osm-gitops-refresh"
@@ -70,6 +71,12 @@ def without_others(metadata: Mapping[str, Json]) -> dict[str, Json]:
     """
     ours = [entry for entry in metadata.get("managedFields") or () if is_our_apply(entry)]
     return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": ours}
+
+
+def owned_by_our_apply(metadata: Mapping[str, Json]) -> list[FieldPath]:
+    """The paths of the fields that our applies own."""
+    entries = (entry for entry in metadata.get("managedFields") or () if is_our_apply(entry))
+    return sorted(tuple(path.split("\0")[1:]) for each in entries for path in _field_paths(each.get("fieldsV1") or {}))
 
 
 def is_our_apply(entry: Mapping[str, Json]) -> bool:

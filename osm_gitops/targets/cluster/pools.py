@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
-from osm_gitops.model.live import CLEANUP_FINALIZER, Gate, LivePool, WaitingMachine
+from osm_gitops.model.live import CLEANUP_FINALIZER, NO_DIFFERENCE, Difference, Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.server_fields import server_annotations
@@ -22,6 +23,8 @@ from osm_gitops.plan.gate import (
     template_key,
 )
 from osm_gitops.plan.machine_templates import template_difference
+from osm_gitops.plan.machines import difference, manifest_of
+from osm_gitops.targets.cluster.applied import owned_by_our_apply
 
 NUDGED: Final = "osm-gitops.io/nudged"
 """Annotation of Machines that had to wait for their bootstrap Secret: the revision that it came with."""
@@ -31,21 +34,46 @@ _HAS_INSTANCE: Final = frozenset({"machine-delete-finalizer", "machine-node-dele
 
 
 def read_pools(
-    worker: Api, machines: Sequence[MachineDeployment], *, live_machines: bool, broken: Iterable[ObjectRef] = ()
+    worker: Api, machines: Sequence[MachineDeployment], broken: Iterable[ObjectRef] = ()
 ) -> Mapping[ObjectRef, LivePool]:
     """How the cluster has each pool, by MachineDeployment. Raises ClusterError.
 
-    ``live_machines``: ``machines`` were read from this cluster just now, with all that their manifests hold there.
-    Those of a tree are compared with the live ones, which are listed here: one that the cluster does not have waits,
-    and MachineDeployments that are being deleted are told of even where the tree has them no more. ``broken`` are
-    those that nothing can be rendered for: they still have to be held, and let go.
-    Takes ⌈N/500⌉ requests for each of MachineDeployments (of a tree), MachineSets and Machines, and one for each that
-    is ``broken``.
+    ``machines`` were read from this cluster just now, with all that their manifests hold there. ``broken`` are those
+    that nothing can be rendered for: they still have to be held, and let go.
+    Takes ⌈N/500⌉ requests for each of MachineSets and Machines, and one for each that is ``broken``.
     """
-    if live_machines:
-        found = [_live(each.manifest.body, each.template) for each in machines]
-    else:
-        found = _compared(worker, {each.ref: each for each in machines})
+    found = [_live(each.manifest.body, each.template) for each in machines]
+    return _pools(worker, machines, found, broken)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolsOfTree:
+    """The pools of a tree as the cluster has them, and ``strays``: MachineDeployments that the cluster alone has."""
+
+    pools: Mapping[ObjectRef, LivePool]
+    strays: Mapping[ObjectRef, LivePool]
+
+
+def read_pools_of_tree(
+    worker: Api, machines: Sequence[MachineDeployment], broken: Iterable[ObjectRef] = ()
+) -> PoolsOfTree:
+    """As :func:`read_pools` for the MachineDeployments of a tree, which are compared with the live ones.
+
+    One that the cluster does not have waits, and those that are being deleted are told of even where the tree has them
+    no more. Takes ⌈N/500⌉ requests for MachineDeployments besides. Raises ClusterError.
+    """
+    wanted, refused = {each.ref: each for each in machines}, set(broken)
+    found = _pools(worker, machines, _compared(worker, wanted), refused)
+    strays = {ref for ref, each in found.items() if each.gate is not Gate.DELETING} - wanted.keys() - refused
+    return PoolsOfTree(
+        pools={ref: each for ref, each in found.items() if ref not in strays},
+        strays={ref: found[ref] for ref in sorted(strays)},
+    )
+
+
+def _pools(
+    worker: Api, machines: Sequence[MachineDeployment], found: list[LiveMachineDeployment], broken: Iterable[ObjectRef]
+) -> Mapping[ObjectRef, LivePool]:
     known = {each.ref for each in found}
     found += _unread(worker, (ref for ref in broken if ref.kind == MACHINE_DEPLOYMENT.name and ref not in known))
     sets = _machine_sets(worker) if found else {}
@@ -85,6 +113,7 @@ def _pool(
         generation=machine.generation,
         annotations=machine.annotations,
         server_annotations=machine.server_annotations,
+        difference=machine.difference,
     )
 
 
@@ -92,7 +121,9 @@ def _absent(ref: ObjectRef) -> LivePool:
     return LivePool(ref=ref, uid="", resource_version="", revision=None, finalizers=(), gate=Gate.WAITING, why=ABSENT)
 
 
-def _live(body: Mapping[str, Json], template: Json, *, differs: str = "") -> LiveMachineDeployment:
+def _live(
+    body: Mapping[str, Json], template: Json, *, differs: str = "", found: Difference = NO_DIFFERENCE
+) -> LiveMachineDeployment:
     metadata = body["metadata"]
     annotations = metadata.get("annotations")
     return LiveMachineDeployment(
@@ -108,20 +139,23 @@ def _live(body: Mapping[str, Json], template: Json, *, differs: str = "") -> Liv
         deleting=metadata.get("deletionTimestamp") is not None,
         template=template_key(template),
         differs=differs,
+        difference=found,
     )
 
 
 def _compared(worker: Api, machines: Mapping[ObjectRef, MachineDeployment]) -> list[LiveMachineDeployment]:
-    """The live ones of ``machines``, and those that are being deleted and wait for a clean-up."""
+    """All but those that are being deleted, have no place in ``machines`` and do not wait for a clean-up."""
 
     def keep(body: Mapping[str, Json]) -> LiveMachineDeployment | None:
         metadata = body["metadata"]
-        wanted = machines.get(ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"]))
+        ref = ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"])
+        wanted = machines.get(ref)
         template = (body.get("spec") or {}).get("template")
         if wanted is not None:
-            return _live(body, template, differs=template_difference(wanted.template, template))
-        left_behind = metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in (metadata.get("finalizers") or ())
-        return _live(body, template) if left_behind else None
+            found = difference(manifest_of(wanted), body, owned_by_our_apply(metadata))
+            return _live(body, template, differs=template_difference(wanted.template, template), found=found)
+        leaves = metadata.get("deletionTimestamp") and CLEANUP_FINALIZER not in (metadata.get("finalizers") or ())
+        return None if leaves else _live(body, template)
 
     return worker.list(MACHINE_DEPLOYMENT, keep)
 

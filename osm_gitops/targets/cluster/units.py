@@ -10,6 +10,7 @@ from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.plan.compare import group_name
+from osm_gitops.plan.machines import is_machine_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,15 @@ class Unit:
 
     @property
     def content(self) -> list[Change]:
-        """What is applied and deleted as it stands in the plan: of a living pool no tokens and no finalizer."""
-        return [change for change in self.changes if self.pool is None or not change.upkeep]
+        """What is applied and deleted as it stands in the plan: of a living pool no tokens, and neither its
+        MachineDeployment nor the finalizer."""
+        chosen = (change for change in self.changes if self.pool is None or not change.upkeep)
+        return [change for change in chosen if not is_machine_change(change)]
+
+    @property
+    def machine(self) -> Change | None:
+        """The MachineDeployment, where it is to be applied."""
+        return next(filter(is_machine_change, self.changes), None)
 
     @property
     def changes_content(self) -> bool:
@@ -36,7 +44,7 @@ class Unit:
     @property
     def has_finalizer(self) -> bool:
         """Whether the finalizer is to be set, or to be removed."""
-        return any(change.ref.kind == MACHINE_DEPLOYMENT.name for change in self.changes)
+        return any(change.ref.kind == MACHINE_DEPLOYMENT.name and change.upkeep for change in self.changes)
 
     @property
     def has_tokens(self) -> bool:

@@ -21,6 +21,7 @@ from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.gate import ABSENT, is_as_read
 from osm_gitops.targets.cluster.finalizers import hold, read_machine
+from osm_gitops.targets.cluster.machines import apply_machine
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.steps import PoolWork, clean_up, gate_to_shut, in_order, is_late, made_for, write_pool
 from osm_gitops.targets.cluster.together import side_by_side
@@ -28,6 +29,7 @@ from osm_gitops.targets.cluster.units import Unit, split
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, made
 
+APPLIED: Final = "its MachineDeployment was applied, and machine-controller has not numbered it yet"
 MOVED: Final = "it changed while this run was under way"
 
 
@@ -138,7 +140,7 @@ class _Run:
         if self.webhook:
             return PoolWork([], [], None)
         gate = gate_to_shut(unit.content)
-        ready = unit.pool is None or (pool is not None and pool.gate is Gate.READY)
+        ready = unit.pool is None or (pool is not None and pool.gate is Gate.READY and unit.machine is None)
         bodies = [made(change) for change in in_order(unit.content)] if ready else []
         removals = [change for change in unit.content if change.action is Action.DELETE]
         return PoolWork(bodies, removals, gate, late=any(map(is_late, bodies)))
@@ -210,6 +212,10 @@ class _Run:
             if held is None:
                 return _Outcome(unit, left=MOVED)
         self._bring_tokens(unit, pool)
+        if unit.machine is not None:
+            # Its Machines wait for the boot configuration, whose revision machine-controller decides next.
+            apply_machine(self.writes, unit.machine, pool)
+            return _Outcome(unit, written=True, left=APPLIED if unit.changes_content else "")
         if not unit.changes_content:
             return _Outcome(unit)
         if pool.gate is not Gate.READY:

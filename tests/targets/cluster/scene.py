@@ -106,7 +106,7 @@ class Scene:
 
     def plan(self, **options: Any) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
         inputs = self.inputs()
-        pools = read_pools(self.live.worker, inputs.machines, live_machines=True)
+        pools = read_pools(self.live.worker, inputs.machines)
         desired = desire("prod", inputs, Settings())
         leaving = frozenset(each for each, pool in pools.items() if pool.gate is Gate.DELETING)
         state = read_state(self.live, desired, Scope("kube-system", frozenset({"kube-system"}), leaving))

@@ -67,7 +67,7 @@ def machine_controller(scene: Scene, name: str = "a", revision: str = "1") -> No
 
 def look(scene: Scene) -> tuple[Mapping[ObjectRef, LivePool], Mapping[ObjectRef, Stamping]]:
     machines = scene.machines()
-    pools = read_pools(scene.live.worker, machines, live_machines=True)
+    pools = read_pools(scene.live.worker, machines)
     objects = read_stampables(scene.live, pools, "kube-system")
     doubtful = [
         each
