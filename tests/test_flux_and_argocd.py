@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.apiserver.after_osm import AfterOsm
+from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.demo_fleet import DEMO, DEMO_KEY
 from tests.gitdoor.repos import git, new_repository, pin_git
@@ -67,19 +69,27 @@ def _folders(root: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("flux", "Kustomization"), ("argocd", "Application")])
-def test_both_folders_of_a_cluster_are_pointed_to_and_worker_comes_last(name: str, kind: str) -> None:
+def test_all_folders_of_a_cluster_are_pointed_to_and_worker_comes_last(name: str, kind: str) -> None:
     chosen = [example for example in _examples(name) if example["kind"] == kind]
     paths = [(each["spec"].get("source") or each["spec"])["path"].removeprefix("./") for each in chosen]
-    assert paths == [f"clusters/prod-eu/{side}" for side in _SIDES]
+    assert paths == ["pools/prod-eu", *(f"clusters/prod-eu/{side}" for side in _SIDES)]
+    pools, management, worker = chosen
     if name == "flux":
-        assert chosen[1]["spec"]["dependsOn"] == [{"name": chosen[0]["metadata"]["name"]}]
-        assert all(each["spec"]["prune"] and each["spec"]["wait"] for each in chosen)
+        names = [each["metadata"]["name"] for each in (management, pools)]
+        assert worker["spec"]["dependsOn"] == [{"name": each} for each in names]
+        assert all(each["spec"]["prune"] and each["spec"]["wait"] for each in (management, worker))
+        # Machines would go with a file; and machines of a new pool wait for what comes after it.
+        assert not pools["spec"]["prune"]
+        assert not pools["spec"]["wait"]
+        assert pools["spec"]["kubeConfig"] == worker["spec"]["kubeConfig"]
         assert {each["spec"]["decryption"]["provider"] for each in chosen} == {"sops"}
     else:
         plugin = next(example for example in _examples(name) if example["kind"] == "ConfigMap")
         own = yaml.safe_load(plugin["data"]["plugin.yaml"])["metadata"]["name"]
         assert {each["spec"]["source"]["plugin"]["name"] for each in chosen} == {own}
         assert all("ServerSideApply=true" in each["spec"]["syncPolicy"]["syncOptions"] for each in chosen)
+        assert [each["spec"]["syncPolicy"]["automated"]["prune"] for each in chosen] == [False, True, True]
+        assert pools["spec"]["destination"] == worker["spec"]["destination"]
 
 
 @pytest.mark.usefixtures("fleet")
@@ -178,3 +188,63 @@ def test_a_cluster_that_has_become_empty_still_builds(fleet: Path) -> None:
     assert ran.code == 0, ran.err
     for side in _SIDES:
         assert _run(real_tool("kustomize"), "build", fleet / "clusters" / "dev" / side) == ""
+
+
+def _as_flux(folder: Path, scratch: Path) -> list[dict[str, Any]]:
+    """The objects of a folder, decrypted. Flux lists the manifests itself where there is no kustomization.yaml."""
+    shutil.copytree(folder, scratch)
+    if not (scratch / "kustomization.yaml").exists():
+        _run(real_tool("kustomize"), "create", "--autodetect", "--recursive", cwd=scratch)
+    found = []
+    for body in _objects(_run(real_tool("kustomize"), "build", scratch)).values():
+        options = ("decrypt", "--ignore-mac", "--input-type", "json", "--output-type", "json", "/dev/stdin")
+        found.append(json.loads(_run(real_tool("sops"), *options, text=json.dumps(body))) if "sops" in body else body)
+    return found
+
+
+@pytest.mark.oracle
+def test_flux_applies_the_pools_of_a_new_repo_and_refresh_stamps_what_they_boot_with(
+    management: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin_git(monkeypatch)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in os.environ:
+        if name.startswith(("OSM_GITOPS_", "SOPS_", "XDG_")):
+            monkeypatch.delenv(name)
+    root = tmp_path / "nodes"
+    assert osm_gitops("init", str(root), "--cluster", "prod").code == 0
+    monkeypatch.setenv("SOPS_AGE_KEY_FILE", str(tmp_path / "home/.config/sops/age/keys.txt"))
+    monkeypatch.chdir(root)
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "pools")
+    ran = osm_gitops("apply", "--yes")
+    assert ran.code == 0, ran.err
+    management.namespace("cloud-init-settings")
+    client = management.client()
+    client.create(yaml.safe_load((root / "facts/prod/cluster-info.yaml").read_text("utf-8")))
+    paths = [each["spec"]["path"] for each in _examples("flux") if each["kind"] == "Kustomization"]
+    folders = [path.removeprefix("./").replace("prod-eu", "prod") for path in paths]
+
+    def flux(number: int) -> None:
+        for folder in folders:
+            for body in _as_flux(root / folder, tmp_path / f"{number}-{folder.replace('/', '-')}"):
+                client.apply(body, "kustomize-controller")
+
+    flux(1)
+    machine = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments/example"
+    osm = AfterOsm(management, management)
+    revision = {"machinedeployment.clusters.k8s.io/revision": "1"}
+    found = client.merge(machine, {"metadata": {"annotations": revision}})
+    osm.objects["MachineDeployment", "kube-system", "example"] = found
+    osm.machine_set("example")
+    where = ("--kubeconfig", str(management.kubeconfig(tmp_path / "kubeconfig")))
+    ran = osm_gitops("refresh", *where, "--settle", "0s")
+    assert (ran.code, "left" in ran.err) == (0, False), ran.err
+    flux(2)  # it takes nothing away
+    secret = client.get("/api/v1/namespaces/cloud-init-settings/secrets/example-kube-system-bootstrap-config")
+    assert secret["metadata"]["annotations"]["k8c.io/machine-deployment-revision"] == "1"
+    # The repository and the cluster agree; from here on a difference is told.
+    assert "Worth knowing" not in osm_gitops("status", *where).out
+    client.merge(machine, {"spec": {"template": {"spec": {"versions": {"kubelet": "1.35.0"}}}}})
+    told = "pools/prod: the cluster has other values in MachineDeployment kube-system/example"
+    assert f"{told}: spec.template.spec.versions.kubelet" in osm_gitops("status", *where).out
