@@ -70,8 +70,11 @@ def test_only_steps_that_upload_are_left_out_and_each_says_so() -> None:
             assert step.get("name", "").startswith("Upload ") == publishes, (name, step)
     assert WORKFLOW["jobs"]["gate"]["uses"] == "./.github/workflows/ci.yml"
     # Nothing is published before the gate passed, the tag was checked and a reviewer approved.
-    assert WORKFLOW["jobs"]["attest"]["needs"] == ["gate", "build"]
-    assert WORKFLOW["jobs"]["attest"]["environment"] == "release"
+    for job in ("attest", "image"):
+        assert WORKFLOW["jobs"][job]["needs"] == ["gate", "build"]
+        assert WORKFLOW["jobs"][job]["environment"] == "release"
+    assert WORKFLOW["jobs"]["pypi"]["needs"] == ["attest", "image"]
+    assert WORKFLOW["jobs"]["github"]["needs"] == "pypi"
 
 
 # --- a release of a copy of the repository, with real keys and real git ---
@@ -274,7 +277,8 @@ class Runner:
     def __init__(self, folder: Path, origin: Path, values: dict[str, str]) -> None:
         self.folder = folder
         self.origin = origin
-        self.values = values
+        self.values = dict(values)
+        self.log = ""
         self.uploads: list[tuple[str, dict[str, str]]] = []
         folder.mkdir(exist_ok=True)
         (folder / "gitconfig").write_bytes((origin.parent / "gitconfig").read_bytes())
@@ -297,13 +301,20 @@ class Runner:
             return
         # The environment of this checkout serves; test_packaging.py installs from the lock file.
         tools = {
-            "PATH": f"{ROOT / '.tools' / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{self.folder / 'bin'}:{ROOT / '.tools' / 'bin'}:{os.environ['PATH']}",
             "UV_PROJECT_ENVIRONMENT": str(ROOT / ".venv"),
             "UV_NO_SYNC": "1",
         }
+        outputs = self.folder / "outputs"
+        outputs.write_text("", "utf-8")
         shell = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"])
+        environment |= {"GITHUB_OUTPUT": str(outputs)}
         ran = run(workspace / step.get("working-directory", "."), *shell, **tools, **environment)
         assert ran.returncode == 0, ran.stdout + ran.stderr
+        self.log += ran.stdout
+        for line in outputs.read_text("utf-8").splitlines():
+            name, _, value = line.partition("=")
+            self.values[f"steps.{step['id']}.outputs.{name}"] = value
 
     def _use(self, workspace: Path, action: str, given: dict[str, Any]) -> None:
         if action == "actions/checkout":
@@ -316,7 +327,7 @@ class Runner:
         elif action == "actions/download-artifact":
             shutil.copytree(self.folder / "artifacts" / given["name"], workspace / given["path"])
         elif action in {"actions/attest", "pypa/gh-action-pypi-publish"}:
-            self.uploads.append((action, given))
+            self.uploads.append((action, {name: self._text(str(value)) for name, value in given.items()}))
         else:
             assert action == "actions/setup-python"
 
@@ -333,7 +344,7 @@ def released(prepared: tuple[Path, Path], tmp_path_factory: pytest.TempPathFacto
     done(folder / "manager", "git", "push", "--quiet", "origin", TAG)
     values = {
         "github.ref_name": TAG,
-        "github.repository": "example/osm-gitops",
+        "github.repository": "Example/osm-gitops",
         "github.token": "a-token",
         "vars.RELEASE_SIGNERS": allowed(prepared[1]),
     }
@@ -405,6 +416,21 @@ def test_attestations_name_files_that_there_are(released: Runner) -> None:
     assert [path.suffix for path in workspace.glob(sbom["subject-path"])] == [".whl"]
 
 
+def test_the_image_is_built_for_the_registry_and_attested_by_its_digest(released: Runner, tmp_path: Path) -> None:
+    """tests/image builds it for real; here docker prints what it is told."""
+    runner = Runner(tmp_path, released.origin, released.values | {"steps.upload.outputs.digest": "sha256:1234"})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "docker").write_text('#!/bin/sh\necho "docker $*"\ncat >/dev/null\n', "utf-8")
+    (tmp_path / "bin" / "docker").chmod(0o755)
+    runner.job("image")
+    assert f"docker build --tag ghcr.io/example/osm-gitops:{NEXT} " in runner.log
+    assert f" --label org.opencontainers.image.version={NEXT} " in runner.log
+    (push, environment), (_, attested) = runner.uploads
+    assert (push, environment["NAME"]) == ("docker", "ghcr.io/example/osm-gitops")
+    assert attested["subject-name"] == "ghcr.io/example/osm-gitops"
+    assert attested["subject-digest"] == "sha256:1234"
+
+
 @pytest.mark.usefixtures("dist")
 def test_pypi_gets_the_packages_alone_and_no_token(released: Runner) -> None:
     workspace = released.job("pypi")
@@ -420,7 +446,7 @@ def test_pypi_gets_the_packages_alone_and_no_token(released: Runner) -> None:
 def test_the_release_page_has_the_changelogs_section(released: Runner) -> None:
     assert (released.job("github") / "notes.md").read_text("utf-8") == "- Pools sing.\n"
     (environment,) = (given for action, given in released.uploads if action == "gh")
-    assert environment == {"TAG": TAG, "GH_TOKEN": "a-token", "GH_REPO": "example/osm-gitops"}
+    assert environment == {"TAG": TAG, "GH_TOKEN": "a-token", "GH_REPO": "Example/osm-gitops"}
 
 
 @pytest.mark.usefixtures("dist")

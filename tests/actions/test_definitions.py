@@ -23,7 +23,12 @@ _FLEET = load(ROOT / ".github" / "workflows" / "fleet.yml")
 _WRITES = {
     "fleet": {"plan": {"pull-requests"}, "apply": {"contents"}},
     "workflow": {"fleet": {"pull-requests", "contents"}},
-    "release": {"attest": {"id-token", "attestations"}, "pypi": {"id-token"}, "github": {"contents"}},
+    "release": {
+        "attest": {"id-token", "attestations"},
+        "image": {"id-token", "attestations", "packages"},
+        "pypi": {"id-token"},
+        "github": {"contents"},
+    },
 }
 _ON: Any = True  # how YAML 1.1 reads the key `on`
 
