@@ -40,7 +40,7 @@ CONFORMANCE := $(abspath ../shared/conformance)
 # The tests that load a cluster on which OSM has run.
 RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 
-.PHONY: setup demo test test-all test-conformance fuzz lint format bench image dist clean
+.PHONY: setup hooks demo test test-all test-conformance fuzz lint format bench image dist clean
 
 setup: .venv/.ready
 
@@ -51,6 +51,9 @@ setup: .venv/.ready
 .venv/.ready: pyproject.toml uv.lock | $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --frozen --quiet
 	@touch $@
+
+hooks: setup ## Check each commit with the parts of make lint that concern it.
+	$(RUN) pre-commit install
 
 demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then change it and show that plan.
 	@$(RUN) overlays/demo/run.sh
@@ -78,11 +81,24 @@ FUZZ_SEED ?=
 fuzz: oracle ## Random templates, rendered by Go and by us, until FUZZ_SECONDS are over.
 	$(RUN) python -m tests.oracle_tests $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-lint: setup ## Style, types, layers, shell scripts.
+# The hooks of .pre-commit-config.yaml run these one by one.
+LINTS := lint-style lint-format lint-types lint-layers lint-shell
+.PHONY: $(LINTS)
+lint: $(LINTS) ## Style, types, layers, shell scripts.
+
+lint-style: setup
 	$(RUN) ruff check
+
+lint-format: setup
 	$(RUN) ruff format --check
+
+lint-types: setup
 	$(RUN) mypy
+
+lint-layers: setup
 	$(RUN) lint-imports
+
+lint-shell: setup
 	$(RUN) shellcheck --external-sources --source-path=SCRIPTDIR $(SCRIPTS)
 
 format: setup ## Put the code into the house's style.
