@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.fleet.options import Outcome
-from osm_gitops.report.html import format_html
+from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown
 from osm_gitops.report.mask import Masker
-from osm_gitops.report.outline import Detail
 from osm_gitops.report.text import Style, format_plan
 
 
@@ -68,9 +70,10 @@ FullReportAt = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """The reports that a command makes of its plan: one on stdout, more in files. ``untrusted``: their readers may not
-    see contents of files that touch secrets."""
+    """The reports that a ``command`` makes of its plan: one on stdout, more in files. ``untrusted``: their readers may
+    not see contents of files that touch secrets."""
 
+    command: str = "plan"
     form: Format = Format.TEXT
     verbose: bool = False
     files: tuple[Path, ...] = ()
@@ -110,6 +113,7 @@ class Reports:
                 return [plan_json(outcome.plan, whole=self.verbose, hide_secret_files=self.untrusted)]
             case Format.MARKDOWN:
                 markdown = Markdown(
+                    command=self.command,
                     verbose=self.verbose,
                     hide_secret_files=self.untrusted,
                     max_length=max_length,
@@ -117,11 +121,26 @@ class Reports:
                 )
                 return format_markdown(outcome.plan, markdown, outcome.problems)
             case Format.HTML:
-                return format_html(
-                    outcome.plan, Detail(verbose=self.verbose, hide_secret_files=self.untrusted), outcome.problems
+                page = Page(
+                    command=self.command,
+                    verbose=self.verbose,
+                    hide_secret_files=self.untrusted,
+                    version=__version__,
+                    made=_made(),
                 )
+                return format_html(outcome.plan, page, outcome.problems)
             case Format.TEXT:
                 return [format_plan(outcome.plan, style)]
+
+
+def _made() -> str:
+    """When a page was made, in UTC. ``SOURCE_DATE_EPOCH`` gives the time for those who compare pages byte by byte."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        at = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError) as fault:
+        raise input_error("is not a time in seconds since 1970", where="SOURCE_DATE_EPOCH") from fault
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def show_trouble(outcome: Outcome) -> None:

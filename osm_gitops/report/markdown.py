@@ -53,7 +53,7 @@ def format_markdown(plan: Plan, style: Markdown, problems: Iterable[Problem] = (
     that does not fit."""
     told = outline(plan, style, problems)
     page = _Page(style)
-    yield from page.text(f"## osm-gitops plan\n\n{told.summary}\n\n")
+    yield from page.text(f"## osm-gitops {style.command}\n\n{told.summary}\n\n")
     for section in _sections(told):
         yield from page.section(section)
     yield from page.end()

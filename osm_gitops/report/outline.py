@@ -21,9 +21,10 @@ _PART = re.compile(r"; |, |: ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """How much is told. ``verbose`` shows the content of new and deleted objects too; ``hide_secret_files`` none of
-    files that are made from secrets."""
+    """How much is told. ``command`` is the one whose report this is. ``verbose`` shows the content of new and
+    deleted objects too; ``hide_secret_files`` none of files that are made from secrets."""
 
+    command: str = "plan"
     verbose: bool = False
     hide_secret_files: bool = False
     context: int = 3

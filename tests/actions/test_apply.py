@@ -23,7 +23,7 @@ def test_it_commits_encrypts_and_pushes_once(config: Config, jobs: Jobs) -> None
     again = jobs.push(config).run("apply", sops_age_key=KEY)
     assert not again.failed, again.log
     assert git(config.remote, "rev-parse", "main^") == before
-    assert again.summary == "## osm-gitops plan\n\nNo changes.\n\n"
+    assert again.summary == "## osm-gitops apply\n\nNo changes.\n\n"
     assert not any(secret in job.log + job.summary for secret in (GETTER_TOKEN, KEY))
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops import __version__
 from osm_gitops.report.markdown import LEAST_LENGTH
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.gitdoor.repos import new_repository
 
 _PLAN = ("plan", "--from", "tree", "--to", "out")
 
@@ -42,7 +44,31 @@ def test_markdown_and_html_tell_what_text_tells() -> None:
     HTMLParser().feed(html)
 
 
-def test_report_files_hold_what_the_option_prints(tmp_path: Path) -> None:
+def test_a_page_says_when_it_was_made_and_the_same_time_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert f"<p>Made by osm-gitops {__version__}, 20" in _plan("-o", "html").out
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
+    page = _plan("-o", "html").out
+    assert f"<p>Made by osm-gitops {__version__}, 2026-01-02 03:04 UTC</p>" in page
+    assert page == _plan("-o", "html").out
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    ran = osm_gitops(*_PLAN, "-o", "html")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "Error: SOURCE_DATE_EPOCH: is not a time in seconds since 1970\n"
+
+
+def test_a_report_of_apply_is_headed_apply(tmp_path: Path) -> None:
+    new_repository(tmp_path / "repo")
+    files = ("--report", "a.md", "--report", "a.html")
+    ran = osm_gitops(
+        *("apply", "--yes", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets"), *files
+    )
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "a.md").read_text("utf-8").startswith("## osm-gitops apply\n")
+    assert "<h1>osm-gitops apply</h1>" in (tmp_path / "a.html").read_text("utf-8")
+
+
+def test_report_files_hold_what_the_option_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323045")
     names = {"text": "a.txt", "json": "a.json", "markdown": "a.md", "html": "a.html"}
     files = [part for name in names.values() for part in ("--report", name)]
     cut = _plan("-o", "markdown", "--max-length", "5000", *files).out

@@ -23,11 +23,10 @@ from osm_gitops.model.plan import CurrentState, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.report.explained import explanation_json, explanation_text, file_text, masker_of, user_data_text
-from osm_gitops.report.html import format_html
+from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import Markdown, format_markdown
 from osm_gitops.report.mask import MIN_BYTES
-from osm_gitops.report.outline import Detail
 from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN
 from osm_gitops.report.text import Style, format_plan
 from tests.cli.running import osm_gitops
@@ -366,7 +365,7 @@ def test_of_files_that_touch_secrets_nothing_is_shown_to_the_untrusted(script: s
         format_plan(pools_only, Style(verbose=True, hide_secret_files=True)),
         plan_json(pools_only, whole=True, hide_secret_files=True),
         "".join(format_markdown(pools_only, Markdown(verbose=True, hide_secret_files=True))),
-        "".join(format_html(pools_only, Detail(verbose=True, hide_secret_files=True))),
+        "".join(format_html(pools_only, Page(verbose=True, hide_secret_files=True))),
     ]
     for text in told:
         assert CONTENTS_NOT_SHOWN in text

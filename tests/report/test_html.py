@@ -12,18 +12,17 @@ from hypothesis import given, settings
 from osm_gitops.errors import Problem
 from osm_gitops.model.plan import Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
-from osm_gitops.report.html import format_html
-from osm_gitops.report.outline import Detail
+from osm_gitops.report.html import Page, format_html
 from tests.plan.objects import current, desired, pool
 from tests.report.hostile import hostile_text
 
-_VOID = {"meta", "br"}
+_VOID = {"meta", "br", "input"}
 
 
 def _page(new: Mapping[str, str], old: Mapping[str, str], *, cluster: str = "prod", **more: Any) -> str:
     wanted = replace(desired(new, **more), cluster=cluster)
     plan = Plan((make_cluster_plan(wanted, current(desired(old)), PlanOptions()),))
-    return "".join(format_html(plan, Detail(verbose=True), [Problem("a whole cluster failed")]))
+    return "".join(format_html(plan, Page(verbose=True), [Problem("a whole cluster failed")]))
 
 
 class _Reader(HTMLParser):
@@ -34,12 +33,16 @@ class _Reader(HTMLParser):
         self.open: list[str] = []
         self.elements: list[str] = []
         self.attributes: set[str] = set()
+        self.names: set[str | None] = set()
+        self.links: list[str] = []
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.names |= {value for name, value in attrs if name == "id"}
+        self.links += [value or "" for name, value in attrs if name == "href"]
         if tag not in _VOID:
             self.open.append(tag)
 
@@ -69,7 +72,45 @@ def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
     assert "prefers-color-scheme: dark" in page
     read = _Reader(page)
     assert {"script", "link", "img", "iframe"}.isdisjoint(read.elements)
-    assert {"src", "href", "onclick", "style"}.isdisjoint(read.attributes)
+    assert {"src", "onclick", "style", "action"}.isdisjoint(read.attributes)
+    assert read.links
+    assert all(link.removeprefix("#") in read.names for link in read.links)
+
+
+def test_the_page_says_by_what_when_and_from_which_commits_it_was_made() -> None:
+    wanted = replace(desired({"a": "x\n"}), sources=("pools@0123abcd-dirty",))
+    plan = Plan((make_cluster_plan(wanted, current(desired({})), PlanOptions()),))
+    page = "".join(format_html(plan, Page(command="apply", version="1.2.3", made="2026-01-02 03:04 UTC")))
+    assert "<title>osm-gitops apply</title>" in page
+    assert "<h1>osm-gitops apply</h1>" in page
+    assert "<p>Made by osm-gitops 1.2.3, 2026-01-02 03:04 UTC</p>" in page
+    assert "<p>Sources: <code>pools@0123abcd-dirty</code></p>" in page
+
+
+def test_failed_pools_are_counted_at_the_top() -> None:
+    failed = {pool(name): (Problem("no such profile"),) for name in ("b", "c")}
+    page = _page({"a": "x\n"}, {"a": "x\n"}, failed=failed)
+    top = page.partition("<nav>")[0]
+    assert '<strong>2 pools failed</strong>: <a href="#cluster-1"><code>prod</code></a> (2)' in top
+    assert "failed</strong>" not in _page({"a": "x\n"}, {"a": "y\n"})
+
+
+def test_boxes_filter_by_action_and_by_cluster_without_a_script() -> None:
+    page = _page({"a": "new\n", "b": "x\n"}, {"a": "old\n", "c": "x\n"})
+    read = _Reader(page)
+    assert {"show-create", "show-update", "show-replace", "show-delete", "show-cluster-1"} <= read.names
+    assert "body:has(#show-update:not(:checked)) .update { display: none; }" in page
+    assert "body:has(#show-create:not(:checked)):has(#show-delete:not(:checked)) .create-delete {" in page
+    assert "body:has(#show-cluster-1:not(:checked)) .cluster-1 { display: none; }" in page
+    for action in ("create", "update", "delete"):
+        assert f'<tr class="{action}">' in page
+        assert f'class="{action}"><summary>' in page
+
+
+def test_words_break_in_code_alone() -> None:
+    style = _page({"a": "x\n"}, {"a": "y\n"}).partition("</style>")[0]
+    assert [line for line in style.splitlines() if "overflow-wrap" in line] == ["code { overflow-wrap: anywhere; }"]
+    assert "td.what { white-space: nowrap; }" in style
 
 
 @settings(max_examples=100, deadline=None)
@@ -81,4 +122,5 @@ def test_whatever_a_text_holds_it_is_no_element(script: str, name: str, problem:
     assert set(read.elements) <= {
         *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "strong", "div", "ul", "li"),
         *("code", "pre", "span", "table", "tr", "th", "td", "br", "details", "summary"),
+        *("a", "nav", "section", "label", "input"),
     }

@@ -17,10 +17,9 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import TextChange
 from osm_gitops.report.diff import text_diff
-from osm_gitops.report.html import format_html
+from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import Markdown, format_markdown
-from osm_gitops.report.outline import Detail
 from osm_gitops.report.text import Style, format_plan
 from tests.plan.objects import current, desired, pool, secret
 
@@ -52,7 +51,7 @@ def test_the_api_servers_of_a_cluster_are_named_whatever_happens_there() -> None
         "No changes.\n"
     )
     assert "\nServers: `management cluster https://a:6443" in "".join(format_markdown(plan, Markdown()))
-    assert "<p>Servers: <code>management cluster https://a:6443" in "".join(format_html(plan, Detail()))
+    assert "<p>Servers: <code>management cluster https://a:6443" in "".join(format_html(plan, Page()))
     assert json.loads(plan_json(plan))["clusters"][0]["hosts"] == list(hosts)
 
 

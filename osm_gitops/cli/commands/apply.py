@@ -121,7 +121,7 @@ def apply(
 
     confirmed = yes or plan_file is not None
     require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
-    reports = Reports(verbose=request.verbose, files=tuple(report or ()))
+    reports = Reports(command="apply", verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)

@@ -57,7 +57,7 @@ def refresh(
     """
     from osm_gitops.fleet.refresh import refresh_clusters  # noqa: PLC0415 - no other command needs it
 
-    reports = Reports(form=output, verbose=request.verbose, files=tuple(report or ()))
+    reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)
     write = WriteOptions(concurrency=concurrency, finalizers=finalizers, nudge=nudge)
