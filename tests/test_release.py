@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WORKFLOW = load(ROOT / ".github" / "workflows" / "release.yml")
 # CycloneDX's own schemas. Its validator checks each address by grammar, which takes minutes for an SBOM of this size.
 SCHEMAS = Path(str(files("cyclonedx.schema") / "_res"))
+# SHA-256 of the changelog's sections, heading line included.
+_SECTIONS = {"0.1.0": "6cca32152cdba0106e783c9adc16ac9dc967136f197d462240d1976f6ef906bf"}
 NEXT = "987.6.5"
 TAG = f"v{NEXT}"
 DAY = "2026-12-24"
@@ -50,6 +52,14 @@ def test_the_changelog_has_a_dated_section_for_each_release_newest_first() -> No
         versions.append(tuple(int(part) for part in version.split(".")))
     assert versions == sorted(set(versions), reverse=True)
     assert ".".join(map(str, versions[0])) == __version__
+
+
+def test_sections_of_releases_stay_as_they_were() -> None:
+    """What came later belongs into ``Unreleased``: a section says what its version is. Add each release's digest."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    sections = {body.partition(" ")[0]: body for body in text.split("\n## ")[1:]}
+    digests = {version: hashlib.sha256(sections[version].strip().encode()).hexdigest() for version in _SECTIONS}
+    assert digests == _SECTIONS
 
 
 def test_the_version_is_stated_in_one_file_and_documents_name_that_version() -> None:
