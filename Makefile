@@ -45,10 +45,12 @@ RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 setup: .venv/.ready
 
 .tools/bin/uv:
+	@echo "Setting up uv $(UV_VERSION) in .tools, once." >&2
 	python3 -m venv .tools
 	.tools/bin/pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
 
 .venv/.ready: pyproject.toml uv.lock | $(filter .tools/bin/uv,$(UV))
+	@echo "Setting up Python packages in .venv, once for each change of uv.lock: this takes up to a minute." >&2
 	$(UV) sync --frozen --quiet
 	@touch $@
 

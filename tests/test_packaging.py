@@ -285,6 +285,30 @@ def test_no_target_needs_more_than_every_machine_has(tmp_path: Path) -> None:
         assert ".tools/bin/uv run --frozen" in ran.stdout  # and it gets its own uv
 
 
+def test_the_first_target_says_that_it_sets_up(tmp_path: Path) -> None:
+    """Packages come without a word of uv's; the next target has nothing to set up."""
+    for name in ("Makefile", "pyproject.toml", "uv.lock"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    programs = tmp_path / "bin"
+    (tmp_path / ".venv").mkdir()
+    programs.mkdir()
+    (programs / "uv").write_text("#!/bin/sh\necho called >&2\n", "utf-8")
+    (programs / "uv").chmod(0o755)
+    said = [
+        subprocess.run(
+            ["make", "--silent", "setup"],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+        for _ in range(2)
+    ]
+    assert re.fullmatch(r"Setting up Python packages in \.venv, [^\n]*\ncalled\n", said[0])
+    assert said[1] == ""
+
+
 def test_the_lock_file_is_what_pyproject_asks_for() -> None:
     uv("lock", "--check", "--offline")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
