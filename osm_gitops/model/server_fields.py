@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from osm_gitops.model.objects import Json, Manifest
@@ -45,15 +45,6 @@ def authored(manifest: Manifest) -> dict[str, Json]:
         kept["labels"] = metadata["labels"]
     rest = {key: value for key, value in manifest.body.items() if key not in {"metadata", "status"}}
     return {key: _without_stamps(value) for key, value in rest.items()} | {"kind": manifest.ref.kind, "metadata": kept}
-
-
-def server_fields(manifest: Manifest) -> Iterator[str]:
-    """The fields of an object that :func:`authored` leaves out, by path."""
-    metadata = manifest.body.get("metadata") or {}
-    yield from (f"metadata.{key}" for key in metadata if key in SERVER_METADATA)
-    yield from (f"metadata.annotations.{key}" for key in server_annotations(metadata.get("annotations")))
-    if "status" in manifest.body:
-        yield "status"
 
 
 def _without_stamps(value: Json) -> Json:
