@@ -229,19 +229,20 @@ def _is_templated(loose: LooseObject) -> bool:
 def _plain_credentials(pools: Sequence[tuple[Manifest, str]]) -> Problem:
     """One warning, however many pools there are; of each the first credential is named, never its value."""
     (first, place), *others = pools
-    fix = "Encrypt the file (sops encrypt --in-place FILE, or osm-gitops import)"
+    fix = "Encrypt the file (sops encrypt --in-place FILE), or keep it out of git"
     if place.startswith(f"{PROVIDER_CONFIG_FIELD}.cloudProviderSpec."):
         fix = "Put it into a Secret and name that with secretKeyRef, or encrypt the file (sops encrypt --in-place FILE)"
-    what = "is a credential in plain text in git" + _and_more([pool.line_of(at) for pool, at in others], "are")
+    places = [pool.line_of(at) for pool, at in others]
+    what = "is a credential in plain text in git" + _and_more(places, "; the same in")
     return Problem(what, where=first.line_of(place), about=str(first.ref), field=place, fix=fix)
 
 
-def _and_more(places: Sequence[str], verb: str = "do") -> str:
+def _and_more(places: Sequence[str], words: str = ", and so do") -> str:
     """That there are others, some of them by their places."""
     if not places:
         return ""
     more = [f"{len(places) - _NAMED} more"] if len(places) > _NAMED else []
-    return f", and so {verb} {len(places)} more: {', '.join([*places[:_NAMED], *more])}"
+    return f"{words} {len(places)} more: {', '.join([*places[:_NAMED], *more])}"
 
 
 def _plain_secrets(secrets: Sequence[Manifest]) -> Problem:

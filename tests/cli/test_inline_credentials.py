@@ -55,7 +55,7 @@ def test_all_four_warn_with_the_way_out_and_never_with_the_value(repo: Path, com
     ran = _run(command)
     told = ran.out + ran.err
     assert f"{_AT}.cloudProviderSpec.token.value" in told
-    assert f"{_WHAT}, and so are 1 more: pools/MachineDeployment-b.yaml:" in told
+    assert f"{_WHAT}; the same in 1 more: pools/MachineDeployment-b.yaml:" in told
     assert "Put it into a Secret and name that with secretKeyRef, or encrypt the file" in told
     assert _VALUE not in told
 
