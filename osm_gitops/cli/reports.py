@@ -144,12 +144,12 @@ def _made() -> str:
 
 
 def show_trouble(outcome: Outcome) -> None:
-    """Print on stderr what failed: whole clusters, and pools."""
-    for cluster in outcome.plan.clusters:
-        console.failures(cluster.cluster, cluster.failed, Masker(cluster.sensitive))
+    """Print on stderr what failed: whole clusters and parts of sources, then pools, which may have failed for it."""
     masker = Masker(value for each in outcome.plan.clusters for value in each.sensitive)
     only = outcome.plan.clusters[0].cluster if len(outcome.plan.clusters) == 1 else ""
     console.problems(outcome.problems, masker=masker, cluster=only)
+    for cluster in outcome.plan.clusters:
+        console.failures(cluster.cluster, cluster.failed, Masker(cluster.sensitive))
     console.problems(outcome.warnings, label="Warning", masker=masker, cluster=only)
 
 

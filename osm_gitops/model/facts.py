@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import input_error, some
 from osm_gitops.model.objects import Json, Origin
 
 T = TypeVar("T")
+
+_NAMED_PLACES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Facts:
     ``kubernetes.io/service-name=kubernetes``, in name order. ``environment`` holds the
     credential variables of contract §7.1 that were set when the source was read.
     ``certificate_authority`` is the CA (PEM) by which a live worker cluster is trusted, ``None`` where the source is
-    none. ``incomplete``: a part of the source could not be read, so nothing is known to be absent.
+    none. ``incomplete``: a part of the source could not be read, so nothing is known to be absent; ``unread`` are the
+    places of that part as far as they are known.
     """
 
     secrets: Mapping[tuple[str, str], SecretFact] = field(default_factory=dict)
@@ -62,6 +65,7 @@ class Facts:
     environment: Mapping[str, str] = field(default_factory=dict)
     certificate_authority: str | None = None
     incomplete: bool = False
+    unread: tuple[str, ...] = ()
 
     def secret(self, key: tuple[str, str]) -> SecretFact | None:
         """A Secret, or ``None`` where there is none; raises InputError where that cannot be told."""
@@ -77,8 +81,9 @@ class Facts:
 
     def _sure(self, kind: str, key: tuple[str, str], found: T | None) -> T | None:
         if found is None and self.incomplete:
+            places = f": {some(self.unread, _NAMED_PLACES)}" if self.unread else ""
             raise input_error(
-                f"{kind} {'/'.join(key)} may be in the part of the source that could not be read",
-                fix="Mend what could not be read first",
+                f"{kind} {'/'.join(key)} may be in a part of the source that could not be read{places}",
+                fix="Correct that first",
             )
         return found

@@ -70,6 +70,7 @@ class Gathering:
             endpoint_slices=tuple(self._slices[name] for name in sorted(self._slices)),
             environment=environment,
             incomplete=bool(self.unreadable),
+            unread=tuple(dict.fromkeys(problem.where for problem in self.unreadable if problem.where)),
         )
         return Inputs(
             machines=machines,

@@ -66,7 +66,25 @@ def test_credentials_that_no_key_opens_are_not_taken_for_absent(
     monkeypatch.setenv("OS_PASSWORD", "of-another-cloud")
     ran = osm_gitops("render", "--from", "tree", "--to", "-")
     assert (ran.code, [kind for kind, _ in objects_of(ran.out)]) == (1, [])
-    assert "Secret kube-system/credentials may be in the part of the source that could not be read" in ran.err
+    cause, derived = (line for line in ran.err.splitlines() if line.startswith("Error: "))
+    assert "tree/credentials.yaml:1: Secret kube-system/credentials: sops: no key at hand opens the document" in cause
+    part = "a part of the source that could not be read: tree/credentials.yaml:1. Correct that first"
+    assert f"Secret kube-system/credentials may be in {part}" in derived
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_the_missing_key_is_told_before_the_pools_that_fail_for_it(command: str, tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", profile(), pool("a"))
+    token = secret("cloud-init-getter-token", "cloud-init-settings", {"token": "t-12345"})
+    (tree / "Secret-cloud-init-getter-token.yaml").write_text(sealed(yaml.safe_dump(token)))
+    new_repository(tmp_path / "repo")
+    plain = ("--dangerously-plaintext-secrets", "--yes") if command == "apply" else ()
+    ran = osm_gitops(command, "--from", "tree", "--to", "repo/clusters", *plain)
+    assert ran.code == 1
+    cause, derived = (line for line in ran.err.splitlines() if line.startswith("Error: "))
+    assert "sops: no key at hand opens the document" in cause
+    part = "a part of the source that could not be read: tree/Secret-cloud-init-getter-token.yaml:1"
+    assert part in derived
 
 
 @pytest.mark.usefixtures("key")

@@ -142,7 +142,7 @@ def test_a_cluster_info_that_cannot_be_read_gives_way_to_the_endpoints(info: str
 
 def test_a_cluster_info_that_may_be_in_an_unreadable_file_does_not_give_way() -> None:
     found = replace(facts(endpoint_slices=(_slice(_ready("192.0.2.1")),)), incomplete=True)
-    with pytest.raises(InputError, match="ConfigMap kube-public/cluster-info may be in the part of the source that"):
+    with pytest.raises(InputError, match="ConfigMap kube-public/cluster-info may be in a part of the source that"):
         base_kubeconfig(BUNDLE, found)
     read = replace(facts(cluster_info=_cluster_info(ONE)), incomplete=True)
     assert base_kubeconfig(BUNDLE, read).server == "https://foo:6443"

@@ -59,15 +59,24 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     failed = False
     pools: list[ObjectRef] = []
     sensitive: set[str] = set()
+    told: dict[Problem, None] = {}
+
+    def tell() -> None:
+        """Print the problems that are new: before pools that failed for them."""
+        new = [problem for problem in problems if problem not in told]
+        told.update(dict.fromkeys(new))
+        console.problems(new, masker=Masker(sensitive))
+
     for _, desired in desired_states([replace(spec, frozen=not kept) for spec in clusters], options, problems):
         pools += (*desired.pools, *desired.failed)
         sensitive |= desired.sensitive
+        tell()
         try:
             failed |= _write(desired, target, sealing)
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
     check_only(request.only, pools, problems)
-    console.problems(problems, masker=Masker(sensitive))
+    tell()
     return 1 if failed or problems else 0
 
 
