@@ -23,6 +23,7 @@ from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, SECRET, VALIDATING_WEBHOOKS
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.left import Left, LeftReason
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
@@ -38,7 +39,7 @@ from osm_gitops.targets.cluster.state import Scope, read_state
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from osm_gitops.targets.cluster.writing import Control, deliver
 
-MOVED_ON: Final = "it is not any more what the plan showed"
+_MOVED_ON: Final = Left(LeftReason.NOT_AS_SHOWN, "it is not any more what the plan showed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,15 @@ def look_at(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_to
 def _comparison(source: SourceSpec, tree: TreeRef, inputs: Inputs, found: PoolsOfTree, only: str) -> Comparison:
     """What of a tree and of the cluster can be compared: what nobody could read may be what the tree seems to lack."""
     living = (each.ref for each in inputs.machines if found.pools[each.ref].gate is not Gate.DELETING)
-    why = f"{tree.display} has no such MachineDeployment"
+    left = Left(LeftReason.NOT_IN_SOURCE, f"{tree.display} has no such MachineDeployment")
     strays = {} if inputs.unreadable else found.strays
     return Comparison(
         source=tree.display,
         pools={ref: found.pools[ref] for ref in living if is_chosen(ref.name, only)},
         strays={
-            ref: replace(pool, gate=Gate.WAITING, why=why) for ref, pool in strays.items() if is_chosen(ref.name, only)
+            ref: replace(pool, gate=Gate.WAITING, left=left)
+            for ref, pool in strays.items()
+            if is_chosen(ref.name, only)
         },
         applied=source.applies_machines,
     )
@@ -282,6 +285,7 @@ class LiveWork:
                 tokens_end=tokens.first_end() if tokens is not None else None,
             )
         measured, warnings = record(self.spec, self.held, ended, started, options)
+        self.delivery = measured.ran.delivery
         of_tokens = self.look.tokens.warnings() if self.look and self.look.tokens else ()
         return (measured,), tuple(named(self.spec.name, (*warnings, *of_tokens)))
 
@@ -342,7 +346,7 @@ class LiveWork:
         content = (change for change in look.plan.effective if not change.upkeep)
         other = {change.pool for change in content if change.ref not in then or not same(change, then[change.ref])}
         changes = tuple(change for change in look.plan.changes if change.pool not in other)
-        left = {**self.delivery.left, **{pool: MOVED_ON for pool in other if pool is not None}}
+        left = {**self.delivery.left, **{pool: _MOVED_ON for pool in other if pool is not None}}
         self.delivery = replace(self.delivery, left=left)
         return replace(look, plan=replace(look.plan, changes=changes))
 
@@ -365,5 +369,5 @@ def _content(change: Change) -> Mapping[str, Json]:
 def _may_settle(delivery: Delivery, look: Look) -> frozenset[ObjectRef]:
     """Pools that were left and that another look may find ready."""
     over = {Gate.PAUSED, Gate.DELETING}
-    left = (ref for ref, why in delivery.left.items() if why != MOVED_ON)
+    left = (ref for ref, why in delivery.left.items() if why != _MOVED_ON)
     return frozenset(ref for ref in left if ref not in look.pools or look.pools[ref].gate not in over)

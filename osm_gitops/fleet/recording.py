@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Problem, some
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.model.left import LeftReason
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
@@ -19,6 +21,8 @@ from osm_gitops.model.record import Ran
 from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.cluster.lease import Held, holder_name, lease
 from osm_gitops.targets.cluster.record import record_run
+
+_NAMED: Final = 3
 
 
 def hold(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
@@ -74,7 +78,20 @@ def record(
     # What the run itself has failed with need not be told again as a warning.
     known = {problem.what for problem in ended.problems}
     warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
-    return Measured(replace(ran, requests=_requests(live)), last_good), warnings
+    return Measured(replace(recorded.ran, requests=_requests(live)), last_good), warnings
+
+
+def stuck_problems(ran: Ran) -> Iterator[Problem]:
+    """Pools that two runs in a row have left, as problems: one for each reason."""
+    groups: dict[tuple[LeftReason, str], list[ObjectRef]] = {}
+    for pool in sorted(ran.stuck):
+        left = ran.left[pool]
+        groups.setdefault((left.reason, left.why), []).append(pool)
+    for (reason, why), pools in groups.items():
+        since = min(ran.left[pool].since for pool in pools)
+        which = some([f"{pool.namespace}/{pool.name}" for pool in pools], _NAMED)
+        what = f"left by two runs in a row, since {since}: {why} ({reason.code})"
+        yield Problem(what, about=f"{'pool' if len(pools) == 1 else 'pools'} {which}", fix=reason.fix)
 
 
 def uids_of(pools: Mapping[ObjectRef, LivePool]) -> Mapping[ObjectRef, str]:

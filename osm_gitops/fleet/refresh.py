@@ -15,7 +15,7 @@ from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import Outcome, RunOptions
 from osm_gitops.fleet.osm_activity import osm_in_target
-from osm_gitops.fleet.recording import Ended, hold, measure, record, uids_of
+from osm_gitops.fleet.recording import Ended, hold, measure, record, stuck_problems, uids_of
 from osm_gitops.fleet.spec import ClusterSpec
 from osm_gitops.fleet.upkeep import Upkeep, named
 from osm_gitops.kubedoor.clusters import Clusters
@@ -113,6 +113,9 @@ class _Refresh:
             except OsmGitopsError as failure:
                 self.problems.extend(failure.problems)
             self.measured, warnings = record(self.spec, held, self.ended(), self.started, self.options)
+            ran = self.measured.ran
+            self.delivery, self.plan = ran.delivery, replace(self.plan, left=ran.left)
+            self.problems.extend(stuck_problems(ran))
             self.warnings = (*self.warnings, *warnings)
 
     def ended(self) -> Ended:

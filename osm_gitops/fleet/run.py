@@ -15,7 +15,7 @@ from osm_gitops.fleet.git_work import COMPARED, GitWork, git_place
 from osm_gitops.fleet.live import LiveWork, look_at
 from osm_gitops.fleet.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
 from osm_gitops.fleet.osm_activity import osm_in_sources, osm_in_target
-from osm_gitops.fleet.recording import Ended, hold, measure
+from osm_gitops.fleet.recording import Ended, hold, measure, stuck_problems
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.fleet.upkeep import named
@@ -86,8 +86,9 @@ def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) ->
             for later in works[number + 1 :]:
                 later.stale = later.stale or work.moved
         ends = [work.finish(options, started, own) for work, own in zip(works, troubles, strict=True)]
-    outcome = _outcome(works, [*problems, *chain(*troubles)])
     measured, warnings = (tuple(chain(*parts)) for parts in zip(*ends, strict=True)) if ends else ((), ())
+    stuck = (problem for each in measured for problem in named(each.ran.cluster, stuck_problems(each.ran)))
+    outcome = _outcome(works, [*problems, *chain(*troubles), *stuck])
     return replace(outcome, measured=measured, warnings=warnings)
 
 

@@ -13,11 +13,11 @@ from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.left import PAUSED, Left
 from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.model.settings import Settings
-from osm_gitops.plan.gate import PAUSED
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.targets.cluster.pools import read_gates
 
@@ -63,7 +63,7 @@ def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options
     return replace(desired, objects=objects, foreign=frozenset(others - written))
 
 
-def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, str]:
+def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, Left]:
     """Pools of which git keeps what it has, with the reason: those that are paused, and live ones whose MachineSet of
     their revision has not their template. machine-controller makes machines of that MachineSet, with what the cluster
     has under its revision, so what is rendered from another template must not take its place.
@@ -74,7 +74,7 @@ def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[Obj
         return {ref: PAUSED for ref, body in specs if isinstance(body, Mapping) and body.get("paused") is True}
     pools = read_gates(options.connections.worker(spec), inputs.machines)
     held = {Gate.PAUSED, Gate.WAITING}
-    return {ref: pool.why for ref, pool in pools.items() if pool.revision and pool.gate in held}
+    return {ref: pool.left for ref, pool in pools.items() if pool.left and pool.revision and pool.gate in held}
 
 
 def check_only(only: str, pools: Sequence[ObjectRef], problems: list[Problem]) -> None:

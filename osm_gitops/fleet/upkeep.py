@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.fleet.desire import is_chosen
 from osm_gitops.model.desired import Side
+from osm_gitops.model.left import ABSENT, Left
 from osm_gitops.model.live import CLEANUP_FINALIZER, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.plan.compare import group_name
-from osm_gitops.plan.gate import ABSENT
 from osm_gitops.plan.guards import nothing_desired
 from osm_gitops.plan.machines import is_machine_change
 from osm_gitops.targets.cluster.tokens import Tokens
@@ -88,7 +88,7 @@ class Upkeep:
         # What failed may be a MachineDeployment that cannot be read: it is there all the same.
         return self.tokens.orphans((*self.pools, *plan.failed))
 
-    def _left(self, changes: Sequence[Change]) -> Iterator[tuple[ObjectRef, str]]:
+    def _left(self, changes: Sequence[Change]) -> Iterator[tuple[ObjectRef, Left]]:
         """Pools that would change, were it their time; where the run applies their MachineDeployment, it comes."""
         applied = {change.pool for change in changes if is_machine_change(change)}
         for change in changes:
@@ -97,8 +97,8 @@ class Upkeep:
             pool = self.pools.get(change.pool)
             if pool is None:
                 yield change.pool, ABSENT
-            elif pool.gate in {Gate.WAITING, Gate.PAUSED}:
-                yield change.pool, pool.why
+            elif pool.gate in {Gate.WAITING, Gate.PAUSED} and pool.left is not None:
+                yield change.pool, pool.left
 
 
 def named(cluster: str, problems: Iterable[Problem]) -> Iterator[Problem]:

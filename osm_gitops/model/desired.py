@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from osm_gitops.errors import Problem
+from osm_gitops.model.left import Left
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.secret_texts import FindSecretTexts, no_secret_texts
 
@@ -68,7 +69,7 @@ class Desired:
     that were read from the cluster, which are neither written nor pruned;
     ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion; ``narrowed`` says that pools were
     left out, so what they need is not known.
-    ``left`` are pools of which a git target keeps what it has, each with the reason as a clause.
+    ``left`` are pools of which a git target keeps what it has.
     ``sensitive`` are the values that no report may show (design §7), ``secret_texts`` tells which lines were made from
     secrets. ``hosts`` are the API servers that were read.
     """
@@ -86,4 +87,4 @@ class Desired:
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     narrowed: bool = False
-    left: Mapping[ObjectRef, str] = field(default_factory=dict)
+    left: Mapping[ObjectRef, Left] = field(default_factory=dict)

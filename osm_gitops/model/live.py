@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from osm_gitops.errors import Problem
+from osm_gitops.model.left import Left
 from osm_gitops.model.objects import Json, ObjectRef
 
 CLEANUP_FINALIZER = "kubermatic.io/cleanup-operating-system-configs"
@@ -62,7 +63,7 @@ class LivePool:
     """A MachineDeployment as the worker cluster has it, as far as delivery depends on it.
 
     ``revision`` is ``None`` where machine-controller has not numbered it. ``gate`` says whether its objects may be
-    written, and ``why`` why not, as a clause. ``machines`` is how many Machines it has, ``waiting`` those without an
+    written, and ``left`` why not. ``machines`` is how many Machines it has, ``waiting`` those without an
     instance; ``sets`` are the uids of the MachineSets of its revision, and ``fits`` says whether these have its
     template, ``None`` where there are none. ``generation`` and ``annotations`` (a digest of them) tell whether it was
     changed since; ``server_annotations`` are those that servers added to it. Of a MachineDeployment that is in a tree
@@ -75,7 +76,7 @@ class LivePool:
     revision: str | None
     finalizers: tuple[str, ...]
     gate: Gate
-    why: str = ""
+    left: Left | None = None
     machines: int = 0
     waiting: tuple[WaitingMachine, ...] = ()
     sets: tuple[str, ...] = ()
@@ -91,12 +92,12 @@ class Delivery:
     """What became of a plan in a cluster.
 
     ``written`` are pools whose objects were written (``None`` for what belongs to no pool); ``failed`` has the
-    problems of those that were not; ``left`` are pools that were passed over, each with the reason as a clause.
+    problems of those that were not; ``left`` are pools that were passed over.
     ``notes`` are for ``-v``. ``webhook`` is one that could not be called, so that the others were left.
     """
 
     written: tuple[ObjectRef | None, ...] = ()
     failed: Mapping[ObjectRef | None, tuple[Problem, ...]] = field(default_factory=dict)
-    left: Mapping[ObjectRef, str] = field(default_factory=dict)
+    left: Mapping[ObjectRef, Left] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     webhook: str = ""

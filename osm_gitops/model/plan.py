@@ -13,6 +13,7 @@ from enum import Enum
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Side
+from osm_gitops.model.left import Left
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.secret_texts import FindSecretTexts, no_secret_texts
 
@@ -117,7 +118,7 @@ class ClusterPlan:
     ``refusals`` forbid ``apply``, never ``plan``. ``layout`` names files beside the
     objects (``kustomization.yaml``) that a folder target has to write. ``hosts`` are the
     API servers that were read or would be written, a line each. ``left`` are pools of a
-    live cluster that ``apply`` passes over for now, each with the reason as a clause;
+    live cluster that ``apply`` passes over for now;
     ``machines`` says how many Machines a pool has, where that is known. ``secret_texts`` tells
     which lines of what is desired were made from secrets, ``secret_before`` of what is there,
     ``None`` where that is not known.
@@ -136,7 +137,7 @@ class ClusterPlan:
     layout: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    left: Mapping[ObjectRef, str] = field(default_factory=dict)
+    left: Mapping[ObjectRef, Left] = field(default_factory=dict)
     machines: Mapping[ObjectRef, int] = field(default_factory=dict)
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
     secret_texts: FindSecretTexts = field(default=no_secret_texts, repr=False, compare=False)

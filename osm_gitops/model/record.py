@@ -9,17 +9,20 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from osm_gitops.errors import Problem
+from osm_gitops.model.left import Left
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
 
 
 class PoolState(Enum):
-    """How a pool came out of a run. ``LEFT``: its time has not come yet, or it is paused."""
+    """How a pool came out of a run. ``LEFT``: its time has not come yet, or it is paused; ``STUCK``: that was so in the
+    run before, too, and nobody wants it so."""
 
     OK = "ok"
     FAILED = "failed"
     LEFT = "left"
+    STUCK = "stuck"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,7 @@ class Ran:
     as a whole, refusals too; ``narrowed``: it looked at some pools only, which are ``known``, else these are all there
     are. ``requests`` counts those to its API servers.
 
+    ``stuck`` are pools of ``left`` that the run before has left, too: that is told by the record of runs.
     ``tokens_end`` is when the first of the tokens that machines join with ends, ``None`` where there are none.
     """
 
@@ -40,6 +44,7 @@ class Ran:
     known: tuple[ObjectRef, ...] = ()
     narrowed: bool = False
     requests: int = 0
+    stuck: frozenset[ObjectRef] = frozenset()
     tokens_end: datetime | None = None
 
     @property
@@ -53,8 +58,8 @@ class Ran:
         return {**(self.plan.failed if self.plan else {}), **written}
 
     @property
-    def left(self) -> Mapping[ObjectRef, str]:
-        """Pools that were passed over, each with the reason as a clause."""
+    def left(self) -> Mapping[ObjectRef, Left]:
+        """Pools that were passed over."""
         return self.delivery.left
 
     @property
@@ -77,19 +82,21 @@ class Ran:
 
     @property
     def good(self) -> bool:
-        """Whether nothing failed; pools that were left do not count, for a later run has them."""
-        return self.plan is not None and not self.failed and not self.troubles
+        """Whether nothing failed; pools that were left do not count until they are stuck, for a later run has them."""
+        return self.plan is not None and not self.failed and not self.troubles and not self.stuck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRecord:
     """What is known of a pool since the last run. Times are RFC 3339 in UTC, empty where they are not known.
 
-    ``reason`` is why it was left; ``errors`` are why it failed, without secrets; ``since`` is when that was first so.
-    ``written`` is when its configuration was last written, ``good`` the last run before ``since`` in which it was well.
+    ``code`` and ``reason`` are why it was left (:class:`LeftReason`), ``errors`` why it failed, without secrets;
+    ``since`` is when that was first so. ``written`` is when its configuration was last written, ``good`` the last run
+    before ``since`` in which it was well.
     """
 
     state: PoolState = PoolState.OK
+    code: str = ""
     reason: str = ""
     errors: tuple[str, ...] = ()
     since: str = ""

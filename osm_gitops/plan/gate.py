@@ -14,11 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from osm_gitops.model.left import PAUSED, Left, LeftReason
 from osm_gitops.model.live import NO_DIFFERENCE, Difference, Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
-
-ABSENT: Final = "the cluster has no such MachineDeployment"
-PAUSED: Final = "it is paused"
 
 _HASH_LABEL: Final = "machine-template-hash"
 # machine-controller compares what its own types hold, and copies no more than that into a MachineSet.
@@ -57,22 +55,24 @@ class LiveMachineDeployment:
     difference: Difference = NO_DIFFERENCE
 
 
-def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> tuple[Gate, str]:
-    """Whether a pool may be written, and why not as a clause; ``sets`` are its MachineSets."""
+def gate_of(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> tuple[Gate, Left | None]:
+    """Whether a pool may be written, and why not; ``sets`` are its MachineSets."""
     if machine.deleting:
-        return Gate.DELETING, "it is being deleted"
+        return Gate.DELETING, Left(LeftReason.DELETING, "it is being deleted")
     if machine.paused:
         return Gate.PAUSED, PAUSED
     if machine.differs:
-        return Gate.WAITING, f"the cluster has another template ({machine.differs})"
+        return Gate.WAITING, Left(LeftReason.OTHER_TEMPLATE, f"the cluster has another template ({machine.differs})")
     if not machine.revision:
-        return Gate.WAITING, "machine-controller has not given it a revision yet"
+        return Gate.WAITING, Left(LeftReason.NOT_NUMBERED, "machine-controller has not given it a revision yet")
     fits = revision_fits(machine, sets)
     if fits is None:
-        return Gate.WAITING, f"there is no MachineSet of its revision {machine.revision} yet"
+        why = f"there is no MachineSet of its revision {machine.revision} yet"
+        return Gate.WAITING, Left(LeftReason.NO_MACHINE_SET, why)
     if not fits:
-        return Gate.WAITING, f"the MachineSet of its revision {machine.revision} has another template"
-    return Gate.READY, ""
+        why = f"the MachineSet of its revision {machine.revision} has another template"
+        return Gate.WAITING, Left(LeftReason.OLD_MACHINE_SET, why)
+    return Gate.READY, None
 
 
 def revision_fits(machine: LiveMachineDeployment, sets: Sequence[MachineSetFact]) -> bool | None:

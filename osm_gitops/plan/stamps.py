@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.desired import Side
+from osm_gitops.model.left import Left, LeftReason
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.server_fields import LAST_APPLIED
@@ -100,10 +101,10 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Stamping:
-    """What is to be stamped of a pool, in order; ``left``: why not, as a clause."""
+    """What is to be stamped of a pool, in order; ``left``: why not."""
 
     stamps: tuple[Stamp, ...] = ()
-    left: str = ""
+    left: Left | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +170,23 @@ def _is_wrong(found: Stampable, pool: LivePool, templates: LiveTemplates) -> boo
     return anew or found.is_outdated or (pool.fits is False and now and known)
 
 
-def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> str:
+def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) -> Left | None:
     bootstrap, provisioning = objects.bootstrap, objects.provisioning
     if bootstrap is None or provisioning is None:
         lacking = "bootstrap" if bootstrap is None else "provisioning"
-        return f"its {lacking} Secret has not come from git yet"
+        return Left(LeftReason.SECRET_MISSING, f"its {lacking} Secret has not come from git yet")
     if pool.gate is Gate.PAUSED and not pool.fits:
-        return pool.why  # what came with an earlier template is right for its machines
+        return pool.left  # what came with an earlier template is right for its machines
     if bootstrap.template != provisioning.template:
-        return "its two Secrets were made from different templates: one of them has not come from git yet"
+        why = "its two Secrets were made from different templates: one of them has not come from git yet"
+        return Left(LeftReason.SECRETS_DIFFER, why)
     if bootstrap.template is None or bootstrap.template not in templates.digests:
         field = templates.changed.get(bootstrap.template or "")
         more = f" ({field} was changed in the cluster)" if field else ""
-        return f"what came from git was made from another template than it has{more}"
+        why = f"what came from git was made from another template than it has{more}"
+        return Left(LeftReason.OTHER_SECRETS, why)
     # A paused pool can be scaled, and gets machines of the MachineSet that it has.
-    return "" if pool.gate in {Gate.READY, Gate.PAUSED} else pool.why
+    return None if pool.gate in {Gate.READY, Gate.PAUSED} else pool.left
 
 
 def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
-from osm_gitops.model.objects import Json
+from osm_gitops.model.left import Left
+from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan, Plan
 from osm_gitops.report.json_words import object_json, problem_json
 from osm_gitops.report.masked import ShownChange, ShownCluster, shown
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 
 
 def plan_json(plan: Plan, *, context: int = 3, whole: bool = False, hide_secret_files: bool = False) -> str:
@@ -43,7 +44,7 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
         },
         "changes": [_change(change) for pools in cluster.pools for change in pools.changes],
         "layout": list(plan.layout),
-        "left": [{"pool": object_json(pool), "reason": why} for pool, why in sorted(plan.left.items())],
+        "left": [_left(pool, plan.left[pool]) for pool in sorted(plan.left)],
         "kept": [object_json(ref) for ref in plan.kept],
         "notDeleted": [object_json(change.ref) for change in plan.not_deleted],
         "noDeletion": [problem_json(problem) for problem in plan.no_deletion],
@@ -54,6 +55,11 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
         "warnings": [problem_json(problem) for problem in plan.warnings],
         "refusals": [problem_json(problem) for problem in plan.refusals],
     }
+
+
+def _left(pool: ObjectRef, left: Left) -> dict[str, Json]:
+    told = {"code": left.reason.code, "reason": left.why, "since": left.since or None, "fix": left.reason.fix}
+    return {"pool": object_json(pool)} | told
 
 
 def _change(shown_change: ShownChange) -> dict[str, Json]:

@@ -65,9 +65,12 @@ def _cluster() -> dict[str, Json]:
         problems=listing("problem", "All reasons."),
     )
     left = record(
-        "A pool of a live cluster that apply passes over for now.",
+        "A pool that apply passes over for now.",
         pool={"$ref": "#/$defs/object"},
+        code=text("Why, as a word for programs, such as paused or not-numbered."),
         reason=text("Why."),
+        since={"type": ["string", "null"], "description": "Since when; null where no record of runs was read."},
+        fix=text("The next step."),
     )
     pools = record(
         "Pools, counted.",

@@ -24,7 +24,8 @@ METRICS: Final[Mapping[str, str]] = {
     "osm_gitops_run_timestamp_seconds": "When the last run ended.",
     "osm_gitops_run_duration_seconds": "How long the last run took.",
     _LAST_GOOD: "When a run last ended in which nothing failed.",
-    "osm_gitops_pools": "Pools by what the last run made of them: desired, changed, failed, left for later.",
+    "osm_gitops_pools": "Pools by what the last run made of them: desired, changed, failed, left for later, "
+    "stuck (left by two runs in a row).",
     "osm_gitops_objects": "Objects by what the last run planned for them.",
     "osm_gitops_api_requests": "Requests to API servers that the last run made.",
     "osm_gitops_token_end_timestamp_seconds": "When the first of the tokens ends that new machines join with.",
@@ -68,7 +69,8 @@ def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
             "desired": ran.plan.pools.desired,
             "changed": len(ran.changed),
             "failed": len(ran.failed),
-            "left": len(ran.left),
+            "left": len(ran.left) - len(ran.stuck),
+            "stuck": len(ran.stuck),
         }
         for state, number in counts.items():
             yield "osm_gitops_pools", {"state": state}, number

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from shlex import quote
 
 from osm_gitops.errors import Problem, some
+from osm_gitops.model.left import Left
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
+from osm_gitops.model.span import spoken
 from osm_gitops.report.diff import TextDiff
 from osm_gitops.report.masked import ShownChange, ShownCluster, ShownPools, shown, shown_problems
 from osm_gitops.report.visible import visible
@@ -255,12 +257,14 @@ def _machines_of(plan: Plan, chosen: Sequence[set[ObjectRef]]) -> int | None:
     return sum(cluster.machines[pool] for cluster, pools in pairs for pool in pools)
 
 
-def left_lines(left: Mapping[ObjectRef, str]) -> Iterator[str]:
-    """Pools that are passed over, a line for each reason."""
-    reasons: dict[str, list[ObjectRef]] = {}
-    for pool, why in sorted(left.items()):
-        reasons.setdefault(why, []).append(pool)
-    return (visible(f"{_some(pools)}: {why}") for why, pools in reasons.items())
+def left_lines(left: Mapping[ObjectRef, Left]) -> Iterator[str]:
+    """Pools that are passed over, a line for each reason: with its code, its age where that is known, the next step."""
+    reasons: dict[Left, list[ObjectRef]] = {}
+    for pool in sorted(left):
+        reasons.setdefault(left[pool], []).append(pool)
+    for each, pools in reasons.items():
+        age = f", for {spoken(each.age)}" if each.age else ""
+        yield visible(f"{_some(pools)}: {each.why} ({each.reason.code}{age}). {each.reason.fix}")
 
 
 def _some(pools: list[ObjectRef]) -> str:

@@ -211,6 +211,12 @@ def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:
             "state": pool.token,
         },
         "errors": [_problem(problem) for problem in pool.errors],
+        "lastRun": {
+            "state": record.state.value if record else None,
+            "code": record.code if record else "",
+            "reason": record.reason if record else "",
+            "since": (record.since or None) if record else None,
+        },
         "lastErrors": list(record.errors) if record else [],
         "lastGoodRun": (record.good or None) if record else None,
     }

@@ -202,6 +202,35 @@ def test_a_pool_whose_machine_set_is_behind_waits(adopted: Adopted) -> None:
     assert adopted.secret(name) == before
 
 
+def test_a_pool_that_two_runs_in_a_row_have_left_fails_the_second(adopted: Adopted) -> None:
+    template = {"spec": {"versions": {"kubelet": "1.35.0"}}}
+    adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00002", {"spec": {"template": template}})
+    adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00001", {"spec": {"paused": True}})
+    figures = adopted.folder / "metrics.prom"
+    why = "the MachineSet of its revision 1 has another template (old-machine-set"
+    fix = "Look at the logs of machine-controller, and at kubectl describe machinedeployment"
+    ran = adopted.run("apply")
+    assert ran.code == 0
+    assert f"default: left for now: kube-system/pool-00002: {why}). {fix}\n" in ran.err
+    ran = adopted.run("apply", "--metrics-file", str(figures))
+    assert ran.code == 1
+    (error,) = [line for line in ran.err.splitlines() if line.startswith("Error: ")]
+    assert error.startswith("Error: pool kube-system/pool-00002: left by two runs in a row, since 20")
+    assert error.endswith(f": {why}). {fix}")
+    told = figures.read_text("utf-8")
+    assert 'osm_gitops_pools{cluster="default",state="stuck"} 1\n' in told
+    assert 'osm_gitops_pools{cluster="default",state="left"} 1\n' in told  # the paused one
+    assert 'osm_gitops_run_success{cluster="default"} 0\n' in told
+    kubeconfig = str(adopted.osm.management.kubeconfig(adopted.folder / "kubeconfig"))
+    settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(adopted.folder / "ca.pem"))
+    status = json.loads(osm_gitops("status", "--kubeconfig", kubeconfig, *settings, "--output", "json").out)
+    pools = {each["name"]: each for each in status["clusters"][0]["pools"]}
+    assert pools["pool-00002"]["lastRun"]["code"] == "old-machine-set"
+    (told,) = [each for each in pools["pool-00002"]["troubles"] if each.startswith("runs leave it since 20")]
+    assert told.endswith(f"{why}). {fix}")
+    assert not any("runs leave it" in each for each in pools["pool-00001"]["troubles"])
+
+
 def test_one_pool_that_cannot_be_rendered_stops_no_other(adopted: Adopted) -> None:
     change = {"metadata": {"annotations": {"k8c.io/operating-system-profile": "osp-none"}}}
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00003", change)

@@ -122,7 +122,7 @@ def test_a_run_leaves_its_result_and_one_without_changes_leaves_it_as_it_is(adop
     adopted.run("apply")
     first = status(adopted)
     assert first["result"] == "ok"
-    assert first["count"] == {"ok": 5, "failed": 0, "left": 0}
+    assert first["count"] == {"ok": 5, "failed": 0, "left": 0, "stuck": 0}
     assert set(first["pools"]) == {f"kube-system/pool-0000{number}" for number in range(5)}
     client = adopted.osm.management.client()
     before = client.get(_STATUS)["metadata"]["resourceVersion"]

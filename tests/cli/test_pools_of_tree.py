@@ -177,7 +177,7 @@ def test_a_new_machine_deployment_comes_before_what_its_machines_boot_with(apply
     assert ran.code == 0, ran.err
     assert (
         "prod: left for now: kube-system/later: its MachineDeployment was applied, and machine-controller has not "
-        "numbered it yet\n"
+        "numbered it yet (not-numbered). "
     ) in ran.err
     live = applying.live("later")
     assert live["spec"] == body["spec"]

@@ -24,7 +24,7 @@ from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import facts, profile, write_tree
 from tests.cli.scenes import pool as pool_body
-from tests.targets.cluster.scene import SCRIPT, Scene, machine_path, ref, scene, secret_path
+from tests.targets.cluster.scene import SCRIPT, Scene, machine_path, ref, scene, secret_path, whys
 
 _NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 _TOKENS = "/api/v1/namespaces/kube-system/secrets?labelSelector=machinedeployment.k8s.io/name"
@@ -144,7 +144,7 @@ def test_what_somebody_said_yes_to_is_all_that_is_written_after_waiting(applying
 
     applying.meanwhile = [another_template]
     outcome = applying.run(as_shown=True)
-    assert outcome.deliveries["prod"].left == {ref("a"): "it is not any more what the plan showed"}
+    assert whys(outcome.deliveries["prod"].left) == {ref("a"): "it is not any more what the plan showed"}
     assert (applying.revision("a"), applying.waited) == (None, [1.0])
     applying.run()  # nobody was asked, so what is desired now is written
     assert applying.revision("a") == "1"

@@ -24,7 +24,7 @@ from osm_gitops.targets.cluster.record import read_record
 from tests.apiserver.client import Object, Refused
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import facts
-from tests.targets.cluster.scene import MACHINES, Scene, config_path, machine_path, ref, scene, secret_path
+from tests.targets.cluster.scene import MACHINES, Scene, config_path, machine_path, ref, scene, secret_path, whys
 from tests.targets.cluster.test_stamping import from_git, machine_controller, stamps, tree_pool
 
 _NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -145,10 +145,20 @@ def test_a_pool_that_does_not_settle_is_left_and_named(refreshing: Refreshing) -
     from_git(refreshing.scene, tree_pool())
     outcome = refreshing.run(settle=timedelta(seconds=10))
     assert refreshing.waited == [1.0, 2.0, 4.0, 3.0]
-    assert outcome.plan.clusters[0].left == {ref("a"): "machine-controller has not given it a revision yet"}
+    assert whys(outcome.plan.clusters[0].left) == {ref("a"): "machine-controller has not given it a revision yet"}
     assert not outcome.failed
-    assert refreshing.run(settle=timedelta()).plan.clusters[0].left
+    outcome = refreshing.run(_NOW + timedelta(minutes=10), settle=timedelta())
     assert len(refreshing.waited) == 4
+    (problem,) = outcome.problems
+    assert str(problem) == (
+        "pool kube-system/a: left by two runs in a row, since 2030-01-31T12:00:00Z: "
+        "machine-controller has not given it a revision yet (not-numbered). "
+        "Look at the logs of machine-controller, and at kubectl describe machinedeployment"
+    )
+    (left,) = outcome.plan.clusters[0].left.values()
+    assert left.age == timedelta(minutes=10)
+    machine_controller(refreshing.scene)
+    assert not refreshing.run(_NOW + timedelta(minutes=20)).failed
 
 
 def test_a_paused_pool_is_kept_but_neither_stamped_nor_waited_for(refreshing: Refreshing) -> None:
@@ -156,7 +166,7 @@ def test_a_paused_pool_is_kept_but_neither_stamped_nor_waited_for(refreshing: Re
     body["spec"]["paused"] = True
     from_git(refreshing.scene, body)
     outcome = refreshing.run()
-    assert outcome.plan.clusters[0].left == {ref("a"): "it is paused"}
+    assert whys(outcome.plan.clusters[0].left) == {ref("a"): "it is paused"}
     assert refreshing.waited == []
     refreshing.scene.get(_KUBELET)
 
@@ -182,6 +192,7 @@ def test_what_was_made_for_a_pool_goes_with_it(refreshing: Refreshing) -> None:
 def test_tokens_of_pools_that_went_unseen_go_too(refreshing: Refreshing) -> None:
     live = refreshing.scene
     from_git(live, tree_pool("a"), tree_pool("b"))
+    machine_controller(live, "b")
     refreshing.run(settle=timedelta())
     live.change("a", {"metadata": {"finalizers": None}})
     live.worker.client().delete(machine_path("a"))

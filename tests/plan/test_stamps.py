@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.model.desired import Side
+from osm_gitops.model.left import PAUSED
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.server_fields import LAST_APPLIED
@@ -43,9 +44,8 @@ def _objects(**more: Any) -> PoolObjects:
 
 def _told(pool: LivePool, objects: PoolObjects) -> tuple[list[tuple[str, str | None]], str]:
     stamping = stamping_of(pool, objects, _TEMPLATES)
-    return [(stamp.target.ref.name.removeprefix("a-kube-system-"), stamp.revision) for stamp in stamping.stamps], (
-        stamping.left
-    )
+    stamps = [(stamp.target.ref.name.removeprefix("a-kube-system-"), stamp.revision) for stamp in stamping.stamps]
+    return stamps, stamping.left.why if stamping.left else ""
 
 
 def test_all_objects_get_the_revision_and_the_bootstrap_secret_comes_last() -> None:
@@ -88,13 +88,13 @@ def test_what_does_not_fit_is_left_with_a_reason(objects: PoolObjects, why: str)
 
 @pytest.mark.parametrize("gate", [Gate.WAITING, Gate.PAUSED])
 def test_a_pool_that_is_not_ready_is_left_with_its_reason(gate: Gate) -> None:
-    assert _told(replace(_POOL, gate=gate, why="of a reason"), _objects()) == ([], "of a reason")
+    assert _told(replace(_POOL, gate=gate, left=replace(PAUSED, why="of a reason")), _objects()) == ([], "of a reason")
 
 
 def test_a_stamp_goes_where_other_content_came_after_it() -> None:
     """Else machines of an older revision would boot with what is meant for the next."""
     came = _objects(revision="1", stamped="old")
-    waiting = replace(_POOL, gate=Gate.WAITING, why="later")
+    waiting = replace(_POOL, gate=Gate.WAITING, left=replace(PAUSED, why="later"))
     assert _told(waiting, came) == ([("bootstrap-config", None), ("provisioning-config", None)], "later")
     reasons = [stamp.reason for stamp in stamping_of(waiting, came, _TEMPLATES).stamps]
     assert set(reasons) == {"what it holds is not of revision 1"}

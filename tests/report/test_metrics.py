@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from osm_gitops import __version__
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Side
+from osm_gitops.model.left import ABSENT, PAUSED, LeftReason
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, PoolCounts
@@ -42,7 +43,7 @@ def run(cluster: str = "prod", **more: Any) -> Ran:
         "plan": plan,
         "requests": 12,
     }
-    given |= {"cluster": cluster, "delivery": Delivery(written=(POOL,), left={POOL: "y"})}
+    given |= {"cluster": cluster, "delivery": Delivery(written=(POOL,), left={POOL: PAUSED})}
     return Ran(**given | more)
 
 
@@ -66,6 +67,7 @@ def test_a_run_is_told_in_figures() -> None:
         ("osm_gitops_pools", "prod", "changed"): 1,
         ("osm_gitops_pools", "prod", "failed"): 1,
         ("osm_gitops_pools", "prod", "left"): 1,
+        ("osm_gitops_pools", "prod", "stuck"): 0,
         ("osm_gitops_objects", "prod", "create"): 0,
         ("osm_gitops_objects", "prod", "update"): 1,
         ("osm_gitops_objects", "prod", "replace"): 0,
@@ -108,15 +110,28 @@ def test_names_cannot_break_out_of_their_quotes() -> None:
 
 def test_a_run_in_which_nothing_failed_is_a_success() -> None:
     plan = ClusterPlan("prod", (change(Action.UNCHANGED),))
-    text = exposition([Measured(run(plan=plan, delivery=Delivery(left={POOL: "its time has not come"})))])
+    text = exposition([Measured(run(plan=plan, delivery=Delivery(left={POOL: PAUSED})))])
     assert parsed(text)["osm_gitops_run_success", "prod"] == 1
+
+
+def test_a_run_that_leaves_pools_once_more_is_none() -> None:
+    plan = ClusterPlan("prod", (change(Action.UNCHANGED),))
+    stuck = run(plan=plan, delivery=Delivery(left={POOL: ABSENT, BROKEN: PAUSED}), stuck=frozenset({POOL}))
+    told = parsed(exposition([Measured(stuck)]))
+    assert told["osm_gitops_run_success", "prod"] == 0
+    assert [told["osm_gitops_pools", "prod", state] for state in ("left", "stuck", "failed")] == [1, 1, 0]
 
 
 def test_the_alerts_of_the_documentation_are_rules_over_metrics_that_there_are() -> None:
     fences = re.findall(r"^```yaml\n(.*?)^```$", OPERATIONS.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     groups = [document["groups"] for document in map(yaml.safe_load, fences) if "groups" in document]
     (rules,) = (group["rules"] for each in groups for group in each)
-    assert [rule["alert"] for rule in rules] == ["OsmGitopsNoGoodRun", "OsmGitopsPoolsFailing", "OsmGitopsTokensEnd"]
+    assert [rule["alert"] for rule in rules] == [
+        "OsmGitopsNoGoodRun",
+        "OsmGitopsPoolsFailing",
+        "OsmGitopsPoolsStuck",
+        "OsmGitopsTokensEnd",
+    ]
     for rule in rules:
         assert rule.keys() == {"alert", "expr", "for", "labels", "annotations"}
         assert re.fullmatch(r"\d+[smhd]", rule["for"])
@@ -128,3 +143,8 @@ def test_the_alerts_of_the_documentation_are_rules_over_metrics_that_there_are()
 def test_the_table_of_the_documentation_has_all_metrics() -> None:
     table = re.findall(r"^\| `(osm_gitops_\w+)` \|.*\| (.*) \|$", OPERATIONS.read_text("utf-8"), re.MULTILINE)
     assert dict(table) == METRICS
+
+
+def test_the_table_of_the_documentation_has_all_reasons_why_pools_are_left() -> None:
+    table = re.findall(r"^\| `([a-z-]+)` \| .* \| (yes|no) \|$", OPERATIONS.read_text("utf-8"), re.MULTILINE)
+    assert dict(table) == {each.code: "no" if each.lasts else "yes" for each in LeftReason}

@@ -9,11 +9,12 @@ from functools import cached_property
 
 from osm_gitops.fleet.live import Look
 from osm_gitops.fleet.status.seen import MARKS, Seen, SeenObject
+from osm_gitops.model.left import LeftReason
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.machine import PoolNames, token_key
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
-from osm_gitops.model.record import PoolRecord, PoolState, RunRecord
+from osm_gitops.model.record import PoolState, RunRecord
 from osm_gitops.model.settings import Settings
 from osm_gitops.model.span import spoken
 from osm_gitops.model.status import GateStatus, ObjectStatus, PoolStatus
@@ -115,7 +116,8 @@ def _gate(live: LivePool | None, bootstrap: SeenObject | None) -> GateStatus:
         return GateStatus(gate=Gate.WAITING, why="it could not be looked at")
     stamped = bootstrap.marks.get(REVISION) if bootstrap else None
     accepts = None if not live.revision else stamped == live.revision
-    return GateStatus(gate=live.gate, why=live.why, revision=live.revision, stamped=stamped, accepts=accepts)
+    why = live.left.why if live.left else ""
+    return GateStatus(gate=live.gate, why=why, revision=live.revision, stamped=stamped, accepts=accepts)
 
 
 def _token(ref: ObjectRef, known: Known) -> tuple[datetime | None, str]:
@@ -152,8 +154,11 @@ def _troubles(status: PoolStatus, now: datetime) -> Iterator[str]:
         yield f"its token ended {spoken(now - status.expires)} ago, so machines that boot now cannot join"
     elif status.expires is None and not status.token.startswith("of ServiceAccount"):
         yield f"its token is {status.token}, so machines that boot now cannot join"
-    if _has_failed(status.recorded):
+    record = status.recorded
+    if record is not None and record.state is PoolState.FAILED:
         yield "the last run failed for it"
+    if record is not None and record.state is PoolState.STUCK:
+        yield f"runs leave it since {record.since}: {record.reason} ({record.code}){_next_step(record.code)}"
 
 
 def _of_objects(status: PoolStatus) -> Iterator[str]:
@@ -174,5 +179,6 @@ def _of_objects(status: PoolStatus) -> Iterator[str]:
             yield f"its {name} is not what would be rendered: {each.difference}"
 
 
-def _has_failed(record: PoolRecord | None) -> bool:
-    return record is not None and record.state is PoolState.FAILED
+def _next_step(code: str) -> str:
+    """Of a reason that this version knows; an earlier or later one may have written the record."""
+    return next((f". {each.fix}" for each in LeftReason if each.code == code), "")

@@ -9,12 +9,12 @@ from typing import Final
 
 from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from osm_gitops.model.left import ABSENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, NO_DIFFERENCE, Difference, Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.server_fields import server_annotations
 from osm_gitops.plan.gate import (
-    ABSENT,
     LiveMachineDeployment,
     MachineSetFact,
     annotations_key,
@@ -96,7 +96,7 @@ def _pool(
     sets: Sequence[MachineSetFact],
     machines_of: Mapping[str, Sequence[WaitingMachine | None]],
 ) -> LivePool:
-    gate, why = gate_of(machine, sets)
+    gate, left = gate_of(machine, sets)
     machines = [each for fact in sets for each in machines_of.get(fact.uid, ())]
     return LivePool(
         ref=machine.ref,
@@ -105,7 +105,7 @@ def _pool(
         revision=machine.revision,
         finalizers=machine.finalizers,
         gate=gate,
-        why=why,
+        left=left,
         machines=len(machines),
         waiting=tuple(each for each in machines if each is not None),
         sets=tuple(fact.uid for fact in sets if fact.revision == machine.revision),
@@ -118,7 +118,7 @@ def _pool(
 
 
 def _absent(ref: ObjectRef) -> LivePool:
-    return LivePool(ref=ref, uid="", resource_version="", revision=None, finalizers=(), gate=Gate.WAITING, why=ABSENT)
+    return LivePool(ref=ref, uid="", resource_version="", revision=None, finalizers=(), gate=Gate.WAITING, left=ABSENT)
 
 
 def _live(

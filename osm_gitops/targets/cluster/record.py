@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from osm_gitops import __version__
@@ -24,6 +24,7 @@ from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG_MAP, LEASE
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.model.left import LeftReason
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
 from osm_gitops.report.mask import Masker
@@ -35,18 +36,20 @@ LAST_RUN: Final = "osm-gitops.io/last-run"
 LAST_GOOD_RUN: Final = "osm-gitops.io/last-good-run"
 
 _KEY: Final = "status.json"
-_FORMAT_VERSION: Final = "1.0"
+_FORMAT_VERSION: Final = "1.1"
 _TIMES: Final = frozenset({"lastRun", "lastGoodRun"})
 _MOST_BYTES: Final = 768 * 1024  # of the mebibyte that an object may have
 _MOST_ERRORS: Final = 3
 _LONGEST_ERROR: Final = 500
+_LEFT: Final = frozenset({PoolState.LEFT, PoolState.STUCK})
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What is known after a run, and what of it could not be written."""
+    """What is known after a run, the run as its record tells it, and what of it could not be written."""
 
     record: RunRecord
+    ran: Ran
     warnings: tuple[Problem, ...] = ()
 
 
@@ -80,10 +83,29 @@ def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, st
             {LAST_RUN: record.last_run} | ({LAST_GOOD_RUN: record.last_good_run} if record.last_good_run else {})
         )
     except LostLockError as lost:
-        return Recorded(after_run(earlier, ran, masker), lost.problems)
+        warnings = list(lost.problems)
     except ClusterError as failure:
         warnings += failure.problems
-    return Recorded(after_run(earlier, ran, masker), tuple(warnings))
+    record = after_run(earlier, ran, masker)
+    return Recorded(record, _aged(ran, record), tuple(warnings))
+
+
+def _aged(ran: Ran, record: RunRecord) -> Ran:
+    """The run with what only the record tells: since when pools are left, and which of them are stuck."""
+    left, stuck = {}, set()
+    for pool, each in ran.left.items():
+        known = record.pools.get(_name(pool))
+        if known is None or not known.since:
+            left[pool] = each
+            continue
+        age = ran.ended - datetime.fromisoformat(known.since)
+        left[pool] = replace(each, since=known.since, age=timedelta(seconds=int(age.total_seconds())))
+        stuck |= {pool} if known.state is PoolState.STUCK else set()
+    return replace(ran, delivery=replace(ran.delivery, left=left), stuck=frozenset(stuck))
+
+
+def _name(pool: ObjectRef) -> str:
+    return f"{pool.namespace}/{pool.name}"
 
 
 def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
@@ -105,7 +127,7 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
         last_run=now,
         last_good_run=earlier.last_good_run,
     )
-    good = ran.good and not record.count()[PoolState.FAILED]
+    good = ran.good and not any(record.count()[each] for each in (PoolState.FAILED, PoolState.STUCK))
     # A narrowed run knows nothing of the others, so it is no good run of the cluster.
     return replace(record, good=good, last_good_run=now if good and not ran.narrowed else earlier.last_good_run)
 
@@ -115,13 +137,23 @@ def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tupl
     # What stops many pools is often the same, and masking is slow.
     texts = {problems: _errors(problems, masker) for problems in set(failed.values())}
     for pool, state in ran.pools.items():
-        name = f"{pool.namespace}/{pool.name}"
+        name = _name(pool)
         before = earlier.pools.get(name)
         written = now if pool in changed else before.written if before else ""
-        reason = masker.text(left[pool]) if state is PoolState.LEFT else ""
         errors = texts[failed[pool]] if state is PoolState.FAILED else ()
-        record = PoolRecord(state=state, reason=reason, errors=errors, written=written)
+        record = PoolRecord(state=state, errors=errors, written=written)
+        if state is PoolState.LEFT:
+            why = left[pool]
+            stuck = before is not None and _is_stuck(why.reason, before)
+            reached = PoolState.STUCK if stuck else PoolState.LEFT
+            record = replace(record, state=reached, code=why.reason.code, reason=masker.text(why.why))
         yield name, record if state is PoolState.OK else _since(record, before, earlier.last_run, now)
+
+
+def _is_stuck(reason: LeftReason, before: PoolRecord) -> bool:
+    """Whether a pool that is left was left by the run before, too. A reason that may last begins a new count."""
+    lasting = {each.code for each in LeftReason if each.lasts}
+    return before.state in _LEFT and before.code not in lasting and not reason.lasts
 
 
 def _since(record: PoolRecord, before: PoolRecord | None, last_run: str, now: str) -> PoolRecord:
@@ -129,7 +161,7 @@ def _since(record: PoolRecord, before: PoolRecord | None, last_run: str, now: st
     if before is None:
         return replace(record, since=now)
     good = last_run if before.state is PoolState.OK else before.good
-    same = (before.state, before.reason, before.errors) == (record.state, record.reason, record.errors)
+    same = (before.state in _LEFT, before.code, before.errors) == (record.state in _LEFT, record.code, record.errors)
     return replace(record, since=before.since if same else now, good=good)
 
 
@@ -141,7 +173,7 @@ def _errors(problems: Iterable[Problem], masker: Masker) -> tuple[str, ...]:
 
 def _bounded(pools: Mapping[str, PoolRecord]) -> tuple[dict[str, PoolRecord], Counter[PoolState]]:
     """Pools in detail as far as an object has room, and how many others there are: trouble first, then the newest."""
-    order = {PoolState.FAILED: 0, PoolState.LEFT: 1, PoolState.OK: 2}
+    order = {PoolState.FAILED: 0, PoolState.STUCK: 1, PoolState.LEFT: 2, PoolState.OK: 3}
     newest = sorted(sorted(pools.items()), key=lambda item: item[1].written, reverse=True)
     listed, counted, size = {}, Counter[PoolState](), 0
     for name, record in sorted(newest, key=lambda item: order[item[1].state]):
@@ -161,7 +193,7 @@ def _news(
 ) -> Iterator[PoolNews]:
     """Errors that the run before did not have."""
     for pool, problems in sorted(ran.failed.items()):
-        name = f"{pool.namespace}/{pool.name}"
+        name = _name(pool)
         before, now = earlier.pools.get(name), record.pools.get(name)
         if pool in uids and (before is None or now is None or before.errors != now.errors):
             rendering = ran.plan is not None and pool in ran.plan.failed
@@ -206,6 +238,7 @@ def _document(record: RunRecord) -> dict[str, Json]:
 def _pool_json(record: PoolRecord) -> dict[str, Json]:
     whole = {
         "state": record.state.value,
+        "code": record.code,
         "reason": record.reason,
         "errors": list(record.errors),
         "since": record.since,
@@ -228,6 +261,7 @@ def _parsed(document: Mapping[str, Json]) -> RunRecord:
     pools = {
         str(name): PoolRecord(
             state=PoolState(pool["state"]),
+            code=str(pool.get("code", "")),
             reason=str(pool.get("reason", "")),
             errors=tuple(map(str, pool.get("errors", ()))),
             since=str(pool.get("since", "")),

@@ -12,6 +12,7 @@ from osm_gitops.kubedoor.api import FIELD_MANAGER
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import CONFIG, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
+from osm_gitops.model.left import MOVED, Left, LeftReason
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
@@ -36,7 +37,7 @@ from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
 from osm_gitops.targets.cluster.together import side_by_side
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, api_of
-from osm_gitops.targets.cluster.writing import MOVED, Control, StoppedError
+from osm_gitops.targets.cluster.writing import Control, StoppedError
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 # Who writes revisions for the cluster itself: we, by a direct apply or here, and OSM.
@@ -107,7 +108,7 @@ class _Outcome:
 
     pool: ObjectRef
     done: bool = False
-    left: str = ""
+    left: Left | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -128,7 +129,8 @@ class _Stamping:
     def stamp(self, ref: ObjectRef) -> _Outcome:
         """Runs in any thread."""
         if self.webhook:
-            return _Outcome(ref, left=f"the API server cannot call webhook {self.webhook}")
+            left = Left(LeftReason.WEBHOOK, f"the API server cannot call webhook {self.webhook}")
+            return _Outcome(ref, left=left)
         writes = Writes(self.live, force=True, check=self.control.may_write, note=self.notes.append)
         stamps = self.stampings[ref].stamps
         try:

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import Final, Protocol
+from typing import Protocol
 
 from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem, WebhookError
 from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.model.left import ABSENT, APPLIED, MOVED, Left, LeftReason
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
-from osm_gitops.plan.gate import ABSENT, is_as_read
+from osm_gitops.plan.gate import is_as_read
 from osm_gitops.targets.cluster.finalizers import hold, read_machine
 from osm_gitops.targets.cluster.machines import apply_machine
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
@@ -28,9 +29,6 @@ from osm_gitops.targets.cluster.together import side_by_side
 from osm_gitops.targets.cluster.units import Unit, split
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, made
-
-APPLIED: Final = "its MachineDeployment was applied, and machine-controller has not numbered it yet"
-MOVED: Final = "it changed while this run was under way"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ class _Outcome:
     unit: Unit
     written: bool = False
     late: bool = False
-    left: str = ""
+    left: Left | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -192,8 +190,8 @@ class _Run:
             return _failed(unit, failure.problems)
         except StoppedError:
             return _Outcome(unit)
-        why = f"the API server cannot call webhook {self.webhook}"
-        return _Outcome(unit, left=why if unit.changes_more_than_tokens else "")
+        left = Left(LeftReason.WEBHOOK, f"the API server cannot call webhook {self.webhook}")
+        return _Outcome(unit, left=left if unit.changes_more_than_tokens else None)
 
     def _clean_up(self, unit: Unit, pool: LivePool, work: PoolWork, spared: frozenset[ObjectRef]) -> _Outcome:
         if unit.has_finalizer:
@@ -215,11 +213,11 @@ class _Run:
         if unit.machine is not None:
             # Its Machines wait for the boot configuration, whose revision machine-controller decides next.
             apply_machine(self.writes, unit.machine, pool)
-            return _Outcome(unit, written=True, left=APPLIED if unit.changes_content else "")
+            return _Outcome(unit, written=True, left=APPLIED if unit.changes_content else None)
         if not unit.changes_content:
             return _Outcome(unit)
         if pool.gate is not Gate.READY:
-            return _Outcome(unit, left=pool.why)
+            return _Outcome(unit, left=pool.left)
         held = held or read_machine(self.writes, pool)
         if held is None or not is_as_read(pool, held):
             return _Outcome(unit, left=MOVED)

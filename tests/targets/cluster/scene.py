@@ -16,6 +16,7 @@ from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.connecting import connect
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.left import Left
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
@@ -56,6 +57,11 @@ def config_path(name: str) -> str:
 
 def machine_path(name: str) -> str:
     return f"{MACHINES}/namespaces/kube-system/machinedeployments/{name}"
+
+
+def whys(left: Mapping[ObjectRef, Left]) -> dict[ObjectRef, str]:
+    """Why pools were left, as clauses."""
+    return {ref: each.why for ref, each in left.items()}
 
 
 @dataclass(slots=True)

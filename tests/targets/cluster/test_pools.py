@@ -78,8 +78,8 @@ def test_machine_deployments_of_a_tree_are_compared_with_the_live_ones(single: S
     found = read_pools_of_tree(single.live.worker, tree)
     pools = found.pools
     assert single.live.worker.requests - before == 3
-    assert {each.name: (pool.gate, pool.why) for each, pool in pools.items()} == {
-        "same": (Gate.READY, ""),
+    assert {each.name: (pool.gate, pool.left and pool.left.why) for each, pool in pools.items()} == {
+        "same": (Gate.READY, None),
         "other": (Gate.WAITING, "the cluster has another template (spec.template.spec.versions.kubelet)"),
         "only-there": (Gate.WAITING, "the cluster has no such MachineDeployment"),
         "leaving": (Gate.DELETING, "it is being deleted"),

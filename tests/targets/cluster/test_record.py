@@ -19,6 +19,7 @@ from osm_gitops.kubedoor.access import Access
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.connecting import connect
 from osm_gitops.model.desired import Side
+from osm_gitops.model.left import ABSENT, PAUSED, Left, LeftReason
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
@@ -35,6 +36,8 @@ STATUS = "/api/v1/namespaces/kube-system/configmaps/osm-gitops-status"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/osm-gitops"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/kube-system/events"
 SECRET = "correct-horse-battery"
+NOT_NUMBERED = Left(LeftReason.NOT_NUMBERED, "machine-controller has not given it a revision yet")
+OLD_SET = Left(LeftReason.OLD_MACHINE_SET, "the MachineSet of its revision 1 has another template")
 
 Run = Callable[[Ran], Recorded]
 
@@ -106,10 +109,10 @@ def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[R
     record, live = both
     failed = {C: (Problem("it is broken", where="c.yaml:1", about=str(C)),)}
     first = ran(A, B, written=(A,), failed=failed)
-    first = replace(first, delivery=replace(first.delivery, left={B: "it is paused"}))
+    first = replace(first, delivery=replace(first.delivery, left={B: PAUSED}))
     assert record(first).warnings == ()
     assert status(management) == {
-        "formatVersion": "1.0",
+        "formatVersion": "1.1",
         "cluster": "prod",
         "toolVersion": __version__,
         "result": "failed",
@@ -117,10 +120,15 @@ def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[R
         "lastGoodRun": "",
         "newerTimes": "annotations osm-gitops.io/last-run and osm-gitops.io/last-good-run of Lease osm-gitops",
         "errors": [],
-        "count": {"ok": 1, "failed": 1, "left": 1},
+        "count": {"ok": 1, "failed": 1, "left": 1, "stuck": 0},
         "pools": {
             "kube-system/a": {"state": "ok", "written": "2026-01-05T10:00:05Z"},
-            "kube-system/b": {"state": "left", "reason": "it is paused", "since": "2026-01-05T10:00:05Z"},
+            "kube-system/b": {
+                "state": "left",
+                "code": "paused",
+                "reason": "it is paused",
+                "since": "2026-01-05T10:00:05Z",
+            },
             "kube-system/c": {
                 "state": "failed",
                 "errors": [f"c.yaml:1: {C}: it is broken"],
@@ -132,7 +140,50 @@ def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[R
     found = read_record(live.management, "kube-system")
     assert found is not None
     assert found.pools["kube-system/b"].reason == "it is paused"
-    assert found.count() == {PoolState.OK: 1, PoolState.FAILED: 1, PoolState.LEFT: 1}
+    assert found.count() == {PoolState.OK: 1, PoolState.FAILED: 1, PoolState.LEFT: 1, PoolState.STUCK: 0}
+
+
+def leaving(left: Left | None, hour: int, pool: ObjectRef = A) -> Ran:
+    """A run over a pool that was passed over, or was not."""
+    return replace(ran(pool, hour=hour), delivery=Delivery(left={pool: left} if left else {}))
+
+
+def test_a_pool_that_is_left_twice_in_a_row_is_stuck(management: Cluster, both: tuple[Run, Clusters]) -> None:
+    record, live = both
+    first = record(leaving(NOT_NUMBERED, 0))
+    assert (first.ran.good, first.ran.stuck, first.record.good) == (True, frozenset(), True)
+    second = record(leaving(OLD_SET, 1))
+    assert (second.ran.good, second.ran.stuck, second.record.good) == (False, frozenset({A}), False)
+    assert second.record.last_good_run == "2026-01-05T10:00:05Z"
+    told = status(management)
+    assert (told["result"], told["count"]) == ("failed", {"ok": 0, "failed": 0, "left": 0, "stuck": 1})
+    third = record(leaving(OLD_SET, 2))
+    (left,) = third.ran.left.values()
+    assert (left.reason, left.since, left.age) == (OLD_SET.reason, "2026-01-05T11:00:05Z", timedelta(hours=1))
+    version = management.client().get(STATUS)["metadata"]["resourceVersion"]
+    record(leaving(OLD_SET, 3))  # nothing but the time has changed
+    assert management.client().get(STATUS)["metadata"]["resourceVersion"] == version
+    assert record(leaving(None, 4)).ran.good
+    assert record(leaving(NOT_NUMBERED, 5)).ran.good
+    found = read_record(live.management, "kube-system")
+    assert found is not None
+    assert found.pools["kube-system/a"].code == "not-numbered"
+
+
+def test_a_paused_pool_is_never_stuck(both: tuple[Run, Clusters]) -> None:
+    record, _ = both
+    for hour in range(3):
+        assert record(leaving(PAUSED, hour)).ran.good
+    assert record(leaving(NOT_NUMBERED, 3)).ran.good  # it was resumed just now
+    assert record(leaving(NOT_NUMBERED, 4)).ran.stuck == {A}
+
+
+def test_a_run_over_other_pools_does_not_make_a_pool_stuck(both: tuple[Run, Clusters]) -> None:
+    record, _ = both
+    record(leaving(NOT_NUMBERED, 0))
+    other = record(replace(leaving(ABSENT, 1, B), narrowed=True))
+    assert (other.ran.stuck, other.record.pools["kube-system/a"].state) == (frozenset(), PoolState.LEFT)
+    assert record(replace(leaving(NOT_NUMBERED, 2), narrowed=True)).ran.stuck == {A}
 
 
 def test_a_run_without_changes_writes_nothing_but_the_lease(
@@ -242,7 +293,10 @@ def test_no_secret_gets_out(management: Cluster, worker: Cluster, both: tuple[Ru
     record, _ = both
     encoded = b64encode(SECRET.encode()).decode()
     failing = ran(A, failed={B: (Problem(f"cannot use {SECRET}", fix=f"Drop {encoded}"),)})
-    left = Delivery(left={A: f"it waits for {SECRET}"}, failed={None: (Problem(SECRET),), A: (Problem(SECRET),)})
+    left = Delivery(
+        left={A: Left(LeftReason.ABSENT, f"it waits for {SECRET}")},
+        failed={None: (Problem(SECRET),), A: (Problem(SECRET),)},
+    )
     record(replace(failing, delivery=left, problems=(Problem(f"x {SECRET}"),)))
     told = json.dumps([management.client().get(STATUS), worker.client().get(EVENTS)])
     assert SECRET not in told
@@ -263,7 +317,7 @@ def test_a_run_that_could_not_be_planned_keeps_what_was_known_of_pools(
         "2026-01-05T10:00:05Z",
     )
     assert list(now["pools"]) == ["kube-system/a"]
-    assert now["count"] == {"ok": 2, "failed": 0, "left": 0}
+    assert now["count"] == {"ok": 2, "failed": 0, "left": 0, "stuck": 0}
     found = read_record(live.management, "kube-system")
     assert found is not None
     assert not found.good
@@ -351,7 +405,7 @@ def test_ten_thousand_failing_pools_fit_into_one_object() -> None:
     refs = [pool(f"a-rather-long-name-of-a-pool-{number:05}") for number in range(10_000)]
     bad = ran(*refs[:1], written=tuple(refs[:1]), failed=dict.fromkeys(refs[1:], (Problem("ö" * 400),)))
     record = after_run(RunRecord(), bad, Masker())
-    assert record.count() == {PoolState.OK: 1, PoolState.FAILED: 9_999, PoolState.LEFT: 0}
+    assert record.count() == {PoolState.OK: 1, PoolState.FAILED: 9_999, PoolState.LEFT: 0, PoolState.STUCK: 0}
     assert 500 < len(record.pools) < 10_000
     text = json.dumps({name: each.errors for name, each in record.pools.items()}, ensure_ascii=False)
     assert len(text.encode()) < 1024 * 1024

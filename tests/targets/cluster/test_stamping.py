@@ -33,6 +33,7 @@ from tests.targets.cluster.scene import (
     machine_path,
     ref,
     secret_path,
+    whys,
 )
 
 _STAMP = "k8c.io/machine-deployment-revision"
@@ -95,7 +96,7 @@ def stamps(scene: Scene, name: str = "a") -> list[str | None]:
 def test_what_came_from_git_is_stamped_in_both_clusters(split: Scene) -> None:
     from_git(split, tree_pool())
     assert stamps(split) == [None, None, None]
-    assert run(split).left == {ref("a"): "machine-controller has not given it a revision yet"}
+    assert whys(run(split).left) == {ref("a"): "machine-controller has not given it a revision yet"}
     machine_controller(split)
     delivery = run(split)
     assert (delivery.written, delivery.left, delivery.failed) == ((ref("a"),), {}, {})
@@ -134,7 +135,7 @@ def test_new_content_loses_its_stamp_until_machine_controller_has_got_there(sing
     machine_controller(single)
     run(single)
     from_git(single, tree_pool(kubelet="1.35.0"))
-    assert run(single).left == {ref("a"): "the MachineSet of its revision 1 has another template"}
+    assert whys(run(single).left) == {ref("a"): "the MachineSet of its revision 1 has another template"}
     assert stamps(single)[1:] == [None, None]
     machine_controller(single, revision="2")
     run(single)
@@ -146,7 +147,7 @@ def test_what_git_is_behind_with_keeps_its_stamp(single: Scene) -> None:
     machine_controller(single)
     run(single)
     single.roll("a", "2", "1.35.0")
-    assert run(single).left == {ref("a"): "what came from git was made from another template than it has"}
+    assert whys(run(single).left) == {ref("a"): "what came from git was made from another template than it has"}
     assert stamps(single) == ["1", "1", "1"]
 
 
@@ -190,7 +191,7 @@ def test_the_field_is_named_that_was_changed_in_the_cluster(single: Scene) -> No
     machine_controller(single)
     field = "spec.template.spec.providerSpec.value.operatingSystemSpec.distUpgradeOnBoot"
     why = f"what came from git was made from another template than it has ({field} was changed in the cluster)"
-    assert run(single).left == {ref("a"): why}
+    assert whys(run(single).left) == {ref("a"): why}
 
 
 def test_waiting_machines_are_woken_even_by_the_run_after_one_that_was_ended(single: Scene) -> None:
@@ -281,7 +282,7 @@ def test_a_revision_with_the_content_of_another_template_goes(single: Scene, man
     with_revision(single, "1", manager, how)
     delivery = run(single)
     assert stamps(single)[1:] == [None, None]
-    assert delivery.left == {ref("a"): "it is paused"}
+    assert whys(delivery.left) == {ref("a"): "it is paused"}
     assert (ref("a") in delivery.failed) is (how != "once")
 
 
@@ -303,7 +304,7 @@ def test_a_paused_pool_with_a_new_template_keeps_the_stamp_of_what_git_has_of_th
     run(single)
     template = {"spec": {"versions": {"kubelet": "1.35.0"}}}
     single.change("a", {"spec": {"paused": True, "template": template}})
-    assert run(single).left == {ref("a"): "it is paused"}
+    assert whys(run(single).left) == {ref("a"): "it is paused"}
     assert stamps(single) == ["1", "1", "1"]
 
 
@@ -327,7 +328,7 @@ def test_an_object_that_changed_after_it_was_looked_at_is_not_stamped(single: Sc
     pools, stampings = look(single)
     from_git(single, tree_pool(kubelet="1.35.0"))
     delivery = stamp_pools(single.live, pools, stampings, WriteOptions(), Control(lambda: None))
-    assert delivery.left == {ref("a"): "it changed while this run was under way"}
+    assert whys(delivery.left) == {ref("a"): "it changed while this run was under way"}
     single.worker.client().delete(machine_path("a"))
     single.worker.client().delete(secret_path("a"))
     assert stamps_of_what_is_there(single) == [None]
@@ -362,6 +363,6 @@ def test_one_pool_that_cannot_be_stamped_stops_no_other(single: Scene) -> None:
         path_of(single.get(secret_path("a", "provisioning")) | {"apiVersion": "v1", "kind": "Secret"})
     )
     delivery = stamp_pools(single.live, pools, stampings, WriteOptions(), Control(lambda: None))
-    assert delivery.left == {ref("a"): "it changed while this run was under way"}
+    assert whys(delivery.left) == {ref("a"): "it changed while this run was under way"}
     assert delivery.written == (ref("b"),)
     assert single.find(secret_path("a", "provisioning")) is None

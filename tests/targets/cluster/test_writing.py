@@ -19,7 +19,7 @@ from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writing import Control, deliver
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import Object
-from tests.targets.cluster.scene import Counting, Scene, config_path, machine_path, ref, secret_path
+from tests.targets.cluster.scene import Counting, Scene, config_path, machine_path, ref, secret_path, whys
 
 
 def _counted(there: Scene) -> Counting:
@@ -273,7 +273,7 @@ def test_a_pool_that_changed_since_it_was_read_is_left(
     planned = single.plan()
     happens(single)
     delivery = single.run(plan=planned, finalizers=finalizers)
-    assert delivery.left == {ref("a"): "it changed while this run was under way"}
+    assert whys(delivery.left) == {ref("a"): "it changed while this run was under way"}
     assert delivery.written == (None, ref("b"))
     assert [single.find(path) for path in (config_path("a"), secret_path("a"))] == [None, None]
     if happens in {_deleted, _replaced}:
@@ -295,7 +295,7 @@ def test_a_pool_that_goes_meanwhile_leaves_a_successor_no_bootstrap_secret(singl
     single.pool("a")
     api = _Vanishing(single.live.worker).as_api
     single.live = Clusters(api, api)
-    assert single.run(finalizers=False).left == {ref("a"): "it changed while this run was under way"}
+    assert whys(single.run(finalizers=False).left) == {ref("a"): "it changed while this run was under way"}
     assert single.find(secret_path("a")) is None
 
 
@@ -315,7 +315,7 @@ def test_a_pool_that_waits_gets_its_finalizer_and_its_tokens_but_no_configuratio
     single.pool("paused")
     single.change("paused", {"spec": {"paused": True}})
     delivery = single.run()
-    assert delivery.left == {
+    assert whys(delivery.left) == {
         ref("new"): "machine-controller has not given it a revision yet",
         ref("paused"): "it is paused",
     }
