@@ -44,7 +44,8 @@ class Cluster:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         user = f"system:serviceaccount:{namespace}:{name}"
         self._accounts[user] = json.loads(self.client().text(path, "POST", request))["status"]["token"]
-        self._clients.pop(user, None)
+        if before := self._clients.pop(user, None):
+            before.close()
         return user
 
     def close(self) -> None:

@@ -140,16 +140,18 @@ def _deployment(name: str, namespace: str, container: Object, more: Mapping[str,
     }
 
 
-def deploy_as_recorded(cluster: Cluster, *flags: str, container: Mapping[str, Any] | None = None) -> None:
+def deploy_as_recorded(
+    cluster: Cluster, *flags: str, container: Mapping[str, Any] | None = None, namespace: str = "kube-system"
+) -> None:
     """OSM's Deployment as it ran when the cluster was recorded: the CA was that of its kubeconfig."""
     mounts, volumes = mounted((_KUBECONFIG, "kubeconfig", {"secret": {"secretName": "osm-kubeconfig"}}))
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "osm-kubeconfig", "namespace": "kube-system"},
+        "metadata": {"name": "osm-kubeconfig", "namespace": namespace},
         "stringData": {"kubeconfig": kubeconfig_with(recorded_authority())},
     }
-    arguments = (*RECORDED_FLAGS, f"-kubeconfig={_KUBECONFIG}/kubeconfig", *flags)
+    arguments = (*RECORDED_FLAGS, f"-namespace={namespace}", f"-kubeconfig={_KUBECONFIG}/kubeconfig", *flags)
     more = {"volumeMounts": mounts, **(container or {})}
-    for each in (body, osm(*arguments, container=more, volumes=volumes)):
+    for each in (body, osm(*arguments, namespace=namespace, container=more, volumes=volumes)):
         cluster.client().create(each)

@@ -80,8 +80,9 @@ def install(
     Kinds, accounts with the rights that runs need and no others, the account of booting machines,
     policies of the API server, and CronJobs. Reads the MachineDeployments, where a source is named,
     for the Secrets that they name; changes nothing. --part prints a part: to remove an installation,
-    leave out crds, with which all profiles and configurations would go. The part uninstall, which is
-    printed only by name, lets the account of the runs give the cluster back.
+    leave out crds, with which all profiles and configurations would go. Two parts are printed only by
+    name: init lets the reader write a config repo from the cluster, uninstall lets the account of the
+    runs give the cluster back.
 
     Examples:
       osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml

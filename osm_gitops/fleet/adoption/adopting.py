@@ -18,7 +18,7 @@ from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import PROFILE
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.settings import parse_settings
-from osm_gitops.sources.osm_deployment import OsmDeployment, find_osm
+from osm_gitops.sources.osm_deployment import OsmDeployment, find_osm, find_reachable_osm
 from osm_gitops.sources.pod import Pod, PodText
 
 NO_DEPLOYMENT: Final = "none"
@@ -128,7 +128,8 @@ def _osm(api: Api, wanted: Wanted) -> OsmSettings | None:
 def _only(api: Api, named: str) -> OsmDeployment:
     """The Deployment that was named, or the only one of OSM."""
     namespace, _, name = named.rpartition("/")
-    found: Sequence[OsmDeployment] = find_osm(api, namespace, name)
+    default = Settings().namespace
+    found: Sequence[OsmDeployment] = find_osm(api, namespace, name) if named else find_reachable_osm(api, default)
     if len(found) == 1:
         return found[0]
     option = "--osm-deployment"

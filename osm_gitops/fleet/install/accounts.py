@@ -14,6 +14,8 @@ TOKEN_SUFFIX: Final = "-token"  # noqa: S105 - of the names of Secrets
 READER: Final = "osm-gitops-reader"
 UNINSTALLER: Final = "osm-gitops-uninstall"
 """Name of the roles with which the writer may give a cluster back."""
+INITIALIZER: Final = "osm-gitops-init"
+"""Name of the roles with which the reader may write a config repo from a cluster."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 

@@ -23,11 +23,12 @@ class Part(Enum):
     ACCOUNTS = "accounts"
     ADMISSION = "admission"
     JOBS = "jobs"
+    INIT = "init"
     UNINSTALL = "uninstall"
 
 
-INSTALLED: Final = frozenset(Part) - {Part.UNINSTALL}
-"""What runs need. The rights of ``uninstall`` are printed only where they are asked for."""
+INSTALLED: Final = frozenset(Part) - {Part.INIT, Part.UNINSTALL}
+"""What runs need. The rights of ``init --from cluster`` and ``uninstall`` are printed only where they are asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from osm_gitops.fleet.install.accounts import READER, UNINSTALLER, WRITER, lasting_token, roles, service_account
+from osm_gitops.fleet.install.accounts import (
+    INITIALIZER,
+    READER,
+    UNINSTALLER,
+    WRITER,
+    lasting_token,
+    roles,
+    service_account,
+)
 from osm_gitops.fleet.install.admission import configuration_policy, secret_policy
 from osm_gitops.fleet.install.getter import getter
 from osm_gitops.fleet.install.install_plan import INSTALLED, InstallPlan, Part
@@ -13,6 +21,7 @@ from osm_gitops.fleet.install.jobs import jobs
 from osm_gitops.fleet.install.present import PART_OF, PROGRAM
 from osm_gitops.fleet.install.rights import (
     Right,
+    management_inits,
     management_reads,
     management_refreshes,
     management_status,
@@ -86,6 +95,10 @@ def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: boo
     return tuple(bodies)
 
 
+def _init(plan: InstallPlan) -> Bodies:
+    return roles(plan, READER, management_inits(plan), INITIALIZER)
+
+
 def _management_uninstall(plan: InstallPlan) -> Bodies:
     return roles(plan, WRITER, management_uninstalls(plan), UNINSTALLER)
 
@@ -129,6 +142,7 @@ _MANAGEMENT: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.ACCOUNTS: _management_accounts,
     Part.ADMISSION: configuration_policy,
     Part.JOBS: _jobs,
+    Part.INIT: _init,
     Part.UNINSTALL: _management_uninstall,
 }
 _WORKER: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
@@ -143,5 +157,6 @@ _BOTH: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
     Part.ACCOUNTS: _all_accounts,
     Part.ADMISSION: _both_policies,
     Part.JOBS: _jobs,
+    Part.INIT: _init,
     Part.UNINSTALL: _whole_uninstall,
 }

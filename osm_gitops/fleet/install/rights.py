@@ -95,6 +95,12 @@ def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
     return (Right(CONFIG, "get list patch delete", plan.namespace), *_osm(plan), *_records(plan))
 
 
+def management_inits(plan: InstallPlan) -> tuple[Right, ...]:
+    """What ``init --from cluster`` reads besides what ``plan`` reads: the objects that the pod of OSM's controller gets
+    its flags from have any name."""
+    return Right(SECRET, "get", plan.namespace), Right(CONFIG_MAP, "get", plan.namespace)
+
+
 def management_uninstalls(plan: InstallPlan) -> tuple[Right, ...]:
     """What ``uninstall`` does."""
     return (

@@ -48,6 +48,44 @@ def grants(rights: Iterable[Right]) -> set[Grant]:
     }
 
 
+def granted(bodies: Iterable[Object], account: str) -> set[Grant]:
+    """What roles among manifests give to an account by their bindings."""
+    listed = list(bodies)
+    bound = {
+        (each["roleRef"]["kind"], each["roleRef"]["name"], each["metadata"].get("namespace", ""))
+        for each in listed
+        if each["kind"].endswith("RoleBinding") and any(who["name"] == account for who in each["subjects"])
+    }
+    return {
+        Grant(each["metadata"].get("namespace", ""), group, resource, verb, name)
+        for each in listed
+        if (each["kind"], each["metadata"]["name"], each["metadata"].get("namespace", "")) in bound
+        for rule in each["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", ("",))
+    }
+
+
+def until_granted(cluster: Cluster, user: str, grants: Iterable[Grant]) -> None:
+    """Wait until the server knows that a user has all of these."""
+    client = cluster.client(user)
+    for grant in grants:
+        resource, _, subresource = grant.resource.partition("/")
+        attributes = {"group": grant.group, "resource": resource, "verb": grant.verb, "name": grant.name}
+        attributes |= {"namespace": grant.namespace, "subresource": subresource}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": attributes},
+        }
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        allowed = (json.loads(client.text(path, "POST", review))["status"]["allowed"] for _ in range(_ATTEMPTS))
+        assert any(allowed), grant
+
+
 @dataclass(slots=True)
 class Growing:
     """The rights of one ServiceAccount in one cluster. ``expected`` are those that it should have in the end: which
@@ -94,20 +132,7 @@ class Growing:
         self.given |= more
         for namespace in {grant.namespace for grant in more}:
             self._write(namespace)
-        client = self.cluster.client(self.user)
-        for grant in more:
-            resource, _, subresource = grant.resource.partition("/")
-            attributes = {"group": grant.group, "resource": resource, "verb": grant.verb, "name": grant.name}
-            attributes |= {"namespace": grant.namespace, "subresource": subresource}
-            review = {
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SelfSubjectAccessReview",
-                "metadata": {},
-                "spec": {"resourceAttributes": attributes},
-            }
-            path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-            allowed = (json.loads(client.text(path, "POST", review))["status"]["allowed"] for _ in range(_ATTEMPTS))
-            assert any(allowed), grant
+        until_granted(self.cluster, self.user, more)
 
     def _write(self, namespace: str) -> None:
         kind = "Role" if namespace else "ClusterRole"

@@ -15,32 +15,41 @@ from tests.cli.running import Ran, osm_gitops
 MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
 
 
-_PROFILES = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system/operatingsystemprofiles"
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-
-
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A cluster that OSM has run on, and a user who takes over from it."""
+    """A cluster that OSM has run on, and a user who takes over from it. ``namespace`` is the management namespace."""
 
     osm: AfterOsm
     folder: Path
     user: str
     settings: tuple[str, ...]
+    namespace: str = "kube-system"
+
+    @property
+    def profiles(self) -> str:
+        """The path of the profiles."""
+        return f"/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/{self.namespace}/operatingsystemprofiles"
 
     def run(self, command: str, *more: str) -> Ran:
-        management = self.osm.management.kubeconfig(self.folder / "management", self.user)
-        where = ["--kubeconfig", str(management)]
-        where += ["--from", "cluster", "--to", "cluster"] if command in {"plan", "apply"} else []
-        if self.osm.worker is not self.osm.management:
-            worker = self.osm.worker.kubeconfig(self.folder / "worker", self.user)
-            where += ["--worker-cluster-kubeconfig", str(worker)]
-        return osm_gitops(command, *where, *self.settings, *more)
+        where = ["--from", "cluster", "--to", "cluster"] if command in {"plan", "apply"} else []
+        return osm_gitops(command, *where, *self.connection(), *self.settings, *more)
+
+    def connection(self) -> tuple[str, ...]:
+        """The flags that lead to the clusters as the user."""
+        where = ("--kubeconfig", str(self.osm.management.kubeconfig(self.folder / "management", self.user)))
+        if self.osm.worker is self.osm.management:
+            return where
+        return (
+            *where,
+            "--worker-cluster-kubeconfig",
+            str(self.osm.worker.kubeconfig(self.folder / "worker", self.user)),
+        )
 
     def apply(self, *more: str, command: str = "apply") -> Ran:
         """A run that nobody else's Lease holds up, not even that of an earlier one that could not give it back."""
         with suppress(Refused):  # there is none at first
-            self.osm.management.client().delete(f"{_LEASES}/osm-gitops")
+            leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+            self.osm.management.client().delete(f"{leases}/osm-gitops")
         yes = ("--yes",) if command == "apply" else ()
         return self.run(command, *yes, "--settle", "0s", *more)
 
@@ -111,13 +120,13 @@ def mended(story: Story) -> None:
 
 def without_profile(story: Story) -> None:
     """A profile of OSM's that somebody took away: the built-in one of the same name is at hand."""
-    story.osm.management.client().delete(f"{_PROFILES}/osp-rockylinux")
+    story.osm.management.client().delete(f"{story.profiles}/osp-rockylinux")
 
 
 def outdated(story: Story) -> None:
     """A built-in profile of another version, as another release of osm-gitops wrote it."""
     client = story.osm.management.client()
-    found = client.get(f"{_PROFILES}/osp-rockylinux")
+    found = client.get(f"{story.profiles}/osp-rockylinux")
     metadata = {key: found["metadata"][key] for key in ("name", "namespace", "labels")}
     metadata["annotations"] = {"osm-gitops.io/built-in": "v1.9.0"}
     spec = found["spec"] | {"osVersion": "8", "version": "v1.9.0"}
@@ -157,19 +166,21 @@ def with_two_tokens(story: Story) -> None:
 
 def with_webhooks(story: Story) -> None:
     """OSM's webhooks, which nobody answers any more."""
-    hook = {
+    hook: Object = {
         "name": "osm.example.com",
-        "clientConfig": {"service": {"namespace": "kube-system", "name": "operating-system-manager-webhook"}},
+        "clientConfig": {"service": {"name": "operating-system-manager-webhook"}},
         "rules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["words"]}],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }
-    for kind in ("Validating", "Mutating"):
-        body = {"kind": f"{kind}WebhookConfiguration", "metadata": {"name": "osm"}, "webhooks": [hook]}
-        for cluster in {
-            story.osm.management.name: story.osm.management,
-            story.osm.worker.name: story.osm.worker,
-        }.values():
+    places = {
+        each.name: (each, space)
+        for each, space in ((story.osm.worker, "kube-system"), (story.osm.management, story.namespace))
+    }
+    for cluster, namespace in places.values():
+        hook["clientConfig"]["service"]["namespace"] = namespace
+        for kind in ("Validating", "Mutating"):
+            body = {"kind": f"{kind}WebhookConfiguration", "metadata": {"name": "osm"}, "webhooks": [hook]}
             cluster.client().create({"apiVersion": "admissionregistration.k8s.io/v1", **body})
 
 

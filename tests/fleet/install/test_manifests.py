@@ -68,10 +68,11 @@ def test_parts_are_printed_on_their_own_in_the_order_of_the_whole() -> None:
     assert parts == whole
 
 
-def test_rights_to_uninstall_are_printed_only_where_they_are_asked_for() -> None:
-    bodies = manifests(PLAN, Side.MANAGEMENT, frozenset({Part.UNINSTALL}))
-    assert {body["metadata"]["name"] for body in bodies} == {"osm-gitops-uninstall"}
-    assert "osm-gitops-uninstall" not in str(manifests(PLAN, Side.MANAGEMENT))
+@pytest.mark.parametrize("part", [Part.INIT, Part.UNINSTALL])
+def test_rights_that_runs_do_not_need_are_printed_only_where_they_are_asked_for(part: Part) -> None:
+    bodies = manifests(PLAN, Side.MANAGEMENT, frozenset({part}))
+    assert {body["metadata"]["name"] for body in bodies} == {f"osm-gitops-{part.value}"}
+    assert f"osm-gitops-{part.value}" not in str(manifests(PLAN, Side.MANAGEMENT))
 
 
 def test_nothing_bears_the_label_by_which_runs_prune() -> None:

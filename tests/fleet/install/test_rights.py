@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from osm_gitops.fleet.install.accounts import READER, WRITER
-from osm_gitops.fleet.install.install_plan import INSTALLED, Part
+from osm_gitops.fleet.install.install_plan import INSTALLED, ConfigRepo, InstallPlan, Part
 from osm_gitops.fleet.install.manifests import manifests
 from osm_gitops.fleet.install.rights import (
     Right,
+    management_inits,
     management_reads,
     management_refreshes,
     management_status,
@@ -27,12 +30,13 @@ from osm_gitops.fleet.install.rights import (
     worker_writes,
 )
 from osm_gitops.model.desired import Side
-from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from tests.apiserver.after_osm import after_osm, recorded, recorded_authority, with_machine_sets
 from tests.apiserver.client import Refused
 from tests.apiserver.cluster import Cluster
-from tests.cli.scenes import profile
-from tests.fleet.install.growing import Grant, Growing, grants, grow
+from tests.apiserver.osm_deployment import NAME, deploy_as_recorded
+from tests.cli.running import Ran, osm_gitops
+from tests.cli.scenes import profile, write_fleet
+from tests.fleet.install.growing import Grant, Growing, granted, grants, grow, until_granted
 from tests.fleet.install.installing import PLAN, install, until_allowed_to_list
 from tests.fleet.install.story import (
     PROFILE_SCENES,
@@ -45,16 +49,49 @@ from tests.fleet.install.story import (
     with_webhooks,
     without_cluster_info,
 )
+from tests.gitdoor.repos import new_repository, pin_git
 
 _HOME = "osm-gitops"
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/osm-gitops"
 
 
-def _story(management: Cluster, worker: Cluster, folder: Path, account: str) -> Story:
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Where things are: in one cluster, in two, or as KKP has it, in a namespace of a seed cluster and in a user
+    cluster."""
+
+    single: bool = False
+    namespace: str = "kube-system"
+
+    def plan(self, **more: Any) -> InstallPlan:
+        named = replace(PLAN, namespace=self.namespace, profile_namespaces=(self.namespace,), jobs=None, **more)
+        return replace(named, split=not self.single)
+
+
+_MODES = {"single": Mode(single=True), "split": Mode(), "kkp": Mode(namespace="cluster-x")}
+_EVERY_MODE = pytest.mark.parametrize("mode", _MODES.values(), ids=_MODES.keys())
+# What takes long is done in two clusters, where most can be missed, and elsewhere by hand.
+_SPLIT_FIRST = pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(mode, id=name, marks=() if name == "split" else pytest.mark.exhaustive)
+        for name, mode in _MODES.items()
+    ],
+)
+
+
+def _story(management: Cluster, worker: Cluster, folder: Path, account: str, mode: Mode = _MODES["split"]) -> Story:
     """A cluster after OSM, and an account in both clusters that may do nothing."""
     (folder / "ca.pem").write_text(recorded_authority(), "utf-8")
-    osm = with_machine_sets(after_osm(management, worker))
-    for cluster in {management.name: management, worker.name: worker}.values():
+    osm = with_machine_sets(after_osm(management, management if mode.single else worker))
+    if mode.namespace != "kube-system":
+        management.namespace(mode.namespace)
+        for body in recorded():
+            if body["kind"].startswith("OperatingSystem"):
+                metadata = {"name": body["metadata"]["name"], "namespace": mode.namespace}
+                metadata |= {key: body["metadata"].get(key, {}) for key in ("labels", "annotations")}
+                management.client().create({**body, "metadata": metadata})
+    for cluster in {each.name: each for each in (osm.management, osm.worker)}.values():
         cluster.client().apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _HOME, "labels": {"a": "b"}}}
         )
@@ -62,60 +99,93 @@ def _story(management: Cluster, worker: Cluster, folder: Path, account: str) -> 
         cluster.client().apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
         user = cluster.account(_HOME, account)
     settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(folder / "ca.pem"))
-    return Story(osm, folder, user, settings)
+    return Story(osm, folder, user, (*settings, "--namespace", mode.namespace), mode.namespace)
 
 
-def _growing(cluster: Cluster, account: str, reads: Sequence[Right], writes: Sequence[Right] = ()) -> Growing:
-    return Growing(cluster, _HOME, account, grants((*reads, *writes)))
+def _growing(story: Story, account: str, here: Sequence[Right], there: Sequence[Right]) -> tuple[Growing, ...]:
+    """The account in each cluster, with what it should have there in the end."""
+    osm = story.osm
+    if osm.worker is osm.management:
+        return (Growing(osm.management, _HOME, account, grants((*here, *there))),)
+    return tuple(
+        Growing(cluster, _HOME, account, grants(rights))
+        for cluster, rights in ((osm.management, here), (osm.worker, there))
+    )
 
 
+def _has_what_it_needs(accounts: Sequence[Growing]) -> None:
+    for account in accounts:
+        assert account.given == account.expected
+
+
+@_SPLIT_FIRST
 def test_the_reader_has_what_looking_needs_and_nothing_else(
-    management: Cluster, worker: Cluster, tmp_path: Path
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode
 ) -> None:
-    story = _story(management, worker, tmp_path, READER)
-    here = _growing(management, READER, management_reads(PLAN), management_status(PLAN))
-    there = _growing(worker, READER, worker_reads(PLAN), worker_status(PLAN))
-    grow((here, there), partial(_looked, story, "plan"))
+    story, plan = _story(management, worker, tmp_path, READER, mode), mode.plan()
+    here, there = (management_reads(plan), management_status(plan)), (worker_reads(plan), worker_status(plan))
+    accounts = _growing(story, READER, [*chain(*here)], [*chain(*there)])
+    grow(accounts, partial(_looked, story, "plan"))
     without_cluster_info(story)
     with_webhooks(story)
     for command in ("plan", "status"):
-        grow((here, there), partial(_looked, story, command))
-    assert here.given == here.expected
-    assert there.given == there.expected
+        grow(accounts, partial(_looked, story, command))
+    _has_what_it_needs(accounts)
 
 
-def test_who_refreshes_has_what_that_needs_and_nothing_else(
-    management: Cluster, worker: Cluster, tmp_path: Path
+@_EVERY_MODE
+def test_who_writes_a_config_repo_has_what_that_needs_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode
 ) -> None:
-    story = _story(management, worker, tmp_path, WRITER)
-    here = _growing(management, WRITER, management_refreshes(PLAN))
-    there = _growing(worker, WRITER, worker_refreshes(PLAN))
+    """Beyond what the reader has."""
+    story, plan = _story(management, worker, tmp_path, READER, mode), mode.plan()
+    _deploy_osm(management, mode)
+    reads = (*management_reads(plan), *worker_reads(plan)) if mode.single else management_reads(plan)
+    accounts = _growing(story, READER, (*management_inits(plan), *management_reads(plan)), worker_reads(plan))
+    accounts[0].give(grants(reads))
+    if not mode.single:
+        accounts[1].give(grants(worker_reads(plan)))
+    # It looks into all namespaces first, and then into the one that is named by default.
+    accounts[0].dispensable = {Grant("", "apps", "deployments", "list")}
+    folders = (str(tmp_path / f"nodes-{number}") for number in count())
+    grow(accounts, lambda: _initialized(story, mode, next(folders)))
+    _has_what_it_needs(accounts)
+
+
+@_SPLIT_FIRST
+def test_who_refreshes_has_what_that_needs_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode
+) -> None:
+    story, plan = _story(management, worker, tmp_path, WRITER, mode), mode.plan()
+    accounts = _growing(story, WRITER, management_refreshes(plan), worker_refreshes(plan))
     for scene in SCENES:
         scene.happens(story)
-        grow((here, there), partial(_refreshed, story, *scene.settings))
+        grow(accounts, partial(_refreshed, story, *scene.settings))
     assert replace(story, user="admin").apply().code == 0  # as if through git
     renumbered(story)
-    grow((here, there), partial(_refreshed, story))
+    grow(accounts, partial(_refreshed, story))
     vanished(story)
-    grow((here, there), partial(_refreshed, story))
+    grow(accounts, partial(_refreshed, story))
     with_two_tokens(story)
-    grow((here, there), partial(_refreshed, story, ends=1))
-    assert here.given == here.expected
-    assert there.given == there.expected
+    grow(accounts, partial(_refreshed, story, ends=1))
+    _has_what_it_needs(accounts)
 
 
-def test_the_writer_has_what_runs_need_and_nothing_else(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
-    story = _story(management, worker, tmp_path, WRITER)
-    here = _growing(management, WRITER, management_reads(PLAN), management_writes(PLAN))
-    there = _growing(worker, WRITER, worker_reads(PLAN), worker_writes(PLAN))
+@_SPLIT_FIRST
+def test_the_writer_has_what_runs_need_and_nothing_else(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode
+) -> None:
+    story, plan = _story(management, worker, tmp_path, WRITER, mode), mode.plan()
+    here, there = (management_reads(plan), management_writes(plan)), (worker_reads(plan), worker_writes(plan))
+    accounts = _growing(story, WRITER, [*chain(*here)], [*chain(*there)])
     # What plans need they need too, as the test above shows.
-    here.give(grants(management_reads(PLAN)))
-    there.give(grants(worker_reads(PLAN)))
+    for account in accounts:
+        reads = (*(here[0] if account.cluster is management else ()), *(there[0] if account is accounts[-1] else ()))
+        account.give(grants(reads))
     for scene in (*SCENES, *PROFILE_SCENES):
         scene.happens(story)
-        assert scene.said in grow((here, there), partial(_applied, story, scene))
-    assert here.given == here.expected
-    assert there.given == there.expected
+        assert scene.said in grow(accounts, partial(_applied, story, scene))
+    _has_what_it_needs(accounts)
 
 
 def test_one_cluster_is_run_with_what_is_installed(management: Cluster, tmp_path: Path) -> None:
@@ -155,60 +225,113 @@ def _given_back(story: Story, namespace: str) -> tuple[bool, str]:
     return ran.code == 0, ran.out + ran.err
 
 
-def _to_give_back(management: Cluster, worker: Cluster, folder: Path, namespace: str = "kube-system") -> Story:
+def _deploy_osm(management: Cluster, mode: Mode) -> None:
+    """OSM's Deployment, with flags of a Secret and of a ConfigMap; nothing carries it out."""
+    name = {"name": "osm-settings"}
+    metadata = {**name, "namespace": mode.namespace}
+    data = {"PROXY": "http://proxy.example.com:3128"}
+    management.client().create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    container = {"envFrom": [{"configMapRef": name}]}
+    deploy_as_recorded(management, "-node-http-proxy=$(PROXY)", container=container, namespace=mode.namespace)
+
+
+def _initialized(story: Story, mode: Mode, folder: str) -> tuple[bool, str]:
+    recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+    more = ("--osm-deployment", f"{mode.namespace}/{NAME}") if mode.namespace != "kube-system" else ()
+    ran = osm_gitops("init", folder, "--from", "cluster", "--age-recipient", recipient, *story.connection(), *more)
+    return ran.code == 0, ran.out + ran.err
+
+
+def _to_give_back(management: Cluster, worker: Cluster, folder: Path, mode: Mode) -> Story:
     """A cluster that a run of somebody else has taken over, with all that uninstall has to see to."""
-    story = _story(management, worker, folder, WRITER)
+    story = _story(management, worker, folder, WRITER, mode)
     story.osm.machine(story.osm.machine_set("pool-00000", revision="2"), "waited", waits=True)
     machines = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machines"
-    worker.client().merge(f"{machines}/waited", {"metadata": {"annotations": {"osm-gitops.io/nudged": "1"}}})
-    if namespace != "kube-system":  # KKP: what the management cluster has is in a namespace of the seed
-        management.namespace(namespace)
-        for body in recorded():
-            if body["kind"].startswith("OperatingSystem"):
-                metadata = {"name": body["metadata"]["name"], "namespace": namespace}
-                metadata |= {key: body["metadata"].get(key, {}) for key in ("labels", "annotations")}
-                management.client().create({**body, "metadata": metadata})
-    where = ("--namespace", namespace)
-    assert replace(story, user="admin", settings=(*story.settings, *where)).apply().code == 0
+    change = {"metadata": {"annotations": {"osm-gitops.io/nudged": "1"}}}
+    story.osm.worker.client().merge(f"{machines}/waited", change)
+    assert replace(story, user="admin").apply().code == 0
     labels = {"app.kubernetes.io/managed-by": "osm-gitops"}
     for name, marks in (("ours", {}), ("jinja", {"osm-gitops.io/template": "jinja2/v1"})):
         body = profile(name)
-        body["metadata"] |= {"namespace": namespace, "labels": labels, "annotations": marks}
+        body["metadata"] |= {"namespace": mode.namespace, "labels": labels, "annotations": marks}
         management.client().create(body)
-    return replace(story, settings=where)
+    return replace(story, settings=("--namespace", mode.namespace))
 
 
-@pytest.mark.parametrize("namespace", ["kube-system", "cluster-x"], ids=["split", "kkp"])
+@_EVERY_MODE
 def test_who_uninstalls_has_what_that_needs_and_nothing_else(
-    management: Cluster, worker: Cluster, tmp_path: Path, namespace: str
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode
 ) -> None:
-    story = _to_give_back(management, worker, tmp_path, namespace)
-    plan = replace(PLAN, namespace=namespace, profile_namespaces=(namespace,), split=True)
-    here = _growing(management, WRITER, management_uninstalls(plan))
-    here.dispensable = {Grant("", "apps", "deployments", "list")}
-    there = _growing(worker, WRITER, worker_uninstalls(plan))
-    grow((here, there), partial(_given_back, story, namespace))
-    assert here.given == here.expected
-    assert there.given == there.expected
+    story, plan = _to_give_back(management, worker, tmp_path, mode), mode.plan()
+    accounts = _growing(story, WRITER, management_uninstalls(plan), worker_uninstalls(plan))
+    accounts[0].dispensable = {Grant("", "apps", "deployments", "list")}
+    grow(accounts, partial(_given_back, story, mode.namespace))
+    _has_what_it_needs(accounts)
 
 
-@pytest.mark.parametrize("mode", ["single", "split", "kkp"])
-def test_a_cluster_is_given_back_with_what_is_printed(
-    management: Cluster, worker: Cluster, tmp_path: Path, mode: str
-) -> None:
-    """The account of the runs has all that it needs, with the part that is printed by name only."""
-    single, namespace = mode == "single", "cluster-x" if mode == "kkp" else "kube-system"
-    story = _to_give_back(management, management if single else worker, tmp_path, namespace)
-    plan = replace(PLAN, namespace=namespace, profile_namespaces=(namespace,), split=not single, jobs=None)
-    parts = (INSTALLED | {Part.UNINSTALL}) - {Part.CRDS, Part.GETTER}
-    for side, cluster in ((Side.MANAGEMENT, management), *(() if single else ((Side.WORKER, worker),))):
-        for body in manifests(plan, side, parts):
+def _install_all(story: Story, plan: InstallPlan, parts: frozenset[Part]) -> None:
+    """Apply what is printed to both clusters, and wait until it counts."""
+    sides = {Side.MANAGEMENT: story.osm.management} | ({Side.WORKER: story.osm.worker} if plan.split else {})
+    for side, cluster in sides.items():
+        bodies = manifests(plan, side, parts - {Part.CRDS, Part.GETTER})
+        for body in bodies:
             cluster.client().apply(body, "installer")
-        last = f"/api/v1/namespaces/{TOKEN_NAMESPACE}/secrets"
-        if cluster is not management or single:
-            until_allowed_to_list(cluster.client(story.user), last)
-        else:
-            path = f"/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/{namespace}/operatingsystemconfigs"
-            until_allowed_to_list(cluster.client(story.user), path)
-    well, said = _given_back(story, namespace)
-    assert (well, "forbidden" in said) == (True, False), said
+        for account in (READER, WRITER):
+            until_granted(cluster, cluster.account(_HOME, account), granted(bodies, account))
+
+
+@_EVERY_MODE
+def test_every_command_works_with_what_is_printed_for_it(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode
+) -> None:
+    """None needs a right that install does not print, and every account is the one that the documents name."""
+    writer, plan = _story(management, worker, tmp_path, WRITER, mode), mode.plan()
+    _deploy_osm(management, mode)
+    _install_all(writer, plan, INSTALLED)
+    reader = replace(writer, user=management.account(_HOME, READER))
+    source = ("--from", "cluster", *reader.connection())
+    target = "\n  to: cluster\n  settings: {externalCloudProvider: true}\n"
+    places = f"  management: {{kubeconfig: management, namespace: {mode.namespace}}}\n"
+    places += "" if mode.single else "  worker: {kubeconfig: worker}\n"
+    write_fleet(tmp_path, f"clusters:\n- name: prod\n  from: cluster{target}{places}")
+    both = () if mode.single else ("--side", "both", "--worker-kubeconfig-secret", "workers")
+    runs: list[tuple[str, Ran]] = [
+        ("plan", reader.run("plan")),
+        ("status", reader.run("status")),
+        ("render", osm_gitops("render", *source, *reader.settings, "--to", str(tmp_path / "rendered"))),
+        ("explain", osm_gitops("explain", "pool-00001", *source, *reader.settings)),
+        ("validate", osm_gitops("validate", *source, *reader.settings)),
+        ("osp list", osm_gitops("osp", "list", *source, "--namespace", mode.namespace)),
+        ("install", osm_gitops("install", *source, *reader.settings, *both, "--image", "osm-gitops:1")),
+    ]
+    assert writer.connection()  # the fleet file's kubeconfigs are the writer's from here on
+    runs += [
+        ("doctor", osm_gitops("doctor", "--fleet", str(tmp_path / "osm-gitops.yaml"))),
+        ("apply", writer.apply()),
+        ("refresh", writer.apply(command="refresh")),
+    ]
+    _install_all(writer, plan, frozenset({Part.INIT}))
+    well, said = _initialized(reader, mode, str(tmp_path / "nodes"))
+    runs.append(("init", Ran(int(not well), "", said)))
+    _install_all(writer, plan, frozenset({Part.UNINSTALL}))
+    runs.append(("uninstall", replace(writer, settings=("--namespace", mode.namespace)).run("uninstall", "--yes")))
+    for command, ran in runs:
+        assert ran.code == 0, (command, ran)
+        if command != "install":  # it prints what it may not look for
+            assert "forbidden" not in ran.out + ran.err, (command, ran)
+
+
+@_EVERY_MODE
+def test_through_git_the_accounts_of_both_jobs_have_what_they_need(
+    management: Cluster, worker: Cluster, tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin_git(monkeypatch)
+    writer = _story(management, worker, tmp_path, WRITER, mode)
+    _install_all(writer, mode.plan(repo=ConfigRepo("https://git.example.com/nodes.git"), into_git=True), INSTALLED)
+    reader = replace(writer, user=management.account(_HOME, READER))
+    repo = new_repository(tmp_path / "repo")
+    into = ("--to", str(repo / "clusters"), "--dangerously-plaintext-secrets", "--yes")
+    ran = osm_gitops("apply", "--from", "cluster", *reader.connection(), *reader.settings, *into)
+    assert (ran.code, "forbidden" in ran.out + ran.err) == (0, False), ran
+    ran = writer.apply(command="refresh")
+    assert (ran.code, "forbidden" in ran.out + ran.err) == (0, False), ran
