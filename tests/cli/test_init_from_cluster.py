@@ -63,13 +63,31 @@ def test_settings_profiles_and_pools_are_those_of_the_cluster_and_it_says_how_th
     root = tmp_path / "nodes"
     assert _fleet(root) == {
         "name": "prod",
-        "from": {"machineDeployments": "pools/prod", "profiles": "osps", "facts": "cluster"},
+        "from": {"machineDeployments": "cluster", "profiles": "osps", "facts": "cluster"},
         "settings": {"kubernetesCABundle": "ca/prod/kubernetes.pem", "externalCloudProvider": True},
         "to": "cluster",
         "management": {"namespace": "kube-system"},
     }
     assert (root / "ca/prod/kubernetes.pem").read_text("utf-8") == recorded_authority()
     assert len(list((root / "osps").rglob("*.yaml"))) == 6
+    assert len(loaded.pools()) == 5
+    assert not (root / "pools").exists()
+    assert "pools/" not in (root / "README.md").read_text("utf-8")
+    assert sorted(ran.out.splitlines()) == sorted(
+        path.relative_to(tmp_path).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(root).parts
+    )
+
+
+def test_pools_are_kept_in_the_repo_where_that_is_asked_for(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy_as_recorded(management)
+    assert _init("--with-pools").code == 0
+    root = tmp_path / "nodes"
+    assert _fleet(root)["from"]["machineDeployments"] == {"path": "pools/prod", "apply": True}
+    assert "pools/prod/" in (root / "README.md").read_text("utf-8")
     assert {path.stem for path in (root / "pools/prod/kube-system").iterdir()} == set(loaded.pools())
     body = yaml.safe_load((root / "pools/prod/kube-system/pool-00000.yaml").read_text("utf-8"))
     live = loaded.objects["MachineDeployment", "kube-system", "pool-00000"]
@@ -79,11 +97,21 @@ def test_settings_profiles_and_pools_are_those_of_the_cluster_and_it_says_how_th
         "namespace": "kube-system",
         "annotations": {"k8c.io/operating-system-profile": "osp-ubuntu"},
     }
-    assert sorted(ran.out.splitlines()) == sorted(
-        path.relative_to(tmp_path).as_posix()
-        for path in root.rglob("*")
-        if path.is_file() and ".git" not in path.relative_to(root).parts
-    )
+    monkeypatch.chdir(root)
+    ran = osm_gitops("plan")
+    assert (ran.code, "MachineDeployment kube-system/pool-00000: changed" in ran.out) == (0, False)
+
+
+def test_a_pool_that_comes_later_gets_its_boot_configuration(
+    management: Cluster, loaded: AfterOsm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy_as_recorded(management)
+    assert _init().code == 0
+    monkeypatch.chdir(tmp_path / "nodes")
+    live = loaded.objects["MachineDeployment", "kube-system", "pool-00000"]
+    metadata = {"name": "later", "namespace": "kube-system", "annotations": live["metadata"]["annotations"]}
+    loaded.create({**{key: live[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}, "kubectl")
+    assert "create Secret cloud-init-settings/later-kube-system-bootstrap-config: new pool\n" in osm_gitops("plan").out
 
 
 def test_where_nobody_knows_the_ca_any_more_it_is_taken_from_what_machines_were_given(
@@ -141,7 +169,7 @@ def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
             },
         },
     )
-    ran = _init()
+    ran = _init("--with-pools")
     assert ran.code == 0, ran.err
     for text in ("hunter2", "s3cr3t-cloud"):
         assert text not in ran.out + ran.err
@@ -212,10 +240,8 @@ def test_what_was_written_renders_to_what_the_cluster_has(
             assert rendered[kind, name]["spec"] == live["spec"]
         if name.endswith(("-kube-system-bootstrap-config", "-provisioning-config")):
             assert rendered[kind, name]["data"] == live["data"]
-            # Revision and hash are those of the cluster: `apply --to cluster` takes them from there.
-            annotations = rendered[kind, name]["metadata"]["annotations"]
-            assert "k8c.io/machine-deployment-revision" not in annotations
-            assert annotations["k8c.io/osp-version"] == live["metadata"]["annotations"]["k8c.io/osp-version"]
+            wanted = live["metadata"]["annotations"].items()
+            assert wanted <= rendered[kind, name]["metadata"]["annotations"].items()
 
 
 def test_a_built_in_profile_of_an_earlier_run_is_written_down_as_it_is_and_the_newest_set_is_pinned(

@@ -80,6 +80,17 @@ OsmContext = Annotated[
 ]
 
 
+WithPools = Annotated[
+    bool,
+    typer.Option(
+        "--with-pools",
+        help="Write the MachineDeployments too, for apply to apply them; else they are read from the cluster.",
+        envvar="OSM_GITOPS_WITH_POOLS",
+        rich_help_panel=_ADOPTION,
+    ),
+]
+
+
 @with_cluster
 def init(
     request: Request,
@@ -96,13 +107,15 @@ def init(
     osm_deployment: OsmDeployment = "",
     osm_kubeconfig: OsmKubeconfig = "",
     osm_context: OsmContext = "",
+    with_pools: WithPools = False,
 ) -> int:
     """Scaffold a config repository.
 
     Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
     workflow for GitHub and a README. Overwrites and commits nothing. A new private key goes into the key
     file of sops in your home, beside those that are there. With --from cluster the settings are those of
-    Operating System Manager's Deployment, and profiles and pools the cluster's own: the first plan is empty.
+    Operating System Manager's Deployment, and the profiles the cluster's own; MachineDeployments are read
+    from it at each run.
 
     Examples:
       osm-gitops init nodes                    # a new folder with a new git repository
@@ -117,7 +130,7 @@ def init(
     if not is_cluster_name(cluster):
         raise input_error(f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
-    osm = _Osm(osm_deployment, Access(osm_kubeconfig, osm_context))
+    osm = _Osm(osm_deployment, Access(osm_kubeconfig, osm_context), with_pools)
     adoption = _adoption(request, cluster, osm)
     key, own = ("", tuple(recipients)) if recipients else _new_key()
     scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, _now())
@@ -126,7 +139,7 @@ def init(
     else:
         from osm_gitops.fleet.adoption.repository import repository_files  # noqa: PLC0415
 
-        files = repository_files(adoption.adopted, scaffold, place.branch)
+        files = repository_files(adoption.adopted, scaffold, place.branch, with_pools=with_pools)
     written = _written(place, files, key)
     _tell(written, own, _NEXT if adoption is None else _NEXT_ADOPTED)
     return 0
@@ -134,10 +147,11 @@ def init(
 
 @dataclass(frozen=True, slots=True)
 class _Osm:
-    """What was said of OSM's Deployment."""
+    """What was said of OSM's Deployment and of the pools that it served."""
 
     deployment: str
     access: Access
+    with_pools: bool
 
 
 def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
@@ -171,6 +185,7 @@ def _refuse_needless(request: Request, osm: _Osm) -> None:
     given = [*request.connection_flags, *(f"--{flag}" for flag in request.settings)]
     given += ["--osm-deployment"] if osm.deployment else []
     given += ["--osm-kubeconfig or --osm-context"] if osm.access.is_named else []
+    given += ["--with-pools"] if osm.with_pools else []
     if given:
         raise input_error(
             f"means nothing without --from {LIVE}", where=given[0], fix=f"Add --from {LIVE}, or remove it"

@@ -52,9 +52,11 @@ class Adopted:
         return tuple(machine for machine in self.inputs.machines if not machine.deleting)
 
 
-def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str) -> dict[str, bytes]:
-    """All files by their path. Raises InputError for recipients that cannot be used."""
+def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str, *, with_pools: bool) -> dict[str, bytes]:
+    """All files by their path, ``with_pools`` the MachineDeployments too. Raises InputError for recipients that cannot
+    be used."""
     words = {
+        **_machine_words(scaffold.cluster, with_pools=with_pools),
         "__SETTINGS__": "".join(_setting_lines(adopted, scaffold.cluster)),
         "__CONNECTIONS__": "".join(_connection_lines(adopted)),
     }
@@ -65,7 +67,7 @@ def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str) -> dict[
     files = shell.files(branch)
     for name, text in _bundles(adopted):
         files[_bundle_path(scaffold.cluster, name)] = text.encode("utf-8", "surrogateescape")
-    for machine in adopted.machines:
+    for machine in adopted.machines if with_pools else ():
         body = authored(machine.manifest)
         if inline_credentials(machine.provider_spec):
             body = encrypt(body, rule, now=scaffold.now)
@@ -75,12 +77,30 @@ def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str) -> dict[
     return files
 
 
+def _machine_words(cluster: str, *, with_pools: bool) -> dict[str, str]:
+    """What the texts say of MachineDeployments: they are read from the cluster, or kept in the repository."""
+    if not with_pools:
+        source, rows = "# As they are at each run: a new pool counts at once.\n    machineDeployments: cluster", ""
+        where = "MachineDeployments stay in the cluster and are changed there: every run reads them."
+    else:
+        source = (
+            "# `osm-gitops apply` applies them to the cluster, and deletes none.\n"
+            f"    machineDeployments: {{path: pools/{cluster}, apply: true}}"
+        )
+        rows = f"| `pools/{cluster}/` | the MachineDeployments; those with credentials in them are encrypted |\n"
+        where = (
+            "MachineDeployments are changed in `pools/`, from where `osm-gitops apply` brings them to the cluster. "
+            "Those that\nonly the cluster has get no boot configuration from here; `plan` and `status` name them."
+        )
+    return {"__MACHINES__": f"    {source}\n", "__POOLS__": rows, "__WHERE_POOLS_CHANGE__": f"{where}\n"}
+
+
 def credential_warnings(machines: Sequence[MachineDeployment]) -> Iterator[Problem]:
     """Name each credential that stands in a MachineDeployment itself, never its value."""
     for machine in machines:
         for path in inline_credentials(machine.provider_spec):
             yield Problem(
-                "is a credential in clear text, which every reader of MachineDeployments sees; its file is encrypted",
+                "is a credential in clear text, which every reader of MachineDeployments sees",
                 about=str(machine.ref),
                 field=f"{PROVIDER_CONFIG_FIELD}.{path}",
                 fix="Put it into a Secret and name that under secretKeyRef (this makes new boot configuration)",
