@@ -98,7 +98,7 @@ def _aged(ran: Ran, record: RunRecord) -> Ran:
         if known is None or not known.since:
             left[pool] = each
             continue
-        age = ran.ended - datetime.fromisoformat(known.since)
+        age = ran.ended - _moment(known.since)
         left[pool] = replace(each, since=known.since, age=timedelta(seconds=int(age.total_seconds())))
         stuck |= {pool} if known.state is PoolState.STUCK else set()
     return replace(ran, delivery=replace(ran.delivery, left=left), stuck=frozenset(stuck))
@@ -264,7 +264,7 @@ def _parsed(document: Mapping[str, Json]) -> RunRecord:
             code=str(pool.get("code", "")),
             reason=str(pool.get("reason", "")),
             errors=tuple(map(str, pool.get("errors", ()))),
-            since=str(pool.get("since", "")),
+            since=_text_of(_moment(pool["since"])) if pool.get("since") else "",
             written=str(pool.get("written", "")),
             good=str(pool.get("lastGoodRun", "")),
         )
@@ -289,6 +289,11 @@ def _with_times(record: RunRecord, annotations: Mapping[str, str]) -> RunRecord:
         last_run=max(record.last_run, annotations.get(LAST_RUN, "")),
         last_good_run=max(record.last_good_run, annotations.get(LAST_GOOD_RUN, "")),
     )
+
+
+def _moment(text: str) -> datetime:
+    """The opposite of :func:`_text_of`. Raises ValueError or TypeError."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
 def _text_of(moment: datetime) -> str:

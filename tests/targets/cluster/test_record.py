@@ -170,6 +170,19 @@ def test_a_pool_that_is_left_twice_in_a_row_is_stuck(management: Cluster, both: 
     assert found.pools["kube-system/a"].code == "not-numbered"
 
 
+@pytest.mark.parametrize("since", ["yesterday", "2026-01-05T10:00:05", 5])
+def test_a_time_that_somebody_wrote_by_hand_counts_as_nothing(
+    management: Cluster, both: tuple[Run, Clusters], since: object
+) -> None:
+    record, _ = both
+    record(leaving(NOT_NUMBERED, 0))
+    told = status(management)
+    told["pools"]["kube-system/a"]["since"] = since
+    management.client().merge(STATUS, {"data": {"status.json": json.dumps(told)}})
+    found = record(leaving(NOT_NUMBERED, 1))
+    assert (found.ran.stuck, found.record.pools["kube-system/a"].since) == (frozenset(), "2026-01-05T11:00:05Z")
+
+
 def test_a_paused_pool_is_never_stuck(both: tuple[Run, Clusters]) -> None:
     record, _ = both
     for hour in range(3):
