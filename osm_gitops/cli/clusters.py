@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
-from osm_gitops.errors import input_error
+from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.fleet.against import fleet_at, given_at, spec_at
 from osm_gitops.fleet.connections import check_live_targets
 from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
@@ -80,7 +81,7 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     path = home_of(request, revision)
     trust = trust_of(request)
     found = tuple(replace(spec, trust=trust) for spec in fleet_at(path, _shown(path, request), revision, trust))
-    chosen = [spec for spec in found if request.cluster in (None, spec.name)]
+    chosen = [spec for spec in found if _is_chosen(spec.name, request.clusters)]
     given = replace(request, overlays=())
     return tuple(
         _with_overlays(spec_at(_with_flags(spec, given), revision, path), request, revision, path) for spec in chosen
@@ -133,7 +134,7 @@ def _from_flags(request: Request, source: str, *, needs_target: bool) -> Cluster
     if needs_target and request.target is None:
         fix = f"Name the folder of the desired state, or {LIVE}; or write {FLEET_FILE}"
         raise input_error("--from also needs --to", fix=fix)
-    name = request.cluster or DEFAULT_CLUSTER
+    name = one_name(request, DEFAULT_CLUSTER)
     owned_path(name)  # refuses what cannot be a folder
     whole = source_ref(request.base, source)
     profiles = source_ref(request.base, request.profiles_from) if request.profiles_from is not None else whole
@@ -160,11 +161,13 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     trust = trust_of(request)
     trust.check(path, shown)
     found = tuple(replace(spec, trust=trust) for spec in read_fleet(path, shown))
-    chosen = [spec for spec in found if request.cluster in (None, spec.name)]
-    if not chosen:
-        known = ", ".join(spec.name for spec in found)
-        raise input_error(f'the fleet has no cluster "{request.cluster}"', where=shown, fix=f"It has {known}")
-    specs = tuple(_with_flags(spec, request) for spec in chosen)
+    known = ", ".join(spec.name for spec in found)
+    unknown = [glob for glob in request.clusters if not any(fnmatchcase(spec.name, glob) for spec in found)]
+    if unknown:
+        raise InputError(
+            Problem(f'the fleet has no cluster "{glob}"', where=shown, fix=f"It has {known}") for glob in unknown
+        )
+    specs = tuple(_with_flags(spec, request) for spec in found if _is_chosen(spec.name, request.clusters))
     lacking = [spec.name for spec in specs if spec.target is None]
     if needs_target and lacking:
         raise input_error(
@@ -191,6 +194,18 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
         worker_access=request.worker.over(spec.worker_access),
         overlays=(*spec.overlays, *overlays_of(request)),
     )
+
+
+def one_name(request: Request, default: str) -> str:
+    """The name of the only cluster of a run that reads no fleet file. Raises InputError for several, and for a glob."""
+    if len(request.clusters) > 1 or any(sign in name for name in request.clusters for sign in "*?["):
+        what = f"without a fleet file a run works on one cluster, not on {', '.join(request.clusters)}"
+        raise input_error(what, where="--cluster", fix="Give one name")
+    return next(iter(request.clusters), default)
+
+
+def _is_chosen(name: str, globs: Sequence[str]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _given_target(request: Request) -> TargetSpec | LiveTarget | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,8 @@ def _contexts(kubeconfig: str | None, incomplete: str) -> list[str]:
 def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], SourceRef]) -> list[Path]:
     from osm_gitops.fleet.spec import TreeRef, source_ref  # noqa: PLC0415 - only once somebody asks
 
-    cluster = ctx.params.get("cluster")
-    parts = (part(spec.source) for spec in _clusters(ctx) if cluster in {None, spec.name})
+    globs = ctx.params.get("cluster") or ("*",)
+    parts = (part(spec.source) for spec in _clusters(ctx) if any(fnmatchcase(spec.name, glob) for glob in globs))
     # Nobody who presses the tab key means to ask a cluster.
     chosen = [source_ref(Path(), given)] if given else parts
     return list(dict.fromkeys(each.path for each in chosen if isinstance(each, TreeRef)))

@@ -1,4 +1,6 @@
-"""Help pages: what a command does, examples to copy, then its options in groups.
+"""Commands: their help pages, and what holds for the options of all of them.
+
+A help page says what a command does, gives examples to copy, then its options in groups.
 
 A command's docstring is its page: paragraphs, then a line ``Examples:`` and indented command
 lines, each with an optional ``# remark``. A test runs the examples through the parser.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -32,13 +35,27 @@ _LogFormat = Annotated[
 
 
 class HelpfulCommand(TyperCommand):
-    """A command whose help page reads well on a plain terminal."""
+    """A command whose help page reads well on a plain terminal, and that drops no value of an option."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         for option in self.params:
             option.show_envvar = False  # type: ignore[attr-defined] # one sentence tells all of them
         self.help, self.examples = _split(self.help)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse options that are given more than once and have one value; the parser would keep the last one."""
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            times = Counter(each for each in given if each.param_type_name == "option" and not each.multiple)
+            repeated = [option.opts[0] for option, number in times.items() if number > 1]
+            if len(repeated) == 1:
+                ctx.fail(f"{repeated[0]} is given more than once, but has one value. Give it once.")
+            if repeated:
+                names = f"{', '.join(repeated[:-1])} and {repeated[-1]}"
+                ctx.fail(f"{names} are given more than once, but have one value each. Give each once.")
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Examples first, then the options by panel, as they come."""
@@ -71,6 +88,20 @@ class HelpfulGroup(TyperGroup):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.help, self.examples = _split(self.help)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse options that are given more than once and have one value; the parser would keep the last one."""
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            times = Counter(each for each in given if each.param_type_name == "option" and not each.multiple)
+            repeated = [option.opts[0] for option, number in times.items() if number > 1]
+            if len(repeated) == 1:
+                ctx.fail(f"{repeated[0]} is given more than once, but has one value. Give it once.")
+            if repeated:
+                names = f"{', '.join(repeated[:-1])} and {repeated[-1]}"
+                ctx.fail(f"{names} are given more than once, but have one value each. Give each once.")
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Examples, commands, options."""

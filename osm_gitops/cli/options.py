@@ -56,6 +56,7 @@ class Form(Enum):
 class Request:
     """What the shared options say; ``settings`` come from flags and the environment, by flag name.
 
+    ``clusters`` and ``only`` are globs of names; empty ones choose all.
     ``untrusted``: nothing that the tree names is run, asked, or read outside of it.
 
     Relative paths start at ``base``. ``clone`` is the config repo of a run with ``--repo``, and there ``base`` is.
@@ -65,9 +66,9 @@ class Request:
     source: str | None
     profiles_from: str | None
     target: str | None
-    cluster: str | None
+    clusters: tuple[str, ...]
     fleet: Path | None
-    only: str
+    only: tuple[str, ...]
     verbose: bool
     settings: Mapping[str, RawSetting]
     connections: Connections
@@ -131,10 +132,10 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
     ),
     "cluster": (
         _work(
-            str | None,
+            list[str] | None,
             "--cluster",
-            "Name of the cluster; in a fleet, the only one to work on.",
-            metavar="NAME",
+            "Name of the cluster; in a fleet, work only on clusters whose name matches. May be repeated there.",
+            metavar="NAME|GLOB",
             autocompletion=complete_cluster,
         ),
         None,
@@ -145,19 +146,19 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
     ),
     "only": (
         _work(
-            str,
+            list[str] | None,
             "--only",
-            "Work only on pools whose name matches; deletes nothing.",
+            "Work only on pools whose name matches; deletes nothing. May be repeated.",
             metavar="GLOB",
             autocompletion=complete_pool,
         ),
-        "",
+        None,
     ),
     "overlays": (
         _work(
             list[str] | None,
             "--overlay",
-            "Overlay on top of those of the fleet; may be given several times, the last one wins.",
+            "Overlay on top of those of the fleet. May be repeated; the last one wins.",
             metavar="PATH[@REV]|builtin:NAME",
         ),
         None,
@@ -274,7 +275,8 @@ def _with_options(
         taken = {each: given.pop(each, default) for each, (_, default) in _SHARED.items()}
         if refused and taken["untrusted"]:
             refuse_untrusted(name)
-        taken["overlays"] = tuple(taken["overlays"] or ())
+        taken["clusters"] = taken.pop("cluster")
+        taken |= {each: tuple(taken[each] or ()) for each in ("clusters", "only", "overlays")}
         named = [given.pop(_python_name(flag)) or "" for flag in _CONNECTION]
         raw = {setting.flag: given.pop(_python_name(setting.flag)) for setting in settings}
         found = {

@@ -41,10 +41,9 @@ _PLACES: Final = {
     "from": "source",
     "profiles-from": "profiles_from",
     "to": "target",
-    "cluster": "cluster",
     "fleet": "fleet",
-    "only": "only",
 }
+_REPEATED: Final = {"cluster": "clusters", "only": "only", "overlay": "overlays"}
 _MANAGEMENT: Final = {"kubeconfig": "kubeconfig", "context": "context"}
 _WORKER: Final = {"worker-cluster-kubeconfig": "kubeconfig", "worker-context": "context"}
 
@@ -57,8 +56,7 @@ def options_of(request: Request) -> dict[str, Json]:
             value = getattr(holder, name)
             if value:
                 found[flag] = str(value)
-    if request.overlays:
-        found["overlay"] = list(request.overlays)
+    found |= {flag: list(values) for flag, name in _REPEATED.items() if (values := getattr(request, name))}
     masker = Masker()
     for flag, setting in request.settings.items():
         texts = [str(item) for item in setting.value] if isinstance(setting.value, list) else [str(setting.value)]
@@ -88,17 +86,19 @@ def open_plan(path: Path) -> SavedPlan:
 def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Request:
     """``request`` with what it does not say itself taken from a saved plan's ``options``; raises InputError."""
     texts = {flag: str(value) for flag, value in options.items() if isinstance(value, str)}
-    overlays = options.get("overlay")
+    lists = {
+        name: tuple(map(str, value)) for flag, name in _REPEATED.items() if isinstance(value := options.get(flag), list)
+    }
     fleet = Path(texts["fleet"]) if "fleet" in texts else None
     return replace(
         request,
         source=request.source or texts.get("from"),
         profiles_from=request.profiles_from or texts.get("profiles-from"),
         target=request.target or texts.get("to"),
-        cluster=request.cluster or texts.get("cluster"),
+        clusters=request.clusters or lists.get("clusters", ()),
         fleet=request.fleet or fleet,
-        only=request.only or texts.get("only", ""),
-        overlays=request.overlays or (tuple(map(str, overlays)) if isinstance(overlays, list) else ()),
+        only=request.only or lists.get("only", ()),
+        overlays=request.overlays or lists.get("overlays", ()),
         settings=_settings(request, options, where),
         management=_access(request.management, _MANAGEMENT, texts),
         worker=_access(request.worker, _WORKER, texts),

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -45,12 +45,12 @@ def desire(
     cluster: str,
     inputs: Inputs,
     settings: Settings,
-    only: str = "",
+    only: Sequence[str] = (),
     advance: Advance = unwatched,
     *,
     for_git: bool = True,
 ) -> Desired:
-    """Render all pools of a cluster, or those whose name matches the glob ``only``.
+    """Render all pools of a cluster, or those whose name matches a glob in ``only``.
 
     ``for_git``: objects carry annotations for Flux and Argo CD, as what is applied to a cluster directly does not.
     """
@@ -269,9 +269,9 @@ class _Bodies:
         return last[1][index]
 
 
-def is_chosen(name: str, only: str) -> bool:
-    """Whether a run that ``only`` narrows, if it is not empty, works on a pool of this name."""
-    return not only or fnmatchcase(name, only)
+def is_chosen(name: str, only: Sequence[str]) -> bool:
+    """Whether a run works on a pool of this name; globs in ``only`` narrow it, if there are any."""
+    return not only or any(fnmatchcase(name, glob) for glob in only)
 
 
 def bounds_of(settings: Settings) -> Bounds:

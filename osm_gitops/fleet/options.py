@@ -69,7 +69,7 @@ class LiveOptions:
 class RunOptions:
     """How a run works. ``environment`` is the process's, read at its outer end; ``tell`` takes sentences, ``note``
     those for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and
-    ``connections`` lead to the clusters."""
+    ``connections`` lead to the clusters. ``only`` are globs of names of pools; empty chooses all."""
 
     environment: Mapping[str, str]
     keys: KeySearch
@@ -78,7 +78,7 @@ class RunOptions:
     advance: Callable[[str, str], Advance]
     connections: Connections
     live: LiveOptions = field(default_factory=LiveOptions)
-    only: str = ""
+    only: tuple[str, ...] = ()
     plan: PlanOptions = field(default_factory=PlanOptions)
     plaintext_secrets: bool = False
     age_recipients: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
-from osm_gitops.fleet.desire import desire, prepare
+from osm_gitops.fleet.desire import desire, is_chosen, prepare
 from osm_gitops.fleet.live_profiles import written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
@@ -77,10 +77,11 @@ def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[Obj
     return {ref: pool.left for ref, pool in pools.items() if pool.left and pool.revision and pool.gate in held}
 
 
-def check_only(only: str, pools: Sequence[ObjectRef], problems: list[Problem]) -> None:
-    """A run that was narrowed to nothing is a slip; ``pools`` are those of all clusters."""
-    if only and not pools and not problems:
-        problems.append(Problem(f'no pool has a name that matches "{only}"', where="--only"))
+def check_only(only: Sequence[str], pools: Sequence[ObjectRef], problems: list[Problem]) -> None:
+    """A glob that no pool matches is a slip; ``pools`` are those of all clusters."""
+    if not problems:
+        unmatched = (glob for glob in only if not any(is_chosen(pool.name, [glob]) for pool in pools))
+        problems.extend(Problem(f'no pool has a name that matches "{glob}"', where="--only") for glob in unmatched)
 
 
 def unusable(inputs: Inputs) -> Iterator[Problem]:

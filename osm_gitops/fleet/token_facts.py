@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from osm_gitops.errors import InputError
@@ -24,7 +24,7 @@ class Printed:
     stand_ins: bool = False
 
 
-def with_tokens(inputs: Inputs, settings: Settings, tokens: Tokens, only: str, *, make: bool) -> Printed:
+def with_tokens(inputs: Inputs, settings: Settings, tokens: Tokens, only: Sequence[str], *, make: bool) -> Printed:
     """``inputs`` with the tokens that rendering prints for the pools that ``only`` leaves: the live ones, made first
     with ``make``, else stand-ins where there are none.
 
@@ -38,7 +38,7 @@ def with_tokens(inputs: Inputs, settings: Settings, tokens: Tokens, only: str, *
     return Printed(replace(inputs, facts=facts), stand_ins=not make and tokens.lack_any(machines))
 
 
-def _printing(inputs: Inputs, settings: Settings, only: str) -> Iterator[MachineDeployment]:
+def _printing(inputs: Inputs, settings: Settings, only: Sequence[str]) -> Iterator[MachineDeployment]:
     """The pools whose profile prints the kubeconfig."""
     profiles = {key for key, profile in inputs.profiles.items() if prints_kubeconfig(profile)}
     chosen = (machine for machine in inputs.machines if is_chosen(machine.name, only))

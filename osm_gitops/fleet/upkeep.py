@@ -31,7 +31,7 @@ class Upkeep:
     machines: tuple[MachineDeployment, ...]
     pools: Mapping[ObjectRef, LivePool]
     tokens: Tokens | None
-    only: str = ""
+    only: tuple[str, ...] = ()
     finalizers: bool = True
     complete: bool = True
     allow_empty: bool = False

@@ -22,7 +22,7 @@ class Adopted:
         """A command line that reads this cluster and writes to it, with the settings that OSM had."""
         kubeconfig = self.osm.management.kubeconfig(self.folder / f"kubeconfig-{user}", user)
         where = ("--from", "cluster", "--to", "cluster", "--kubeconfig", str(kubeconfig))
-        waiting = () if command == "plan" else ("--settle", "0s")
+        waiting = () if command == "plan" or "--settle" in more else ("--settle", "0s")
         settings = ("--external-cloud-provider", "--kubernetes-ca-bundle", str(self.folder / "ca.pem"))
         yes = ("--yes",) if command == "apply" else ()
         return (command, *where, *settings, *waiting, *yes, *more)

@@ -46,7 +46,11 @@ class Applying:
     waited: list[float] = field(default_factory=list)
 
     def run(
-        self, now: Callable[[], datetime] = lambda: _NOW, limits: Limits | None = None, only: str = "", **live: object
+        self,
+        now: Callable[[], datetime] = lambda: _NOW,
+        limits: Limits | None = None,
+        only: tuple[str, ...] = (),
+        **live: object,
     ) -> Outcome:
         options = self._options(now, limits or Limits(), only, **live)
 
@@ -59,7 +63,7 @@ class Applying:
         return outcome
 
     def plan(self) -> Outcome:
-        options = self._options(lambda: _NOW, Limits(), "")
+        options = self._options(lambda: _NOW, Limits(), ())
         outcome = plan_clusters([self._spec()], options)
         options.connections.close()
         return outcome
@@ -71,7 +75,9 @@ class Applying:
         accesses = [Access(str(each.kubeconfig(self.folder / f"kubeconfig-{each.name}"))) for each in clusters]
         return ClusterSpec("prod", SourceSpec(ours if self.pools else part, ours, part), (), LiveTarget(), *accesses)
 
-    def _options(self, now: Callable[[], datetime], limits: Limits, only: str, **live: object) -> RunOptions:
+    def _options(
+        self, now: Callable[[], datetime], limits: Limits, only: tuple[str, ...], **live: object
+    ) -> RunOptions:
         return RunOptions(
             environment={},
             keys=KeySearch({}),

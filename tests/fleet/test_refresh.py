@@ -43,7 +43,7 @@ class Refreshing:
     notes: list[str] = field(default_factory=list)
     waited: list[float] = field(default_factory=list)
 
-    def run(self, now: datetime = _NOW, only: str = "", **live: object) -> Outcome:
+    def run(self, now: datetime = _NOW, only: tuple[str, ...] = (), **live: object) -> Outcome:
         part = LiveRef()
         spec = ClusterSpec("prod", SourceSpec(part, part, part), (), LiveTarget(), *self.accesses())
         options = RunOptions(
@@ -209,7 +209,7 @@ def test_a_narrowed_run_keeps_to_its_pools(refreshing: Refreshing) -> None:
     from_git(live, tree_pool("a"), tree_pool("b"))
     for name in ("a", "b"):
         machine_controller(live, name)
-    refreshing.run(only="b")
+    refreshing.run(only=("b",))
     assert (stamps(live, "a"), stamps(live, "b")) == ([None] * 3, ["1"] * 3)
     assert len(live.get(_TOKENS)["items"]) == 1
     assert live.find(_KUBELET) is None

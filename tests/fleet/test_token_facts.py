@@ -43,7 +43,7 @@ def _tokens(worker: Cluster, tmp_path: Path, inputs: Inputs, now: datetime = _NO
 
 def _printed(inputs: Inputs, tokens: Tokens, *, make: bool) -> tuple[str, frozenset[str]]:
     """The token that is rendered, and what reports mask."""
-    printed = with_tokens(inputs, Settings(), tokens, "", make=make)
+    printed = with_tokens(inputs, Settings(), tokens, (), make=make)
     assert printed.stand_ins is not make
     desired = desire("a", printed.inputs, Settings())
     assert not desired.failed
@@ -81,13 +81,13 @@ def test_where_no_profile_prints_it_nothing_is_asked(worker: Cluster, tmp_path: 
     worker.namespace("cloud-init-settings")
     tree = write_tree(tmp_path / "other", profile(), pool())
     other = read_tree(Folder(tree, "tree"), management_namespace="kube-system", environment={})
-    printed = with_tokens(other, Settings(), _tokens(worker, tmp_path, inputs), "", make=True)
+    printed = with_tokens(other, Settings(), _tokens(worker, tmp_path, inputs), (), make=True)
     assert printed.inputs is other
     assert not printed.stand_ins
 
 
 def test_a_narrowed_run_makes_no_tokens_for_others(worker: Cluster, tmp_path: Path, inputs: Inputs) -> None:
     worker.namespace("cloud-init-settings")
-    printed = with_tokens(inputs, Settings(), _tokens(worker, tmp_path, inputs), "names", make=True)
+    printed = with_tokens(inputs, Settings(), _tokens(worker, tmp_path, inputs), ("names",), make=True)
     assert printed.inputs is inputs
     assert worker.client().get("/api/v1/namespaces/kube-system/secrets")["items"] == []

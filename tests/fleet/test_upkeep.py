@@ -24,7 +24,7 @@ def tokens(worker: Cluster, tmp_path: Path) -> Tokens:
     return Tokens.read(api, [], setup())
 
 
-def _deleted(tokens: Tokens, plan: ClusterPlan, *, only: str = "", complete: bool = True) -> int:
+def _deleted(tokens: Tokens, plan: ClusterPlan, *, only: tuple[str, ...] = (), complete: bool = True) -> int:
     upkeep = Upkeep(machines=(), pools={}, tokens=tokens, only=only, complete=complete)
     return sum(change.action is Action.DELETE for change in upkeep.added_to(plan).changes)
 
@@ -33,7 +33,7 @@ def test_tokens_go_only_where_it_is_known_that_their_pool_is_gone(tokens: Tokens
     plan = ClusterPlan("prod", ())
     assert _deleted(tokens, plan) == 2
     assert _deleted(tokens, plan, complete=False) == 0
-    assert _deleted(tokens, plan, only="*") == 0
+    assert _deleted(tokens, plan, only=("*",)) == 0
     broken = ObjectRef("MachineDeployment", "kube-system", "gone")
     assert _deleted(tokens, ClusterPlan("prod", (), failed={broken: ()})) == 0
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
+from osm_gitops.cli.clusters import one_name
 from osm_gitops.cli.commands.schema import Described, schema_text
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_cluster
@@ -126,7 +127,7 @@ def init(
     # Imported here, as no other command needs it.
     from osm_gitops.fleet.scaffold import Scaffold, place_of  # noqa: PLC0415
 
-    cluster = request.cluster or (_EXAMPLE if request.source is None else DEFAULT_CLUSTER)
+    cluster = one_name(request, _EXAMPLE if request.source is None else DEFAULT_CLUSTER)
     if not is_cluster_name(cluster):
         raise input_error(f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
     place = place_of(folder)

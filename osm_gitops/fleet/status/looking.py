@@ -92,7 +92,7 @@ class _Looking:
 
     def _look(self, osm: OsmActivity) -> Look | None:
         try:
-            look = look_at(self.spec, replace(self.options, only=""), osm)
+            look = look_at(self.spec, replace(self.options, only=()), osm)
         except OsmGitopsError as failure:
             self.problems.extend(failure.problems)
             return None
