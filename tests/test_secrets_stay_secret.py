@@ -239,11 +239,11 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     _cluster(tmp_path / "tree", canaries, monkeypatch)
     source = ["--from", "tree", *_flags(canaries, credentials)]
     repository = new_repository(tmp_path / "repo")
-    to = ["--to", "repo/clusters"]
+    to = ["--to", "repo/clusters", "--dangerously-plaintext-secrets"]
     forms = ("text", "json", "markdown", "html")
     runs = [osm_gitops("plan", *source, *to, "-o", form, *more) for form in forms for more in ((), ("-v",))]
     runs.append(osm_gitops("render", *source, "--to", "out", "-v"))
-    runs.append(osm_gitops("apply", "--yes", *source, *to, "-v", "--dangerously-plaintext-secrets"))
+    runs.append(osm_gitops("apply", "--yes", *source, *to, "-v"))
     assert [run.code for run in runs] == [0] * 10, runs[0].err
     assert canaries.seen_in(_said(*runs)) == []
     assert canaries.seen_in(git(repository, "log", "--format=%B", "--name-only")) == []

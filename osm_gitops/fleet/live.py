@@ -106,7 +106,9 @@ def look_at(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_to
     return _look(spec, options, _Read(settings, inputs, pools, tokens, osm, comparison), make_tokens=make_tokens)
 
 
-def _comparison(source: SourceSpec, tree: TreeRef, inputs: Inputs, found: PoolsOfTree, only: str) -> Comparison:
+def _comparison(
+    source: SourceSpec, tree: TreeRef, inputs: Inputs, found: PoolsOfTree, only: Sequence[str]
+) -> Comparison:
     """What of a tree and of the cluster can be compared: what nobody could read may be what the tree seems to lack."""
     living = (each.ref for each in inputs.machines if found.pools[each.ref].gate is not Gate.DELETING)
     left = Left(LeftReason.NOT_IN_SOURCE, f"{tree.display} has no such MachineDeployment")

@@ -19,12 +19,14 @@ from osm_gitops.fleet.recording import Ended, hold, measure, stuck_problems
 from osm_gitops.fleet.spec import ClusterSpec, LiveTarget, TargetSpec
 from osm_gitops.fleet.states import check_only, desired_states
 from osm_gitops.fleet.upkeep import named
+from osm_gitops.gitdoor.repository import find_work_tree
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
+from osm_gitops.targets.inspection import obstacles
 from osm_gitops.targets.sealing import Sealing
 
 
@@ -60,9 +62,20 @@ def _planned(
                 spec.trust.check(folder, _folder(spec).display)
                 sealing = sealing.within(spec.trust.allows)
             plan = plan_folder(folder, desired, options.plan, sealing, advance=advance)
-            yield desired, replace(plan, warnings=(*osm_in_sources(spec, options).warnings, *plan.warnings))
+            warnings = (*osm_in_sources(spec, options).warnings, *plan.warnings)
+            refusals = (*plan.refusals, *_git_refusals(spec, options, sealing))
+            yield desired, replace(plan, warnings=warnings, refusals=refusals)
     except OsmGitopsError as failure:
         problems.extend(named(spec.name, failure.problems))
+
+
+def _git_refusals(spec: ClusterSpec, options: RunOptions, sealing: Sealing) -> tuple[Problem, ...]:
+    """What apply would refuse whatever is planned. None for a folder outside of git, with which plans compare all the
+    same, and none in an untrusted run: it uses no recipients and runs few commands of git."""
+    target = _folder(spec)
+    if spec.trust.untrusted or find_work_tree(target.path) is None:
+        return ()
+    return obstacles(git_place(target, [spec], options), sealing, detached=True)
 
 
 def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) -> Outcome:

@@ -115,7 +115,7 @@ class ClusterPlan:
 
     ``changes`` hold unchanged objects too. ``not_deleted`` are deletions that
     ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools, and ``foreign`` profiles of others.
-    ``refusals`` forbid ``apply``, never ``plan``. ``layout`` names files beside the
+    ``refusals`` forbid ``apply``, and ``plan`` ends with 1 for them. ``layout`` names files beside the
     objects (``kustomization.yaml``) that a folder target has to write. ``hosts`` are the
     API servers that were read or would be written, a line each. ``left`` are pools of a
     live cluster that ``apply`` passes over for now;

@@ -22,16 +22,19 @@ from osm_gitops.targets.session import refuse_dirty
 from osm_gitops.targets.upstream import require_remote
 
 
-def obstacles(place: GitPlace, sealing: Sealing) -> tuple[Problem, ...]:
-    """All of it at once, in the words of the run. Raises TargetError where there is no repository to look into."""
+def obstacles(place: GitPlace, sealing: Sealing, *, detached: bool = False) -> tuple[Problem, ...]:
+    """All of it at once, in the words of the run. Raises TargetError where there is no repository to look into.
+
+    ``detached``: a checkout without a branch is no obstacle. Pull requests are checked out so, and applied elsewhere.
+    """
     folder = Path(os.path.normpath(place.folder.absolute()))
     root = work_tree_of(folder)
     repository = Repository(root)
     owned = [(folder / owned_path(cluster)).relative_to(root).as_posix() for cluster in place.clusters]
     checks: list[Callable[[], object]] = [
         partial(refuse_linked_folder, folder, root),
-        partial(refuse_plaintext, folder, place.clusters, sealing),
-        partial(checked_branch, repository, place),
+        *(() if place.plaintext_secrets else (partial(refuse_plaintext, folder, place.clusters, sealing),)),
+        *(() if detached and repository.branch() is None else (partial(checked_branch, repository, place),)),
         *(partial(refuse_dirty, repository, path) for path in owned),
     ]
     if place.push:

@@ -217,6 +217,20 @@ def test_a_pool_that_fails_fails_the_check_and_is_in_the_comment(applied: Config
     assert "osm-gitops-plan-fleet" in job.uploads
 
 
+def test_a_plan_that_apply_would_refuse_fails_the_check_and_is_reported(
+    applied: Config, jobs: Jobs, github: GitHub
+) -> None:
+    applied.pull_request(_new_pool)
+    job = _plan(jobs, applied, args="--max-changed-pools\n0")
+    assert job.failed
+    refusal = "1 pools would change, more than the 0 allowed"
+    assert refusal in job.summary
+    (body,) = _bodies(github)
+    assert refusal in body
+    assert _NEW_POOL in body
+    assert refusal in (job.uploads["osm-gitops-plan-fleet"] / "plan.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -250,7 +264,6 @@ def test_inputs_are_data_whatever_they_hold(applied: Config, jobs: Jobs, tmp_pat
 def test_options_stand_on_lines_of_their_own(applied: Config, jobs: Jobs) -> None:
     applied.pull_request(_new_pool)
     job = _plan(jobs, applied, args=f"\n--age-recipient\n{RECIPIENT}\n--max-changed-pools\n0\n")
-    assert not job.failed, job.log
     assert "1 pools would change, more than the 0 allowed" in job.summary
 
 

@@ -15,7 +15,7 @@ _PLAINTEXT = "--dangerously-plaintext-secrets"
 
 
 def _plan(*more: str) -> Ran:
-    return osm_gitops("plan", "--from", "tree", "--to", "repo/clusters", *more)
+    return osm_gitops("plan", "--from", "tree", "--to", "repo/clusters", _PLAINTEXT, *more)
 
 
 def _apply(*more: str) -> Ran:
@@ -150,7 +150,8 @@ def test_most_pools_are_not_deleted_without_being_asked(tree: Path, repo: Path) 
     assert "2 of 3 pools would be deleted" in ran.err
     assert "use --max-delete 2" in ran.err
     assert _commits(repo) == 2
-    assert _plan().code == 0
+    assert _plan().code == 1
+    assert _plan("--max-delete", "2").code == 0
     assert _apply("--max-delete", "2").code == 0
     assert len(list((repo / "clusters/default/worker/secrets").iterdir())) == 2
 

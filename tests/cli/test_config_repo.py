@@ -55,7 +55,7 @@ def _files(remote: Path, branch: str = "main") -> list[str]:
 
 
 def test_a_plan_needs_nothing_but_the_address(remote: Path) -> None:
-    ran = _run("plan", remote)
+    ran = _run("plan", remote, _PLAINTEXT)
     assert (ran.code, ran.err) == (0, "")
     assert "Plan: 4 to create" in ran.out
 
@@ -142,7 +142,7 @@ def test_encryption_rules_above_the_clone_belong_to_somebody_else(remote: Path, 
 
 def test_a_tag_or_commit_can_be_planned_but_not_applied(remote: Path) -> None:
     git(remote, "tag", "v1", "main")
-    assert _run("plan", remote, "--ref", "v1").code == 0
+    assert _run("plan", remote, "--ref", "v1", _PLAINTEXT).code == 0
     ran = _run("apply", remote, "--ref", "v1", _PLAINTEXT)
     assert ran.code == 1
     assert f"file://{remote}: HEAD is detached. Give --ref main" in ran.err
@@ -224,7 +224,7 @@ def test_targets_after_one_whose_push_met_others_are_planned_again_too(remote: P
         path = f"clusters/{name}/{name}/management/operatingsystemconfigs"
         shown = git(remote, "grep", "-c", "1.34.9", "main", "--", path)
         assert shown, name
-    assert _run("plan", remote, "--detailed-exitcode").code == 0
+    assert _run("plan", remote, "--detailed-exitcode", _PLAINTEXT).code == 0
 
 
 def test_a_protected_branch_is_told_with_the_way_around(remote: Path) -> None:

@@ -76,7 +76,7 @@ def test_yes_is_a_flag_or_its_variable(repo: Path, flag: str, variable: str, mon
 
 
 def test_a_saved_plan_is_its_own_yes(repo: Path) -> None:
-    assert osm_gitops("plan", *_APPLY[1:-1], "--out", "plan.json").code == 0
+    assert osm_gitops("plan", *_APPLY[1:], "--out", "plan.json").code == 0
     ran = osm_gitops("apply", "plan.json", "--dangerously-plaintext-secrets")
     assert ran.code == 0, ran.err
     assert _commits(repo) == 2
@@ -112,7 +112,7 @@ def test_ctrl_c_at_the_question_interrupts(repo: Path) -> None:
 
 
 def test_without_a_terminal_nothing_is_given_back_unasked(adopted: Adopted) -> None:
-    assert adopted.run("apply", "--yes").code == 0
+    assert adopted.run("apply").code == 0
     kubeconfig = str(adopted.osm.management.kubeconfig(adopted.folder / "kubeconfig"))
     ran = osm_gitops("uninstall", "--kubeconfig", kubeconfig)
     assert (ran.code, ran.out) == (1, "")

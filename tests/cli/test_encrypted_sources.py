@@ -78,8 +78,8 @@ def test_the_missing_key_is_told_before_the_pools_that_fail_for_it(command: str,
     token = secret("cloud-init-getter-token", "cloud-init-settings", {"token": "t-12345"})
     (tree / "Secret-cloud-init-getter-token.yaml").write_text(sealed(yaml.safe_dump(token)))
     new_repository(tmp_path / "repo")
-    plain = ("--dangerously-plaintext-secrets", "--yes") if command == "apply" else ()
-    ran = osm_gitops(command, "--from", "tree", "--to", "repo/clusters", *plain)
+    yes = ("--yes",) if command == "apply" else ()
+    ran = osm_gitops(command, "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets", *yes)
     assert ran.code == 1
     cause, derived = (line for line in ran.err.splitlines() if line.startswith("Error: "))
     assert "sops: no key at hand opens the document" in cause

@@ -507,7 +507,7 @@ def test_a_saved_plan_keeps_its_overlays() -> None:
     tree()
     overlay("a", 'patches:\n- {target: {name: osp-a}, merge: {spec: {osVersion: "26"}}}')
     arguments = ("--from", "tree", "--to", "repo/state", "--overlay", "a")
-    assert osm_gitops("plan", *arguments, "--out", "plan.json").code == 0
+    assert osm_gitops("plan", *arguments, "--out", "plan.json", "--dangerously-plaintext-secrets").code == 0
     ran = osm_gitops("apply", "plan.json", "--dangerously-plaintext-secrets", "--yes")
     assert (ran.code, ran.err.count("Error")) == (0, 0), ran.err
     text = Path("repo/state/default/management/operatingsystemprofiles/kube-system/osp-a.yaml").read_text("utf-8")

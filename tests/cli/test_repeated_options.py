@@ -88,8 +88,6 @@ def test_a_run_without_a_fleet_file_has_one_cluster(tmp_path: Path) -> None:
         (("plan", "--max-delete", "1", "--max-delete", "2"), "--max-delete"),
         (("plan", "--from", "a", "--from=b"), "--from"),
         (("plan", "-o", "json", "--output", "text"), "--output"),
-        (("apply", "--push", "--no-push"), "--push"),
-        (("apply", "--yes", "-y"), "--yes"),
         (("apply", "-cluster-dns=10.0.0.1", "--cluster-dns", "10.0.0.2"), "--cluster-dns"),
         (("render", "--log-format", "json", "--log-format", "json"), "--log-format"),
         (("osp", "list", "--fleet", "a", "--fleet", "a"), "--fleet"),
@@ -100,6 +98,14 @@ def test_what_cannot_be_repeated_is_refused(arguments: tuple[str, ...], named: s
     ran = osm_gitops(*arguments)
     assert (ran.code, ran.out) == (1, "")
     assert f"{named} is given more than once, but has one value. Give it once." in ran.err
+
+
+def test_a_flag_may_be_repeated_but_not_denied(fleet: Path) -> None:
+    assert fleet.exists()
+    assert osm_gitops("plan", "-v", "--verbose").code == 0
+    ran = osm_gitops("apply", "--push", "--no-push")
+    assert (ran.code, ran.out) == (1, "")
+    assert "--push and --no-push are both given. Give one of them." in ran.err
 
 
 def test_all_of_them_are_named_at_once() -> None:

@@ -31,7 +31,7 @@ def _roll(shell: str, command: str, adopted: Adopted) -> Object:
 
 @pytest.mark.parametrize("shell", ["bash", "sh"])
 def test_the_printed_command_rolls_a_pool_each_time_that_it_is_run(adopted: Adopted, shell: str) -> None:
-    assert adopted.run("apply", "--yes").code == 0
+    assert adopted.run("apply").code == 0
     plans = [adopted.run("plan", "--cluster-dns", "10.0.0.1").out for _ in range(2)]
     assert plans[0] == plans[1]  # the time is that of the command, not of the plan
     command = plans[0].splitlines()[-1].strip()

@@ -13,7 +13,17 @@ from tests.gitdoor.repos import git, new_repository
 
 
 def _save(*more: str) -> Ran:
-    return osm_gitops("plan", "--from", "tree", "--to", "repo/clusters", "--out", "plan.json", *more)
+    return osm_gitops(
+        "plan",
+        "--from",
+        "tree",
+        "--to",
+        "repo/clusters",
+        "--out",
+        "plan.json",
+        "--dangerously-plaintext-secrets",
+        *more,
+    )
 
 
 def _apply(*more: str) -> Ran:

@@ -283,9 +283,9 @@ def test_no_finding_of_validate_tells_a_secret() -> None:
 def test_what_stands_in_the_target_is_not_shown_where_a_secret_line_took_its_place() -> None:
     """The old side of a change was not rendered in this run: what it was made from is not known."""
     repository = new_repository(Path("repo"))
-    flags = ("--from", "tree", "--to", "repo/clusters")
+    flags = ("--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
     made = _rendered("#!/bin/sh\na={{ .KubeVersion }}\nb={{ .Token | upper }}\nlast\n")
-    assert osm_gitops("apply", "--yes", *flags, "--dangerously-plaintext-secrets").code == 0
+    assert osm_gitops("apply", "--yes", *flags).code == 0
     git(repository, "status")
     _rendered("#!/bin/sh\na=other\nb={{ .Token | lower }}\nlast\n")
     for form in _FORMS:

@@ -9,7 +9,6 @@ import typer
 
 from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
-from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import (
@@ -18,6 +17,7 @@ from osm_gitops.cli.run_options import (
     AllowEmpty,
     MaxChangedPools,
     MaxDelete,
+    PlaintextSecrets,
     Strict,
     forbidden_warnings,
     limits,
@@ -61,6 +61,7 @@ def plan(
     report: ReportFiles = None,
     max_length: MaxLength = None,
     full_report_at: FullReportAt = "",
+    plaintext_secrets: PlaintextSecrets = False,
     age_recipients: AgeRecipients = None,
     allow_empty: AllowEmpty = False,
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
@@ -70,7 +71,7 @@ def plan(
     """Show what apply would do.
 
     Per object the action and its reason, and what changes in the files inside. Reads sources and
-    target and changes nothing. Secrets are masked.
+    target and changes nothing. Secrets are masked. Exits with 1 where apply would refuse the plan.
 
     Examples:
       osm-gitops plan                                   # the fleet of osm-gitops.yaml
@@ -102,7 +103,9 @@ def plan(
         raise input_error("a plan against a revision cannot be applied", where="--out", fix="Leave out --against")
     without_keys = without_keys or bool(against and request.untrusted)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
-    options = run_options(request, guards, age_recipients, without_keys=without_keys)
+    options = run_options(
+        request, guards, age_recipients, plaintext_secrets=plaintext_secrets, without_keys=without_keys
+    )
     clusters = clusters_of(request, needs_target=not against)
     if against:
         outcome = plan_against(clusters, clusters_at(request, against), against, options)
@@ -112,9 +115,10 @@ def plan(
     reports.show(outcome)
     if out is not None:
         save_plan(out, outcome, request)
-    show_trouble(outcome)
+    # A pull request must not be green whose merge cannot be applied.
     forbidden = forbidden_warnings(outcome.plan) if strict else ()
-    console.problems(forbidden)
-    if outcome.failed or forbidden:
+    judged = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
+    show_trouble(judged)
+    if judged.failed:
         return 1
     return 2 if detailed_exitcode and outcome.plan.has_changes else 0

@@ -118,7 +118,7 @@ class _Looking:
             return None
 
 
-def _differences(look: Look | None, only: str) -> Iterator[Finding]:
+def _differences(look: Look | None, only: Sequence[str]) -> Iterator[Finding]:
     """What MachineDeployments of a tree and of the cluster do not have in common, as far as ``only`` chooses them."""
     if look is None or look.comparison is None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -59,7 +59,7 @@ class Seen:
         groups = {group_of(ref) for ref in self.objects}
         return {group: there.get(group) or pool_of_group(group, namespaces) for group in groups}
 
-    def narrowed(self, only: str) -> Seen:
+    def narrowed(self, only: Sequence[str]) -> Seen:
         """What belongs to the pools that ``only`` chooses, those that are gone among them; all where it is empty."""
         if not only:
             return self
