@@ -44,6 +44,19 @@ def parse_json(text: bytes | str, deepest: int = DEEPEST) -> Json:
     return value
 
 
+def line_of_fault(error: ValueError | RecursionError, text: str) -> int:
+    """The line, from 1, at which a text is not JSON; the same on every Python.
+
+    For a trailing comma Python 3.13 and newer give the place of the comma, older ones that of what follows it.
+    """
+    if not isinstance(error, json.JSONDecodeError):
+        return 1
+    position = error.pos
+    if error.msg.startswith("Illegal trailing comma"):
+        position = len(text) - len(text[position + 1 :].lstrip())
+    return text.count("\n", 0, position) + 1
+
+
 def _inside(value: Json) -> Any:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 

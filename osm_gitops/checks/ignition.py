@@ -10,6 +10,7 @@ from posixpath import normpath
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from osm_gitops.bounded.json_values import line_of_fault
 from osm_gitops.checks.boot_file import HALVES, BootDocument, Half, Remark
 from osm_gitops.checks.ignition_schema import CONFIG, Shape
 from osm_gitops.checks.ssh_keys import SSH_KEY, key_fault
@@ -64,7 +65,7 @@ def ignition_remarks(text: str, *, with_parts: bool = True) -> Iterator[Remark]:
     try:
         config = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", 1)
+        line = line_of_fault(error, text)
         yield Remark(SYNTAX, "it is no JSON", line, "Ignition takes JSON, without a comment or a comma too many")
         return
     yield from (Remark(DUPLICATE, f"the key {name} stands twice in one object", 1, "Remove one") for name in repeated)

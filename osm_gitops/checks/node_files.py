@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from osm_gitops.bounded.json_values import line_of_fault
 from osm_gitops.checks.boot_file import BootFile, Remark
 from osm_gitops.checks.wording import instead, words
 from osm_gitops.errors import InputError
@@ -88,7 +89,7 @@ def _json(text: str) -> Iterator[Remark]:
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:
-        yield Remark(JSON, "this is no JSON", getattr(error, "lineno", 1), "Correct the line, or the one before")
+        yield Remark(JSON, "this is no JSON", line_of_fault(error, text), "Correct the line, or the one before")
 
 
 def _netplan(text: str) -> Iterator[Remark]:

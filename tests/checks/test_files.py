@@ -41,6 +41,7 @@ _FILES = {
     "crictl": ("/etc/crictl.yaml", "runtime-endpoint: unix:///a\nruntime_endpoint: b\n", "crictl-config", 2),
     "YAML": ("/etc/kubernetes/manifests/a.yaml", "a: 1\na: 2\n", "yaml-syntax", 2),
     "JSON": ("/etc/cni/net.d/10-a.conflist", '{"a": 1,\n}\n', "json-syntax", 2),
+    "JSON list": ("/etc/cni/net.d/10-a.conflist", "[1,\n\n]\n", "json-syntax", 3),
     "environment": ("/etc/environment", "A=b\nexport C=d\necho e\n", "environment-syntax", 3),
 }
 
