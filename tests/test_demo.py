@@ -174,7 +174,8 @@ def test_the_fleet_is_as_large_as_it_says() -> None:
     marks = [each["metadata"].get("annotations") for each in documents if each["kind"] == "OperatingSystemProfile"]
     assert marks.count({"osm-gitops.io/template": "jinja2/v1"}) == 1
     assert marks.count(None) == 2
-    names = [pool["metadata"]["annotations"].get("k8c.io/operating-system-profile", "built in") for pool in pools]
+    annotations = [pool["metadata"].get("annotations", {}) for pool in pools]
+    names = [each.get("k8c.io/operating-system-profile", "built in") for each in annotations]
     assert sorted(names) == [*["built in"] * 4, "demo-flatcar", "demo-rockylinux", "demo-ubuntu"]
 
 
