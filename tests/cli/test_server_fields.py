@@ -101,7 +101,7 @@ def test_a_file_that_says_deleted_deletes_nothing(tmp_path: Path, repo: Path, co
 
 def test_several_are_one_warning(tmp_path: Path, repo: Path) -> None:
     source = write_tree(tmp_path / "source", profile(), _dumped("a"), _dumped("b"), _dumped("c"), pool("d"))
-    ran = osm_gitops("plan", "--from", str(source), "--to", str(repo / "clusters"))
+    ran = osm_gitops("plan", "--dangerously-plaintext-secrets", "--from", str(source), "--to", str(repo / "clusters"))
     assert ran.code == 0, ran.err
     assert ran.out.count(_REVISION) == 1
     assert "MachineDeployment kube-system/a and 2 more: metadata.annotations" in ran.out
