@@ -40,7 +40,7 @@ CONFORMANCE := $(abspath ../shared/conformance)
 # The tests that load a cluster on which OSM has run.
 RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 
-.PHONY: setup hooks demo test test-all test-conformance fuzz lint format bench image dist clean
+.PHONY: setup hooks demo test test-all test-conformance test-pythons coverage fuzz lint format bench image dist clean
 
 setup: .venv/.ready
 
@@ -72,6 +72,19 @@ test-conformance: setup oracle ## Comparisons with data outside of the repositor
 	$(RUN) pytest -n 2 --dist worksteal -m conformance
 	OSM_RECORDING=$(CONFORMANCE)/cluster $(RUN) pytest -n 2 --dist worksteal \
 	  -m "not oracle and not exhaustive and not conformance" $(RECORDED)
+
+# The pure middle, which tests of its own should reach wholly (docs/architecture.md, Laws).
+PURE := gocompat gotemplate shell model resolve render plan checks downloads report
+QUICK := -m "not oracle and not exhaustive and not conformance" $(PURE:%=tests/%)
+
+coverage: setup ## Which lines and branches of the pure rooms the tests of these rooms reach. Fails below the floor in pyproject.toml.
+	$(RUN) pytest -n 2 --dist worksteal $(QUICK) $(PURE:%=--cov=osm_gitops.%) --cov-report=term-missing:skip-covered \
+	  $(if $(GITHUB_STEP_SUMMARY),--cov-report=markdown-append:$(GITHUB_STEP_SUMMARY))
+
+PYTHONS := 3.11 3.12 3.13 3.14
+test-pythons: $(PYTHONS:%=test-python-%) ## The tests of the pure rooms on every Python that is supported, which uv finds or fetches.
+test-python-%: $(filter .tools/bin/uv,$(UV))
+	UV_PROJECT_ENVIRONMENT=.tools/python-$* $(RUN) --python $* pytest -n 2 --dist worksteal $(QUICK)
 
 .PHONY: oracle
 oracle: setup # Go's own libraries, as a filter that tests ask.
@@ -124,4 +137,4 @@ dist: setup ## The files of a release: wheel, source archive, SBOM (CycloneDX) a
 	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
 
 clean: ## Remove everything that make made.
-	rm -rf .venv .tools .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .demo dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

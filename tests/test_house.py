@@ -80,6 +80,12 @@ def test_an_outside_library_is_imported_in_one_place(library: str, door: str | t
     assert [user for user in sorted(users) if not f"{user}/".startswith(tuple(f"{each}/" for each in doors))] == []
 
 
+def test_coverage_is_measured_of_the_pure_rooms() -> None:
+    (measured,) = re.findall(r"^PURE := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert tuple(measured.split()) == PURE
+    assert all((ROOT / "tests" / room).is_dir() for room in PURE)
+
+
 @pytest.mark.parametrize("path", modules(*PURE), ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_the_middle_is_pure(path: Path) -> None:
     assert IMPURE.isdisjoint(imported(path))

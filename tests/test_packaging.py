@@ -255,9 +255,21 @@ def test_the_workflow_runs_the_gate_with_few_rights_and_pinned_actions() -> None
     assert workflow["permissions"] == {"contents": "read"}
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     namespaces = "sudo sysctl --write kernel.apparmor_restrict_unprivileged_userns=0"
-    assert [step["run"] for step in steps if "run" in step] == [namespaces, ".ci/run"]
+    assert [step["run"] for step in steps if "run" in step] == [namespaces, ".ci/run", "make test", "make coverage"]
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step)
     assert all(step["with"]["persist-credentials"] is False for step in steps if "checkout" in step.get("uses", ""))
+
+
+def test_the_tests_run_on_every_python_that_is_supported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    stated = re.findall(r"Python :: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+    assert project["requires-python"] == f">={stated[0]}"
+    (made,) = re.findall(r"^PYTHONS := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert made.split() == stated
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))["jobs"]
+    (gate,) = (step["with"]["python-version"] for step in jobs["ci"]["steps"] if "setup-python" in step.get("uses", ""))
+    assert [gate, *jobs["python"]["strategy"]["matrix"]["python"]] == stated
+    assert jobs["python"]["env"] == {"UV_PYTHON": "${{ matrix.python }}"}  # else uv takes the first that it finds
 
 
 def test_the_gate_runs_lint_and_the_readmes_test_command() -> None:
@@ -272,7 +284,7 @@ def test_no_target_needs_more_than_every_machine_has(tmp_path: Path) -> None:
         found = shutil.which(name)
         assert found is not None
         (tmp_path / name).symlink_to(found)
-    for target in ("demo", "test", "test-all", "lint", "bench"):
+    for target in ("demo", "test", "test-all", "test-pythons", "coverage", "lint", "bench", "dist"):
         ran = subprocess.run(
             [str(tmp_path / "make"), "--dry-run", target],
             cwd=ROOT,
