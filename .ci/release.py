@@ -50,10 +50,16 @@ def first_section() -> tuple[str, str]:
     return (sections[1].strip(), sections[2].strip()) if len(sections) > 1 else ("", "")
 
 
+def documents() -> list[Path]:
+    """The texts that may name the current version: documents, and what `osm-gitops init` writes."""
+    written = (path for path in (ROOT / "osm_gitops").rglob("*") if path.suffix in {".md", ".yaml", ".yml"})
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted(written)]
+
+
 def prepare(version: str, day: date) -> list[Path]:
     """Write the version and the dated heading; return the files that changed.
 
-    The documents that name the current version in a command or a pin (``osm-gitops:1.2.3``, ``v1.2.3``) follow.
+    Texts that name the current version in a command or a pin (``osm-gitops:1.2.3``, ``v1.2.3``) follow.
     """
     old = current_version()
     heading, text = first_section()
@@ -74,7 +80,7 @@ def prepare(version: str, day: date) -> list[Path]:
         VERSION_FILE: _VERSION_LINE.sub(f'__version__ = "{version}"', _read(VERSION_FILE)),
         CHANGELOG: _read(CHANGELOG).replace(f"## {UNRELEASED}\n", f"## {version} - {day}\n", 1),
     }
-    for document in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for document in documents():
         after[document] = named.sub(lambda found: found[0].replace(old, version), _read(document))
     changed = [path for path, text in after.items() if text != _read(path)]
     for path in changed:

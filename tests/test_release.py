@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -62,12 +63,19 @@ def test_sections_of_releases_stay_as_they_were() -> None:
     assert digests == _SECTIONS
 
 
+def texts(root: Path) -> list[Path]:
+    """Everything that users read or `init` writes."""
+    scaffold = [path for path in (root / "osm_gitops").rglob("*") if path.suffix in {".md", ".yaml", ".yml"}]
+    assert scaffold
+    return [root / "README.md", *(root / "docs").rglob("*.md"), *scaffold]
+
+
 def test_the_version_is_stated_in_one_file_and_documents_name_that_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert project["project"]["dynamic"] == ["version"]
     assert project["tool"]["hatch"]["version"] == {"path": "osm_gitops/__init__.py"}
     stated = re.compile(r"\bosm-gitops[ :@]v?(\d+\.\d+\.\d+)\b|\bOWNER/osm-gitops\S* .*?\bv(\d+\.\d+\.\d+)\b")
-    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for path in texts(ROOT):
         for found in stated.finditer(path.read_text("utf-8")):
             assert (found[1] or found[2]) == __version__, f"{path}: {found[0]}"
 
@@ -175,9 +183,8 @@ def test_prepare_writes_the_version_everywhere_and_dates_the_changelog(clone: Pa
     assert f'__version__ = "{NEXT}"\n' in (clone / "osm_gitops" / "__init__.py").read_text("utf-8")
     assert f"# Changelog\n\n## {NEXT} - {DAY}\n\n- Pools sing.\n" in (clone / "CHANGELOG.md").read_text("utf-8")
     assert f"\nosm-gitops {NEXT}\n" in (clone / "README.md").read_text("utf-8")
-    documents = [clone / "README.md", *(clone / "docs").rglob("*.md")]
     named = re.compile(rf"\bosm-gitops[ :]{re.escape(__version__)}\b|\bv{re.escape(__version__)}\b")
-    assert [path for path in documents if named.search(path.read_text("utf-8"))] == []
+    assert [path for path in texts(clone) if named.search(path.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize(
@@ -309,10 +316,10 @@ class Runner:
         if step.get("name", "").startswith("Upload "):
             self.uploads.append((step["run"].split(maxsplit=1)[0], environment))
             return
-        # The environment of this checkout serves; test_packaging.py installs from the lock file.
+        # The environment that runs the tests serves; test_packaging.py installs from the lock file.
         tools = {
             "PATH": f"{self.folder / 'bin'}:{ROOT / '.tools' / 'bin'}:{os.environ['PATH']}",
-            "UV_PROJECT_ENVIRONMENT": str(ROOT / ".venv"),
+            "UV_PROJECT_ENVIRONMENT": sys.prefix,
             "UV_NO_SYNC": "1",
         }
         outputs = self.folder / "outputs"

@@ -36,7 +36,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PRE_COMMIT"))}
     environment = {
         "PATH": f"{ROOT / '.tools' / 'bin'}:{os.environ['PATH']}",
-        "UV_PROJECT_ENVIRONMENT": str(ROOT / ".venv"),  # the tools of this checkout, as they are
+        "UV_PROJECT_ENVIRONMENT": sys.prefix,  # the tools are those that run the tests
         "UV_NO_SYNC": "1",
         "PRE_COMMIT_HOME": str(folder.parent / "pre-commit"),
         "http_proxy": "http://127.0.0.1:9",  # no hook needs the network
@@ -79,7 +79,7 @@ def small(tmp_path: Path) -> Path:
 
 def failed(folder: Path) -> tuple[set[str], str]:
     """The hooks that fail, and all that they print."""
-    ran = run(folder, str(ROOT / ".venv" / "bin" / "pre-commit"), "run", "--all-files", "--color", "never", "--verbose")
+    ran = run(folder, sys.executable, "-m", "pre_commit", "run", "--all-files", "--color", "never", "--verbose")
     ids = {hook["name"]: hook["id"] for hook in HOOKS}
     results = dict(re.findall(r"^(.*?)\.+(Passed|Failed|Skipped|\(.*\)Skipped)$", ran.stdout, re.MULTILINE))
     assert results.keys() == ids.keys(), ran.stdout + ran.stderr
