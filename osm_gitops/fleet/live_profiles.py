@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from osm_gitops.errors import Problem
 from osm_gitops.fleet.osm_activity import OsmActivity
-from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
@@ -17,6 +17,9 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import whole_profile
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.api import Api
 
 _DIGEST_SHOWN = 12
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import ClusterError, Problem, UnsafePlanError
 from osm_gitops.fleet.load import load_settings
 from osm_gitops.fleet.options import RunOptions
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef
-from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import LEASE
 from osm_gitops.model.objects import Json
 from osm_gitops.sources.osm_deployment import OSM_LEASE, OsmDeployment, find_osm
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.api import Api
 
 RECENT: Final = timedelta(minutes=1)
 """A running controller renews its Lease every two seconds; the rest is for clocks that differ."""

@@ -7,12 +7,14 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from posixpath import normpath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.kinds import CONFIG_MAP, SECRET, Kind
 from osm_gitops.model.objects import Json
+
+if TYPE_CHECKING:
+    from osm_gitops.kubedoor.api import Api
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _NOTHING: Final[Mapping[str, Json]] = {}
