@@ -19,6 +19,7 @@ from osm_gitops.kubedoor.failures import (
 )
 from osm_gitops.kubedoor.kinds import (
     ACCESS_REVIEW,
+    FIELD_MANAGER,
     KINDS,
     MUTATING_WEBHOOKS,
     SERVICE_ACCOUNT,
@@ -27,9 +28,6 @@ from osm_gitops.kubedoor.kinds import (
 )
 from osm_gitops.kubedoor.shapes import misfit
 from osm_gitops.kubedoor.transport import PAGE_OF_OBJECTS, Answer, Call, OversizedError, Transport
-
-FIELD_MANAGER: Final = "osm-gitops"
-"""Our field manager."""
 
 PAGE: Final = 500
 """Objects that a list brings at a time."""

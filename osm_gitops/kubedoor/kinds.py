@@ -1,4 +1,4 @@
-"""The kinds of objects that osm-gitops reads or writes, and where the API has them."""
+"""The kinds of objects that osm-gitops reads or writes, where the API has them, and its field manager."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Final
 from urllib.parse import quote
 
 from osm_gitops.errors import ClusterError, Problem
+
+FIELD_MANAGER: Final = "osm-gitops"
 
 
 @dataclass(frozen=True, slots=True)

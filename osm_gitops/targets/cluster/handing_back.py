@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
-from osm_gitops.kubedoor.api import FIELD_MANAGER, Api
+from osm_gitops.kubedoor.api import Api
 from osm_gitops.kubedoor.clusters import Clusters
 from osm_gitops.kubedoor.kinds import (
     CONFIG,
     CONFIG_MAP,
+    FIELD_MANAGER,
     KINDS,
     LEASE,
     MACHINE,
