@@ -4,6 +4,9 @@
 # A step summary takes 1 MiB; some of it is for what else stands there.
 most_summary_bytes=1000000
 
+# Files that are not committed have not been reviewed. A workflow that writes sources itself sets this to false.
+export OSM_GITOPS_REQUIRE_CLEAN=${OSM_GITOPS_REQUIRE_CLEAN:-true}
+
 # The shared inputs as options of osm-gitops, in the array "options".
 read_options() {
   options=()

@@ -160,7 +160,8 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     shown = _shown(path, request)
     trust = trust_of(request)
     trust.check(path, shown)
-    found = tuple(replace(spec, trust=trust) for spec in read_fleet(path, shown))
+    file = TreeRef(path, shown)
+    found = tuple(replace(spec, trust=trust, fleet_file=file) for spec in read_fleet(path, shown))
     known = ", ".join(spec.name for spec in found)
     unknown = [glob for glob in request.clusters if not any(fnmatchcase(spec.name, glob) for spec in found)]
     if unknown:

@@ -58,6 +58,15 @@ Strict = Annotated[
         rich_help_panel=_GUARDS,
     ),
 ]
+RequireClean = Annotated[
+    bool,
+    typer.Option(
+        "--require-clean",
+        help="Refuse where something that is read from git is not committed.",
+        envvar="OSM_GITOPS_REQUIRE_CLEAN",
+        rich_help_panel=_GUARDS,
+    ),
+]
 PlaintextSecrets = Annotated[
     bool,
     typer.Option(
@@ -80,21 +89,28 @@ DEFAULT_MAX_DELETE = "50%"
 
 
 def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
-    """What ``--strict`` makes of the warnings of a plan: one error a cluster, for the plan shows them already."""
+    """What ``--strict`` makes of the warnings of a plan: one error a cluster, for the plan shows them already. What is
+    not committed does not count: ``--require-clean`` refuses that."""
+    counts = {each.cluster: len(set(each.warnings) - set(each.uncommitted)) for each in plan.clusters}
     return tuple(
         Problem(
-            f"the plan has {many(len(cluster.warnings), 'warning')}, and --strict allows none",
-            about=f"cluster {cluster.cluster}",
+            f"the plan has {many(count, 'warning')}, and --strict allows none",
+            about=f"cluster {cluster}",
             fix="Do what they say, or run without --strict",
         )
-        for cluster in plan.clusters
-        if cluster.warnings
+        for cluster, count in counts.items()
+        if count
     )
 
 
-def limits(max_delete: str, max_changed_pools: int | None, *, allow_empty: bool) -> Limits:
+def limits(max_delete: str, max_changed_pools: int | None, *, allow_empty: bool, require_clean: bool) -> Limits:
     """The guards of a plan as the options set them; raises InputError."""
-    return Limits(allow_empty=allow_empty, max_delete=parse_max_delete(max_delete), max_changed_pools=max_changed_pools)
+    return Limits(
+        allow_empty=allow_empty,
+        max_delete=parse_max_delete(max_delete),
+        max_changed_pools=max_changed_pools,
+        require_clean=require_clean,
+    )
 
 
 def run_options(

@@ -78,6 +78,7 @@ def desire(
         sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
         secret_texts=_SecretTexts(work.series, {machine.ref: machine for machine in chosen}).find,
         sources=inputs.sources,
+        uncommitted=inputs.uncommitted,
         hosts=inputs.hosts,
         narrowed=bool(left_out),
     )

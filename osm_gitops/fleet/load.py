@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import errno
-import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
 from posixpath import join
 from typing import TYPE_CHECKING, TypeVar
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Problem
 from osm_gitops.fleet.connections import Connections, refuse_server
 from osm_gitops.fleet.default_profiles import default_profiles, with_default_profiles
 from osm_gitops.fleet.overlaid import load_stack, overlaid
+from osm_gitops.fleet.provenance import Origin, named_files, origins_of
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
-from osm_gitops.gitdoor.repository import Repository, find_work_tree
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.resolve.overlays import Stack
@@ -27,7 +24,7 @@ from osm_gitops.resolve.settings import RawSetting, parse_settings, raises_bound
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
 from osm_gitops.sources.builtin import check_version
-from osm_gitops.sources.files import Folder, Keeper, SourceFiles, in_no_git
+from osm_gitops.sources.files import Folder, SourceFiles
 from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
@@ -138,11 +135,26 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
         unreadable = () if from_cluster else profiles.unreadable
         inputs = with_profiles_of(inputs, profiles)
     stack = load_stack(spec.overlays, spec.trust)
+    files = [each for each in named_files(spec, stack) if spec.trust.allows(each.path)]
+    found = zip(files, origins_of(files, spec.trust), strict=True)
+    overlays = {each.path for each in spec.overlays}
+    origins = [origin for file, origin in found if origin.in_git or file.path in overlays]
+    fixed = tuple(
+        f"{each.display}@{each.revision}" if each.revision else each.display
+        for each in spec.overlays
+        if each.built_in or each.revision
+    )
     read = replace(
         inputs,
         hosts=reader.hosts(),
-        sources=_joined(inputs.sources, _named(spec.overlays, spec.trust)),
-        warnings=_joined(inputs.warnings, _refused_bounds(spec, stack)),
+        sources=_joined(inputs.sources, (*(each.source for each in origins), *fixed)),
+        uncommitted=tuple(
+            dict.fromkeys(problem for origin in (*reader.origins, *origins) for problem in origin.uncommitted)
+        ),
+        warnings=_joined(
+            inputs.warnings,
+            (*(problem for origin in origins for problem in origin.warnings), *_refused_bounds(spec, stack)),
+        ),
     )
     hidden = () if unused else unreadable  # a list of profiles tells of both
     inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
@@ -151,15 +163,6 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
         return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
 
     return overlaid(inputs, stack, unread, partial=spec.lacks_profiles)
-
-
-def _named(overlays: Iterable[OverlayRef], trust: Trust) -> tuple[str, ...]:
-    """The overlays with the revisions of their files."""
-    found = []
-    for overlay in overlays:
-        revision = overlay.revision or (None if overlay.built_in else _in_git(overlay.path, trust)[1])
-        found.append(f"{overlay.display}@{revision}" if revision else overlay.display)
-    return tuple(found)
 
 
 def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:
@@ -191,6 +194,7 @@ class _Reader:
         self._environment = environment
         self._keys = keys
         self._connections = connections or Connections(environment)
+        self.origins: list[Origin] = []
         self._trees: dict[TreeRef, Inputs] = {}
 
     def machines(self) -> Inputs:
@@ -239,48 +243,14 @@ class _Reader:
             with open_revision(tree.path, tree.revision, tree.display, trust) as files:
                 # A branch moves on; the commit tells for ever what was read.
                 return replace(self._objects(files), sources=(f"{tree.display}@{files.commit}",))
-        keeper, revision, trouble = _in_git(tree.path, trust)
-        inputs = self._objects(Folder(tree.path, tree.display, keeper))
-        source = f"{tree.display}@{revision}" if revision else tree.display
-        return replace(inputs, sources=(source,), warnings=(*inputs.warnings, *trouble))
+        (origin,) = origins_of([tree], trust)
+        self.origins.append(origin)
+        inputs = self._objects(Folder(tree.path, tree.display, origin.keeper))
+        return replace(inputs, sources=(origin.source,), warnings=(*inputs.warnings, *origin.warnings))
 
     def _objects(self, files: SourceFiles) -> Inputs:
         namespace = self.settings.namespace
         return read_tree(files, management_namespace=namespace, environment=self._environment, keys=self._keys)
-
-
-def _in_git(path: Path, trust: Trust) -> tuple[Keeper, str | None, tuple[Problem, ...]]:
-    """Which files at ``path`` git keeps, their revision, and why that cannot be told."""
-    root = find_work_tree(path)
-    if root is None:
-        return in_no_git, None, ()
-    try:
-        repository, inside = trust.repository(root), _inside(path, root)
-        revision = repository.head()
-        if trust.untrusted and repository.names_filters():
-            what = "its configuration names filters, which an untrusted run does not use: the revision is not known"
-            return lambda files: _kept(repository, files), None, (Problem(what, where=str(root)),)
-        if revision and repository.changed_paths(inside):
-            revision += "-dirty"  # as git describe says it: more than that commit holds
-        return lambda files: _kept(repository, files), revision, ()
-    except TargetError as failure:
-        # The manifests are there all the same; only their revision cannot be told.
-        return lambda files: files, None, failure.problems
-
-
-def _kept(repository: Repository, files: Sequence[PurePath]) -> Collection[PurePath]:
-    """Those in the work tree that git does not ignore; all of them where it does not tell."""
-    root = repository.root.resolve()
-    inside = {file.relative_to(root).as_posix(): file for file in files if file.is_relative_to(root)}
-    try:
-        ignored = repository.ignored(inside)
-    except TargetError:
-        return files
-    return [file for path, file in inside.items() if path not in ignored]
-
-
-def _inside(path: Path, root: Path) -> str:
-    return Path(os.path.normpath(path.absolute())).relative_to(os.path.normpath(root)).as_posix()
 
 
 def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:

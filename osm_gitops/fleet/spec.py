@@ -96,7 +96,8 @@ class ClusterSpec:
     ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
     ``overlays`` are in the order in which they are applied; where the source ``lacks_profiles`` of the cluster, what
     they say may be for nothing that is there. ``frozen``: MachineDeployments of a tree are those of a cluster, with all
-    that servers added to them. ``trust`` says what of all this may be read.
+    that servers added to them. ``fleet_file`` is the file that names the cluster, if one does. ``trust`` says what of
+    all this may be read.
     """
 
     name: str
@@ -108,6 +109,7 @@ class ClusterSpec:
     overlays: tuple[OverlayRef, ...] = field(default=(), kw_only=True)
     lacks_profiles: bool = field(default=False, kw_only=True)
     frozen: bool = field(default=False, kw_only=True)
+    fleet_file: TreeRef | None = field(default=None, kw_only=True)
     trust: Trust = field(default=TRUSTED, kw_only=True)
 
     @property

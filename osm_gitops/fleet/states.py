@@ -10,6 +10,7 @@ from osm_gitops.fleet.desire import desire, is_chosen, prepare
 from osm_gitops.fleet.live_profiles import written_profiles
 from osm_gitops.fleet.load import load_inputs, load_settings
 from osm_gitops.fleet.options import RunOptions
+from osm_gitops.fleet.provenance import deciding_rules, in_git, origins_of
 from osm_gitops.fleet.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
@@ -39,10 +40,22 @@ def desired_states(
             for note in inputs.notes:
                 options.note(note)
             problems.extend(unusable(inputs))
+            if into_git:
+                inputs = _with_rules(spec, inputs, options)
             left = _left(spec, inputs, options) if into_git else {}
             yield spec, replace(desired_state(spec, inputs, settings, options), left=left)
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+
+
+def _with_rules(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Inputs:
+    """The ``.sops.yaml`` of the target among what was read: it decides who can decrypt the result."""
+    origins = in_git(origins_of(deciding_rules(spec, options), spec.trust))
+    return replace(
+        inputs,
+        sources=(*inputs.sources, *(origin.source for origin in origins)),
+        uncommitted=(*inputs.uncommitted, *(problem for origin in origins for problem in origin.uncommitted)),
+    )
 
 
 def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:

@@ -85,11 +85,11 @@ class Repository:
             raise self.git.error(command, said.error)
         return frozenset(path for path in said.out.split("\0") if path)
 
-    def changed_paths(self, path: str) -> tuple[str, ...]:
-        """Paths under ``path`` that differ from HEAD, staged or not, and untracked ones."""
+    def changed_paths(self, *paths: str) -> tuple[str, ...]:
+        """Paths under ``paths`` that differ from HEAD, staged or not, and untracked ones."""
         # In a submodule git would run a git of its own, by the configuration that lies there.
         options = ("--ignore-submodules=all",) if self._untrusted else ()
-        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", *options, "--", path)
+        command = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", *options, "--", *paths)
         out = self.git.run("--literal-pathspecs", *command)
         return tuple(sorted(entry[3:] for entry in out.split("\0") if entry))
 

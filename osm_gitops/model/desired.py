@@ -71,7 +71,8 @@ class Desired:
     left out, so what they need is not known.
     ``left`` are pools of which a git target keeps what it has.
     ``sensitive`` are the values that no report may show (design §7), ``secret_texts`` tells which lines were made from
-    secrets. ``hosts`` are the API servers that were read.
+    secrets. ``hosts`` are the API servers that were read, ``sources`` the trees and files; ``uncommitted``
+    name what of these differs from the commit that is named.
     """
 
     cluster: str
@@ -85,6 +86,7 @@ class Desired:
     sensitive: frozenset[str] = frozenset()
     secret_texts: FindSecretTexts = field(default=no_secret_texts, repr=False, compare=False)
     sources: tuple[str, ...] = ()
+    uncommitted: tuple[Problem, ...] = ()
     hosts: tuple[str, ...] = ()
     narrowed: bool = False
     left: Mapping[ObjectRef, Left] = field(default_factory=dict)

@@ -24,7 +24,8 @@ class Inputs:
     cluster. ``unreadable`` are
     problems of whole documents: they disable deletion for the cluster (design §6).
     ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
-    (a path and, in git, its revision), for commit trailers; ``hosts`` are the API servers
+    (a path and, in git, its revision), for commit trailers; ``uncommitted`` name what of it
+    differs from that revision; ``hosts`` are the API servers
     among them, as plans name them. ``sensitive`` are texts that stand encrypted in the
     source outside of Secrets, which are secret by themselves.
     ``unread`` are the names of built-in profiles that a pool could name as well.
@@ -42,6 +43,7 @@ class Inputs:
     warnings: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    uncommitted: tuple[Problem, ...] = ()
     hosts: tuple[str, ...] = ()
     sensitive: frozenset[str] = field(default=frozenset(), repr=False)
     unread: frozenset[tuple[str, str]] = frozenset()

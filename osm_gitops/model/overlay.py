@@ -64,7 +64,7 @@ class Overlay:
     ``key`` tells it from all others and ``name`` stands in versions. ``bases`` are the keys of all overlays that it is
     built on, directly or not. ``settings`` and ``values`` are as the file holds them; ``profiles`` is ``None`` where it
     does not say which a cluster gets. ``folder`` is where the names of files in its settings start; ``texts`` are those
-    files where they cannot be opened there, since they stand in a revision.
+    files where they cannot be opened there, since they stand in a ``revision``.
     """
 
     key: str
@@ -79,6 +79,7 @@ class Overlay:
     folder: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
     built_in: bool = False
+    revision: str = ""
 
     def spot(self, at: str) -> Spot:
         """A field of the overlay's file."""

@@ -116,7 +116,8 @@ class ClusterPlan:
     ``changes`` hold unchanged objects too. ``not_deleted`` are deletions that
     ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools, and ``foreign`` profiles of others.
     ``refusals`` forbid ``apply``, and ``plan`` ends with 1 for them. ``layout`` names files beside the
-    objects (``kustomization.yaml``) that a folder target has to write. ``hosts`` are the
+    objects (``kustomization.yaml``) that a folder target has to write. ``uncommitted`` are those of the
+    ``warnings`` that name what of the sources is not committed. ``hosts`` are the
     API servers that were read or would be written, a line each. ``left`` are pools of a
     live cluster that ``apply`` passes over for now;
     ``machines`` says how many Machines a pool has, where that is known. ``secret_texts`` tells
@@ -134,6 +135,7 @@ class ClusterPlan:
     no_deletion: tuple[Problem, ...] = ()
     refusals: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    uncommitted: tuple[Problem, ...] = ()
     layout: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()

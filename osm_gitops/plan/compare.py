@@ -58,7 +58,8 @@ def make_cluster_plan(
     leaving = frozenset(group_name(pool) for pool in options.leaving)
     strays = frozenset(group_name(pool) for pool in options.strays)
     deletions, kept = [], []
-    warnings = [*desired.warnings, *current.warnings]
+    uncommitted = () if options.limits.require_clean else desired.uncommitted  # else they are refusals
+    warnings = [*uncommitted, *desired.warnings, *current.warnings]
     for ref, found in sorted(current.objects.items()):
         if ref in wanted_refs or not _may_go(found, leaving):
             continue
@@ -83,6 +84,7 @@ def make_cluster_plan(
         not_deleted=tuple(deletions) if no_deletion else (),
         no_deletion=no_deletion if deletions else (),
         warnings=tuple(warnings),
+        uncommitted=uncommitted,
         sources=desired.sources,
         hosts=desired.hosts,
         sensitive=desired.sensitive,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from osm_gitops.errors import Problem, UnsafePlanError, input_error, some
 from osm_gitops.model.desired import Desired
@@ -26,16 +26,19 @@ class MaxDelete:
 
 
 _NAMED_POOLS = 5
+_COMMIT = "Commit it, or run without --require-clean"
 HALF = MaxDelete(50, percent=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the user allows: an empty desired set, how many deletions, how many changed pools."""
+    """What the user allows: an empty desired set, how many deletions, how many changed pools, and with
+    ``require_clean`` nothing that is not committed."""
 
     allow_empty: bool = False
     max_delete: MaxDelete = HALF
     max_changed_pools: int | None = None
+    require_clean: bool = False
 
 
 def parse_max_delete(text: str) -> MaxDelete:
@@ -56,12 +59,12 @@ def refusals(
     """Why a plan must not be applied. ``leaving`` are the names (``<md>-<ns>``) of pools that are being
     deleted anyway, and ``known`` is how many others the target has."""
     about = f"cluster {plan.cluster}"
-    found = []
+    found = [replace(problem, fix=_COMMIT) for problem in desired.uncommitted] if limits.require_clean else []
     # Where people delete all pools, nothing is desired with good reason, and their finalizers wait for this run. A
     # cluster without pools so far has nothing to lose.
     if not (desired.objects or desired.keep or desired.failed or leaving):
         if limits.allow_empty:
-            return ()
+            return tuple(found)
         if any(change.action is Action.DELETE for change in plan.changes):
             found.append(nothing_desired(plan.cluster))
     deleted = _deleted_pools(plan, desired) - leaving

@@ -206,6 +206,7 @@ def _masked_problems(cluster: ClusterPlan, masker: Masker) -> ClusterPlan:
         no_deletion=masked(cluster.no_deletion),
         refusals=masked(cluster.refusals),
         warnings=masked(cluster.warnings),
+        uncommitted=masked(cluster.uncommitted),
         sources=tuple(masker.line(source) for source in cluster.sources),
         hosts=tuple(masker.line(host) for host in cluster.hosts),
     )

@@ -52,6 +52,11 @@ class CreationRules:
         rules = self._nearest(os.path.dirname(place))  # noqa: PTH120
         return rules.rule_for(place) if rules else None
 
+    def file_for(self, folder: Path) -> Path | None:
+        """The ``.sops.yaml`` whose rules count for files in ``folder``. Raises InputError where it cannot be read."""
+        rules = self._nearest(os.path.abspath(folder))  # noqa: PTH100 - as above
+        return Path(rules.folder, FILE_NAME) if rules else None
+
     def _nearest(self, folder: str) -> _RuleFile | None:
         if folder in self._files:
             return self._files[folder]

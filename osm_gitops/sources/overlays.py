@@ -110,6 +110,7 @@ def read_overlay(files: OverlayFiles, key: str) -> tuple[Overlay, tuple[tuple[Ov
         folder=str(files.ref.path if files.ref.path.name != files.file.name else files.ref.path.parent),
         texts=_texts(reading, body, files),
         built_in=files.ref.built_in,
+        revision=files.ref.revision,
     )
     bases = _bases(reading, body, files.ref)
     if reading.problems or reading.warnings:

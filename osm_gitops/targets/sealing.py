@@ -168,6 +168,11 @@ class Sealing:
         """The rule of a file that need not be ours, as it stands."""
         return self._given or self._rules.rule_for(path)
 
+    def rule_file(self, folder: Path) -> Path | None:
+        """The ``.sops.yaml`` that says for whom files in ``folder`` are encrypted; ``None`` where a flag does, or none
+        is there. Raises InputError where it cannot be read."""
+        return None if self._given else self._rules.file_for(folder)
+
     def holds(self, path: Path, text: bytes, wanted: DesiredObject) -> bool:
         """Whether a file is seen to hold an object without being read."""
         if self.rule(path, secret=holds_secrets(wanted)) is None:

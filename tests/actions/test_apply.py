@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.actions.conftest import Config, Jobs
+from tests.actions.runner import Job
 from tests.cli.scenes import GETTER_TOKEN, profile, write_tree
 from tests.gitdoor.repos import git
 from tests.sources.sealed import KEY, RECIPIENT
@@ -77,3 +78,24 @@ def test_options_and_committer_are_inputs(config: Config, jobs: Jobs) -> None:
     assert not job.failed, job.log
     assert git(config.remote, "log", "-1", "--format=%cn %ce", "osm-gitops/update") == "A Bot bot@example.com"
     assert "clusters" not in git(config.remote, "ls-tree", "--name-only", "main").split()
+
+
+def test_what_is_not_committed_is_refused_unless_the_workflow_allows_it(config: Config, jobs: Jobs) -> None:
+    before = git(config.remote, "rev-parse", "main")
+    job = jobs.push(config)
+    _edit_fleet_file(job)
+    assert job.run("apply", sops_age_key=KEY).failed
+    assert "not as committed: osm-gitops.yaml. Commit it, or run without --require-clean" in job.log
+    assert git(config.remote, "rev-parse", "main") == before
+    allowed = jobs.push(config)
+    _edit_fleet_file(allowed)
+    allowed.environment = {**allowed.environment, "OSM_GITOPS_REQUIRE_CLEAN": "false"}
+    allowed.run("apply", sops_age_key=KEY)
+    assert not allowed.failed, allowed.log
+    sources = git(config.remote, "log", "-1", "--format=%(trailers:key=Osm-Gitops-Source,valueonly)", "main").split()
+    assert f"osm-gitops.yaml@{before}-dirty" in sources
+
+
+def _edit_fleet_file(job: Job) -> None:
+    with (job.workspace / "osm-gitops.yaml").open("a") as file:
+        file.write("# edited\n")

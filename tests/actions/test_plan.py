@@ -12,7 +12,7 @@ import pytest
 from tests.actions.conftest import Config, Jobs
 from tests.actions.github import BOT, MOST_CHARACTERS, READING, GitHub
 from tests.actions.runner import Job
-from tests.cli.scenes import GETTER_TOKEN, profile, write_tree
+from tests.cli.scenes import GETTER_TOKEN, pool, profile, write_tree
 from tests.sources.sealed import KEY, RECIPIENT
 
 _MARKER = "<!-- osm-gitops plan: fleet -->\n"
@@ -54,6 +54,15 @@ def test_a_pull_request_gets_a_summary_a_comment_and_the_whole_plan(
     assert sorted(path.name for path in folder.iterdir()) == ["plan.html", "plan.json", "plan.md"]
     assert json.loads((folder / "plan.json").read_text("utf-8"))["hasChanges"] is True
     assert GETTER_TOKEN not in job.log + job.summary + body
+
+
+def test_a_plan_of_what_is_not_committed_fails(applied: Config, jobs: Jobs) -> None:
+    applied.pull_request(_new_pool)
+    job = jobs.pull_request(applied)
+    write_tree(job.workspace / "pools", pool("unreviewed"))
+    job.run("plan", sops_age_key=KEY)
+    assert job.failed
+    assert "not as committed: pools/MachineDeployment-unreviewed.yaml" in job.log
 
 
 def test_the_comment_is_updated_not_repeated_and_found_on_any_page(applied: Config, jobs: Jobs, github: GitHub) -> None:

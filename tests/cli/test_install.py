@@ -80,7 +80,7 @@ def test_settings_become_arguments_of_the_runs() -> None:
     )
     job = _named(bodies, "CronJob", "osm-gitops")
     assert _container(job)["args"] == [
-        *("apply", "--yes", "--from=cluster", "--to=cluster", "--cluster-dns=10.96.0.10"),
+        *("apply", "--yes", "--require-clean", "--from=cluster", "--to=cluster", "--cluster-dns=10.96.0.10"),
         *("--no-external-cloud-provider", "--kubernetes-ca-bundle=/etc/osm-gitops/files/kubernetes-ca-bundle.pem"),
         *("--namespace=osm", "--node-containerd-registry-mirrors=docker.io=https://a"),
         "--node-containerd-registry-mirrors=quay.io=https://b",
@@ -198,7 +198,7 @@ def test_a_config_repo_is_planned_by_who_reads_and_kept_alive_by_who_writes() ->
     )
     clone = ["--repo=https://git.example.com/nodes.git", "--ref=main", "--git-token-file=/etc/osm-gitops/git/token"]
     apply, refresh = (_named(bodies, "CronJob", f"osm-gitops-{name}") for name in ("apply", "refresh"))
-    assert _container(apply)["args"] == ["apply", "--yes", "--push", *clone]
+    assert _container(apply)["args"] == ["apply", "--yes", "--require-clean", "--push", *clone]
     assert _container(refresh)["args"] == ["refresh", *clone]
     accounts = [
         job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["serviceAccountName"] for job in (apply, refresh)
@@ -215,7 +215,7 @@ def test_a_fleet_that_goes_straight_to_its_cluster_is_applied_by_who_writes(tmp_
     bodies = _installed(*_IMAGE, "--repo", "https://git.example.com/nodes.git")
     (job,) = (body for body in bodies if body["kind"] == "CronJob")
     assert job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["serviceAccountName"] == "osm-gitops"
-    assert _container(job)["args"] == ["apply", "--yes", "--repo=https://git.example.com/nodes.git"]
+    assert _container(job)["args"] == ["apply", "--yes", "--require-clean", "--repo=https://git.example.com/nodes.git"]
 
 
 def test_a_fleet_whose_trees_no_pod_has_needs_its_repo(tmp_path: Path) -> None:

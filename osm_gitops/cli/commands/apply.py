@@ -36,6 +36,7 @@ from osm_gitops.cli.run_options import (
     MaxChangedPools,
     MaxDelete,
     PlaintextSecrets,
+    RequireClean,
     Strict,
     forbidden_warnings,
     limits,
@@ -100,6 +101,7 @@ def apply(
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
     strict: Strict = False,
+    require_clean: RequireClean = False,
 ) -> int:
     """Write the desired state: commit it, or apply it to clusters.
 
@@ -124,7 +126,7 @@ def apply(
     reports = Reports(command="apply", verbose=request.verbose, files=tuple(report or ()))
     reports.check()
     metrics = metric_sinks(metrics_file, pushgateway)
-    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
+    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
     _refuse_lost_commits(request, push)
     saved = open_plan(plan_file) if plan_file is not None else None
     if saved is not None:

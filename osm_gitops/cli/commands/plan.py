@@ -18,6 +18,7 @@ from osm_gitops.cli.run_options import (
     MaxChangedPools,
     MaxDelete,
     PlaintextSecrets,
+    RequireClean,
     Strict,
     forbidden_warnings,
     limits,
@@ -67,6 +68,7 @@ def plan(
     max_delete: MaxDelete = DEFAULT_MAX_DELETE,
     max_changed_pools: MaxChangedPools = None,
     strict: Strict = False,
+    require_clean: RequireClean = False,
 ) -> int:
     """Show what apply would do.
 
@@ -102,7 +104,7 @@ def plan(
     if against and out is not None:
         raise input_error("a plan against a revision cannot be applied", where="--out", fix="Leave out --against")
     without_keys = without_keys or bool(against and request.untrusted)
-    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty)
+    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
     options = run_options(
         request, guards, age_recipients, plaintext_secrets=plaintext_secrets, without_keys=without_keys
     )

@@ -40,9 +40,9 @@ def _runs(plan: InstallPlan, jobs: Jobs) -> tuple[tuple[str, str, Sequence[str]]
     clusters = [f"--worker-cluster-kubeconfig={_WORKER}/kubeconfig"] if jobs.worker_kubeconfig_secret else []
     clone = _clone(plan.repo) if plan.repo is not None else ["--from=cluster", "--to=cluster"]
     if not plan.into_git:
-        return ((WRITER, WRITER, ["apply", "--yes", *clone, *clusters]),)
+        return ((WRITER, WRITER, ["apply", "--yes", "--require-clean", *clone, *clusters]),)
     return (
-        (f"{WRITER}-apply", READER, ["apply", "--yes", "--push", *clone, *clusters]),
+        (f"{WRITER}-apply", READER, ["apply", "--yes", "--require-clean", "--push", *clone, *clusters]),
         (f"{WRITER}-refresh", WRITER, ["refresh", *clone, *clusters]),
     )
 
