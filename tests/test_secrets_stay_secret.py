@@ -323,8 +323,9 @@ def test_nothing_shows_of_sources_that_are_encrypted(
     monkeypatch.setenv("SOPS_AGE_KEY", KEY)
     new_repository(tmp_path / "repo")
     flags = ["--from", "tree", *_flags(canaries), "--to", "repo/clusters"]
+    flags += ["--age-recipient", RECIPIENT]
     runs = [osm_gitops("plan", *flags, *more) for more in ((), ("-v",), ("-o", "json", "-v"))]
-    runs.append(osm_gitops("apply", "--yes", *flags, "-v", "--age-recipient", RECIPIENT))
+    runs.append(osm_gitops("apply", "--yes", *flags, "-v"))
     assert [run.code for run in runs] == [0] * 4, runs[0].err
     assert canaries.seen_in(_said(*runs)) == []
     for text in ("https://api.example.com", "someone"):

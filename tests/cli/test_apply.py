@@ -57,7 +57,7 @@ def test_what_was_applied_can_be_reported(tree: Path, repo: Path, tmp_path: Path
     assert repo.is_dir()
     assert "Plan: 10 to create" in (tmp_path / "applied.md").read_text("utf-8")
     _apply("--report", "applied.md")
-    assert (tmp_path / "applied.md").read_text("utf-8") == "## osm-gitops plan\n\nNo changes.\n\n"
+    assert (tmp_path / "applied.md").read_text("utf-8") == "## osm-gitops apply\n\nNo changes.\n\n"
 
 
 def test_the_exit_code_tells_of_changes_only_when_asked(tree: Path, repo: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_json_plan_has_a_version_and_all_actions(tree: Path, repo: Path) -> 
     assert tree.is_dir()
     assert repo.is_dir()
     report = json.loads(_plan("-o", "json").out)
-    assert report["formatVersion"] == "1.0"
+    assert report["formatVersion"] == "1.1"
     assert report["hasChanges"] is True
     assert report["summary"]["create"] == 10
 

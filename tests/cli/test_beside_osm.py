@@ -157,7 +157,7 @@ def test_into_git_it_refuses_where_it_can_see_the_controller(
     plain = ("--dangerously-plaintext-secrets", "--yes")
     head = git(home, "rev-parse", "HEAD")
     sees = profiles == "cluster"
-    ran = osm_gitops("plan", *fleet)
+    ran = osm_gitops("plan", *fleet, plain[0])
     assert (ran.code, _RUNS in ran.out) == (0, sees)
     ran = osm_gitops("apply", *fleet, *plain)
     assert (ran.code, _RUNS in ran.err) == ((1, True) if sees else (0, False)), ran.err

@@ -309,8 +309,8 @@ def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopt
     ran = osm_gitops("plan", "--fleet", str(fleet))
     refused = [line.partition("Error: ")[2].split(":")[2:] for line in ran.err.splitlines() if "will refuse" in line]
     assert [line[0] for line in refused] == [
-        " MachineDeployment kube-system/Big",
         " OperatingSystemProfile kube-system/Osp-B",
+        " MachineDeployment kube-system/Big",
     ]
     assert "Warning" not in ran.err
 

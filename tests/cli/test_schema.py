@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from osm_gitops.report.json_report import FORMAT_VERSION
+from osm_gitops.report import downloads, explained, json_report
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_tree
 
@@ -24,7 +24,9 @@ def test_a_schema_is_printed_with_its_version(what: str) -> None:
     schema = json.loads(ran.out)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert {"fleet": "v1alpha1", "overlay": "v1alpha1"}.get(what, FORMAT_VERSION) in schema["$id"]
+    versions = {"fleet": "v1alpha1", "overlay": "v1alpha1", "plan": json_report.FORMAT_VERSION}
+    versions |= {"explanation": explained.FORMAT_VERSION, "downloads": downloads.FORMAT_VERSION}
+    assert f"/{versions[what]}/" in schema["$id"]
 
 
 def test_another_schema_is_refused() -> None:

@@ -226,7 +226,7 @@ _FLEET: Final = {
         {
             "name": "a",
             "from": {"machineDeployments": "tree", "profiles": "tree", "facts": "tree"},
-            "to": {"git": {"path": "clusters", "branch": "b", "remote": "origin", "push": False, "sign": False}},
+            "to": {"git": {"path": "clusters", "branch": "main", "remote": "origin", "push": False, "sign": False}},
             "management": {"kubeconfig": "config", "context": "it", "namespace": "kube-system"},
             "worker": {"kubeconfig": "config", "context": "it"},
             "settings": {"nodeInsecureRegistries": ["a:5000"]},

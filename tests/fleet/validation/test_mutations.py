@@ -21,7 +21,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.sources.builtin import FOLDER, names, newest, read_builtin
-from osm_gitops.sources.composing import compose
+from osm_gitops.sources.composing import compose, shown
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
 
@@ -141,7 +141,7 @@ def _line(mistake: Mistake) -> str:
     if mistake.line:
         lines = text.replace(mistake.right, mistake.wrong, 1).splitlines()
         before = next(number for number, line in enumerate(lines) if mistake.line in line)
-    return f"osps/{newest()}/{mistake.file}:{before + 1}"
+    return f"{shown(mistake.file.removesuffix('.yaml'), newest())}:{before + 1}"
 
 
 @pytest.fixture(scope="module")
