@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from osm_gitops.cli.gate import run
+from osm_gitops.commands.entry import run
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from osm_gitops.kubedoor import connecting
-from osm_gitops.kubedoor.patience import Patience
+from osm_gitops.kube import connecting
+from osm_gitops.kube.retry_policy import Patience
 from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, proxied

@@ -7,7 +7,7 @@ from typing import Any
 
 from osm_gitops.sops.document import decrypt
 from osm_gitops.sops.keys import find_keys
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_documents
 
 DEMO = Path(__file__).resolve().parent.parent / "overlays" / "demo"
 DEMO_KEY = {"SOPS_AGE_KEY_FILE": str(DEMO / "age.key")}

@@ -18,7 +18,7 @@ from tests.apiserver.after_osm import AfterOsm
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.demo_fleet import DEMO, DEMO_KEY
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.real_tools import real_tool
 
 _ROOT = Path(__file__).resolve().parent.parent

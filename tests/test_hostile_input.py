@@ -17,7 +17,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG
+from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret
 

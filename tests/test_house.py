@@ -1,4 +1,4 @@
-"""The laws of docs/architecture.md that import-linter does not check: doors, purity, and that the map is true."""
+"""The rules of docs/explanation/architecture.md that import-linter does not check, and that its tables are true."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.draw_rooms import drawn, imports_of_rooms
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "osm_gitops"
-MAP = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+MAP = (ROOT / "docs" / "explanation" / "architecture.md").read_text("utf-8")
 ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
-PURE = ("gocompat", "gotemplate", "shell", "model", "resolve", "render", "plan", "checks", "downloads", "report")
+PURE = ("gocompat", "gotemplate", "shell", "model", "render", "plan", "lint/rules", "downloads", "report")
 # Modules through which files, time, chance, processes and the network are reached.
 IMPURE = {
     *("asyncio", "glob", "io", "multiprocessing", "os", "random", "secrets", "shutil", "signal", "socket"),
@@ -23,17 +25,17 @@ IMPURE = {
 }
 DOORS: dict[str, str | tuple[str, ...]] = {
     "jinja2": "gotemplate",
-    "jsonpatch": "resolve/json_patch.py",
-    "yaml": ("yamldoor", "gocompat/yaml3_reader.py", "gocompat/yaml3_syntax.py"),
-    "git": "gitdoor",
+    "jsonpatch": "config/json_patch.py",
+    "yaml": ("yaml", "gocompat/yaml3_reader.py", "gocompat/yaml3_syntax.py"),
+    "git": "git",
     "tree_sitter": "shell",
     "tree_sitter_bash": "shell",
     "cryptography": "sops",
     "pyrage": "sops",
-    "kubernetes": "kubedoor",
-    "urllib3": "kubedoor",
+    "kubernetes": "kube",
+    "urllib3": "kube",
     "filelock": "targets",
-    "typer": "cli",
+    "typer": ("cli", "commands"),
     "click": "cli",
     "re2": "gocompat/regex.py",
 }
@@ -103,7 +105,12 @@ def test_every_room_says_what_belongs_there_and_is_on_the_map() -> None:
     shown = {
         name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`([\w.]+)`", row)
     }
-    assert shown == {*ROOMS, "errors.py"}
+    assert shown == {*ROOMS, "errors.py", "children.py"}
+
+
+def test_the_picture_of_the_rooms_is_drawn_from_the_imports() -> None:
+    (picture,) = re.findall(r"^```mermaid\n(.*?)^```$", MAP, re.MULTILINE | re.DOTALL)
+    assert picture == drawn(imports_of_rooms())
 
 
 def test_the_places_that_the_map_names_are_there() -> None:
@@ -113,6 +120,6 @@ def test_the_places_that_the_map_names_are_there() -> None:
 
 
 def test_only_the_command_line_prints_and_ends_the_process() -> None:
-    for path in modules(*(room for room in ROOMS if room != "cli")):
+    for path in modules(*(room for room in ROOMS if room not in {"cli", "commands"})):
         assert {"print", "input", "sys.exit", "exit", "quit"}.isdisjoint(called(path)), path
         assert not re.search(r"\bsys\.(stdout|stderr|stdin|argv)\b", path.read_text("utf-8")), path

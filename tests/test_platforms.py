@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tests.gitdoor.repos import ENVIRONMENT
+from tests.git.repos import ENVIRONMENT
 
 _ROOT = Path(__file__).resolve().parent.parent
 # Of Python's os module on POSIX systems, not on Windows (docs.python.org, os: "Availability: Unix").
@@ -23,7 +23,7 @@ import os
 for name in {_POSIX_ONLY!r}:
     if hasattr(os, name):
         delattr(os, name)
-from osm_gitops.cli.gate import run
+from osm_gitops.commands.entry import run
 def must(*words):
     assert run(words) == 0, words
 must("init", "nodes")

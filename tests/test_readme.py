@@ -17,18 +17,17 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
-from osm_gitops.cli.app import app
+from osm_gitops.config.setting_names import PASSED_OVER, SETTINGS, Kind
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
-from osm_gitops.resolve.setting_names import PASSED_OVER, SETTINGS, Kind
 from tests.apiserver.after_osm import after_osm, with_machine_sets
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import deploy_as_recorded
+from tests.cli.running import command_group
 from tests.demo_fleet import DEMO, opened
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -348,7 +347,7 @@ def commands_of(group: Any, path: str = "") -> dict[str, Any]:
 
 
 def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
-    group = typer.main.get_command(app)
+    group = command_group()
     commands = commands_of(group)
     settings = {f"--{setting.flag}" for setting in SETTINGS} | {f"--no-{setting.flag}" for setting in SETTINGS}
     takers: dict[str, set[str]] = {}
@@ -367,7 +366,7 @@ def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
 
 
 def test_every_option_has_the_environment_variable_that_the_readme_promises() -> None:
-    for command in commands_of(typer.main.get_command(app)).values():
+    for command in commands_of(command_group()).values():
         for option in options_of(command):
             name = next(each for each in option.opts if each.startswith("--")).removeprefix("--")
             if name != "help":

@@ -17,18 +17,18 @@ from urllib.parse import quote
 import pytest
 import yaml
 
-from osm_gitops.fleet.desire import desire
-from osm_gitops.fleet.load import load_inputs
-from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.load import load_inputs
+from osm_gitops.pipeline.rendering import desire
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 from tests.apiserver.after_osm import REVISION, AfterOsm
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
-from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.sources.sealed import KEY, RECIPIENT, sealed
 
 _SPECIAL = "/+ \"'\\$&<>é%"

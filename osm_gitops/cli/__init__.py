@@ -1,5 +1,5 @@
-"""The gate: flags in, reports out. The only room that prints, asks, exits and reads the environment.
+"""The terminal: shared options, the console, exit codes, completion, and the one error handler (``gate.py``).
 
-Belongs here: commands (one module each), options, the terminal, the one error handler.
-May not come in: anything that another program would want to call.
+Belongs here: everything that reads flags and the environment, asks, prints or exits. Commands use it to do so.
+May not come in: commands, and anything that another program would want to call.
 """

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
-from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.fleet.against import fleet_at, given_at, spec_at
-from osm_gitops.fleet.connections import check_live_targets
-from osm_gitops.fleet.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
-from osm_gitops.fleet.spec import (
+from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
+from osm_gitops.config.overlay_files import overlay_ref
+from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
+from osm_gitops.config.spec import (
     DEFAULT_CLUSTER,
     LIVE,
     ClusterSpec,
@@ -23,10 +22,11 @@ from osm_gitops.fleet.spec import (
     TreeRef,
     source_ref,
 )
+from osm_gitops.errors import InputError, Problem, input_error
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
-from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG, Kind
-from osm_gitops.sources.overlay_files import overlay_ref
+from osm_gitops.pipeline.against import fleet_at, given_at, spec_at
+from osm_gitops.pipeline.connections import check_live_targets
 from osm_gitops.sources.trust import TRUSTED, Trust, distrust
 from osm_gitops.targets.layout import owned_path
 

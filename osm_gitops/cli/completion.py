@@ -16,7 +16,7 @@ import typer
 from osm_gitops.errors import OsmGitopsError
 
 if TYPE_CHECKING:
-    from osm_gitops.fleet.spec import ClusterSpec, SourceRef, SourceSpec
+    from osm_gitops.config.spec import ClusterSpec, SourceRef, SourceSpec
 
 
 def complete_cluster(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -56,15 +56,15 @@ def complete_worker_context(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _contexts(kubeconfig: str | None, incomplete: str) -> list[str]:
-    from osm_gitops.kubedoor.access import Access  # noqa: PLC0415 - only once somebody asks
-    from osm_gitops.kubedoor.kubeconfig import read_kubeconfig  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.kube.context_ref import Access  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.kube.kubeconfig import read_kubeconfig  # noqa: PLC0415 - only once somebody asks
 
     entries = read_kubeconfig(Access(kubeconfig or ""), os.environ).entries
     return _chosen((name for kind, name in entries if kind == "contexts"), incomplete)
 
 
 def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], SourceRef]) -> list[Path]:
-    from osm_gitops.fleet.spec import TreeRef, source_ref  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.config.spec import TreeRef, source_ref  # noqa: PLC0415 - only once somebody asks
 
     globs = ctx.params.get("cluster") or ("*",)
     parts = (part(spec.source) for spec in _clusters(ctx) if any(fnmatchcase(spec.name, glob) for glob in globs))
@@ -74,7 +74,7 @@ def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], S
 
 
 def _clusters(ctx: typer.Context) -> tuple[ClusterSpec, ...]:
-    from osm_gitops.fleet.fleet_file import find_fleet_file, read_fleet  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.config.fleet_file import find_fleet_file, read_fleet  # noqa: PLC0415 - only once somebody asks
 
     try:
         path = ctx.params.get("fleet") or find_fleet_file(Path.cwd())

@@ -15,9 +15,9 @@ import typer
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import WORK_PANEL, Request
 from osm_gitops.errors import input_error
-from osm_gitops.gitdoor.address import parse_address
-from osm_gitops.gitdoor.clone import temporary_clone
-from osm_gitops.gitdoor.credentials import TokenFile
+from osm_gitops.git.address import parse_address
+from osm_gitops.git.clone import temporary_clone
+from osm_gitops.git.credentials import TokenFile
 
 _Repo = Annotated[
     str | None,

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
@@ -27,14 +26,18 @@ CHANGES = 2
 INTERRUPTED = 130
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code."""
+CommandLine: TypeAlias = Callable[[], Callable[..., Any]]
+"""Makes the function that parses arguments and runs a command."""
+
+
+def run(arguments: Sequence[str], command_line: CommandLine) -> int:
+    """Run one command line; the exit code. ``command_line`` is made only if a command has to run."""
     if list(arguments) == ["--version"]:  # what scripts ask first: no need to load the command line for it
         console.out(f"osm-gitops {__version__}\n")
         return DONE
     console.form = wanted_format(arguments, os.environ)
     try:
-        return _run(arguments)
+        return _run(arguments, command_line)
     except OsmGitopsError as failure:
         console.problems(failure.problems)
         return FAILED
@@ -53,17 +56,17 @@ def run(arguments: Sequence[str]) -> int:
         return FAILED
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], command_line: CommandLine) -> int:
     import typer  # noqa: PLC0415 - only once a real command runs
     from typer.exceptions import TyperException  # noqa: PLC0415
 
-    from osm_gitops.resolve.go_flags import normalise_arguments  # noqa: PLC0415
+    from osm_gitops.config.go_flags import normalise_arguments  # noqa: PLC0415
 
     normalised = normalise_arguments(arguments)
     for note in normalised.notes:
         console.say(note)
     try:
-        code = _command_line()(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
+        code = command_line()(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
     except TyperException as wrong:
         _tell_usage(wrong)
         return FAILED
@@ -72,16 +75,6 @@ def _run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:  # all that typer leaves of an interrupt
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
-
-
-@cache
-def _command_line() -> Callable[..., Any]:
-    """All commands with their options, made once: a process that runs many lines would spend most of its time on it."""
-    from typer.main import get_command  # noqa: PLC0415
-
-    from osm_gitops.cli.app import app  # noqa: PLC0415
-
-    return get_command(app).main
 
 
 def _named(fault: OSError) -> str:

@@ -117,8 +117,8 @@ class HelpfulGroup(TyperGroup):
 class CommandLine(typer.Typer):
     """A typer whose commands and groups have such pages, and whose commands all have the option ``--log-format``."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(cls=HelpfulGroup, **more)
+    def __init__(self, *, cls: type[HelpfulGroup] = HelpfulGroup, **more: Any) -> None:
+        super().__init__(cls=cls, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
         """As typer's own; the page is made by :class:`HelpfulCommand`."""

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from osm_gitops.errors import input_error
-from osm_gitops.fleet.options import LiveOptions
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
+from osm_gitops.pipeline.options import LiveOptions
 from osm_gitops.targets.cluster.write_options import WriteOptions
 
 _PANEL = "How clusters are written"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.fleet.metrics import MetricSinks
+from osm_gitops.pipeline.metrics import MetricSinks
 
 _PANEL = "How a run is seen from outside"
 
@@ -40,6 +40,6 @@ def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
     """Where the figures go; raises InputError, better before the run than after it."""
     if not address:
         return MetricSinks(file)
-    from osm_gitops.kubedoor.pushgateway import Pushgateway  # noqa: PLC0415 - slow
+    from osm_gitops.kube.pushgateway import Pushgateway  # noqa: PLC0415 - slow
 
     return MetricSinks(file, Pushgateway.at(address), os.environ)

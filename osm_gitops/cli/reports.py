@@ -15,7 +15,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.fleet.options import Outcome
+from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import LEAST_LENGTH, Markdown, format_markdown

@@ -10,8 +10,8 @@ import typer
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import Request
 from osm_gitops.errors import Problem
-from osm_gitops.fleet.options import GitOptions, RunOptions
 from osm_gitops.model.plan import Plan
+from osm_gitops.pipeline.options import GitOptions, RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 from osm_gitops.report.outline import many

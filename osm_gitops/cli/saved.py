@@ -13,14 +13,14 @@ from osm_gitops import __version__
 from osm_gitops.bounded.files import LARGE, read_file
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
+from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
+from osm_gitops.config.settings import RawSetting
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.fleet.options import Outcome
-from osm_gitops.kubedoor.access import Access
+from osm_gitops.kube.context_ref import Access
 from osm_gitops.model.objects import Json
+from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.saved_plan import SavedPlan, read_saved_plan, saved_plan
-from osm_gitops.resolve.setting_names import SETTINGS_BY_FLAG
-from osm_gitops.resolve.settings import RawSetting
 
 Out = Annotated[
     Path | None,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.checks.boot_file import HALVES, BootDocument, BootFile, Half
 from osm_gitops.downloads.commands import IMAGE_REPOSITORIES, asked_by
 from osm_gitops.downloads.files import (
     asked_by_modules,
@@ -18,6 +17,7 @@ from osm_gitops.downloads.files import (
 )
 from osm_gitops.downloads.need import ARCHITECTURES, Kind, Need, Needs, Spot, Unresolved, joined, need
 from osm_gitops.downloads.units import commands_of, variables_of
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
 from osm_gitops.shell.follow import Follower
 from osm_gitops.shell.state import Host, Place, State
 from osm_gitops.shell.unknown import clean, shown

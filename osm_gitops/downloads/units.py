@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from osm_gitops.checks.boot_file import BootFile
+from osm_gitops.lint.rules.boot_file import BootFile
 
 _UNIT: Final = re.compile(r"\.(?:service|socket|mount|timer|path|conf)$")
 _COMMAND: Final = re.compile(r"^(Exec(?:Start|StartPre|StartPost|Reload|Stop|StopPost|Condition))=[@:+!|-]*(.*)$")

@@ -28,8 +28,8 @@ from osm_gitops.plan.substitutes import VARIANTS, Variant
 from osm_gitops.render.config import BoundMet
 from osm_gitops.render.manifests import profile_object
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
-from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
-from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
+from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 
 NOT_SHOWN: Final = "the message is not shown: it is made from secrets"
 _KEPT: Final = 64  # pools: reports ask for each object of one after the other

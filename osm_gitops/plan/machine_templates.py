@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from osm_gitops.model.objects import Json
-from osm_gitops.resolve.pools import template_digest, without_empty
+from osm_gitops.render.resolve.pools import template_digest, without_empty
 
 _ROOT: Final = "spec.template"
 _CONFIG: Final = ("spec", "providerSpec", "value")

@@ -21,7 +21,7 @@ from osm_gitops.gocompat.timeparse import parse_time
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
 from osm_gitops.model.span import spoken
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
 
 TOKEN_TYPE: Final = "bootstrap.kubernetes.io/token"  # noqa: S105 - the type of Secret that API servers take tokens from
 TOKEN_PREFIX: Final = "bootstrap-token-"  # noqa: S105 - and how its name begins

@@ -12,8 +12,8 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, ProfileConfig
-from osm_gitops.resolve.os_spec import rh_subscription
-from osm_gitops.resolve.pools import ResolvedPool
+from osm_gitops.render.resolve.os_spec import rh_subscription
+from osm_gitops.render.resolve.pools import ResolvedPool
 
 _RUNTIME = "containerd"
 _CHANGE_POOL = "Change the MachineDeployment, or give it another profile"

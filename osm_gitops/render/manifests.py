@@ -13,8 +13,8 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS, DEFAULT_UTILITY, File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.model.server_fields import SERVER_METADATA, authored_annotations
-from osm_gitops.resolve.pools import ResolvedPool
-from osm_gitops.yamldoor.emit import Kept, dump
+from osm_gitops.render.resolve.pools import ResolvedPool
+from osm_gitops.yaml.emit import Kept, dump
 
 REVISION = "k8c.io/machine-deployment-revision"
 ANNOTATIONS_HASH = "k8c.io/mdannotations-hash"

@@ -16,12 +16,12 @@ from osm_gitops.render.config import CompiledProfile, compile_profile, render_co
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
 from osm_gitops.render.edge import edge_script
 from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.render.resolve.cluster import ClusterFacts
+from osm_gitops.render.resolve.error_collector import Faults
+from osm_gitops.render.resolve.pools import ResolvedPool
 from osm_gitops.render.user_data import Pool, user_data
 from osm_gitops.render.user_data_warnings import user_data_warnings
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL
-from osm_gitops.resolve.cluster import ClusterFacts
-from osm_gitops.resolve.faults import Faults
-from osm_gitops.resolve.pools import ResolvedPool
 
 # A template that prints the kubeconfig itself; the name of its Secret does not count.
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")

@@ -2,7 +2,7 @@
 
 The format is that of sops 3.13 with age keys: an AES-256-GCM text per value, bound to the keys above it,
 one random data key per file, encrypted for every recipient, and a MAC over the values in the order in which they are
-written. What is encrypted here has sorted keys, as :func:`osm_gitops.yamldoor.emit.dump` writes them.
+written. What is encrypted here has sorted keys, as :func:`osm_gitops.yaml.emit.dump` writes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from osm_gitops.sops.recipients import Stanza, shown, wrap
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.sealing import Sealing
 from osm_gitops.sops.selection import Selection, compile_selection
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

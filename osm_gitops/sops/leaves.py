@@ -12,7 +12,7 @@ from osm_gitops.gocompat.numbers import format_float, parse_bool, parse_float, p
 from osm_gitops.gocompat.text import from_bytes, runes
 from osm_gitops.gocompat.timefmt import format_time
 from osm_gitops.gocompat.timeparse import parse_time
-from osm_gitops.yamldoor.jsontext import whole
+from osm_gitops.yaml.jsontext import whole
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

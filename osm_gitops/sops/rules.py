@@ -14,8 +14,8 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.regex import compile_pattern
 from osm_gitops.sops.creation_rule import read_creation_rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.yamldoor.kubernetes import Document, load_documents
-from osm_gitops.yamldoor.lines import Lines
+from osm_gitops.yaml.kubernetes import Document, load_documents
+from osm_gitops.yaml.lines import Lines
 
 Json = Any
 

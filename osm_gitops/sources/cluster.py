@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import ClusterError, Problem
 from osm_gitops.gocompat.text import runes
-from osm_gitops.kubedoor.kinds import (
+from osm_gitops.kube.kinds import (
     CONFIG_MAP,
     CUSTOM_PROFILE,
     ENDPOINT_SLICE,
@@ -26,16 +26,16 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.settings import Settings
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL
-from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
-from osm_gitops.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
-from osm_gitops.resolve.named_facts import MOST_GETS, by_namespace, named_facts, named_profiles
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
+from osm_gitops.render.resolve.named_facts import MOST_GETS, by_namespace, named_facts, named_profiles
 from osm_gitops.sources.facts import SERVICE_LABEL, credential_environment, read_config_map
-from osm_gitops.sources.gathering import Gathering
+from osm_gitops.sources.inputs_builder import Gathering
 from osm_gitops.sources.manifests import KKP_NAMESPACE, LooseObject, identify
 
 if TYPE_CHECKING:
-    from osm_gitops.kubedoor.api import Api
+    from osm_gitops.kube.api import Api
 
 _FORBIDDEN: Final = 403
 _API_SERVICE: Final = ("default", f"{SERVICE_LABEL}=kubernetes")

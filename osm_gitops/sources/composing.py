@@ -28,7 +28,7 @@ from osm_gitops.model.profile import (
 from osm_gitops.render.config import half_texts
 from osm_gitops.sources.manifests import PROFILE, identify, loose_objects
 from osm_gitops.sources.profiles import read_profile
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_documents
 
 PARTS: Final = "parts"
 """The folder of a version in which its parts are."""

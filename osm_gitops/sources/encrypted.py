@@ -16,8 +16,8 @@ from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted_texts import encrypted_texts, secrets_in_plain_text
 from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects
-from osm_gitops.sources.stand_ins import with_stand_ins
-from osm_gitops.yamldoor.kubernetes import Document
+from osm_gitops.sources.placeholders import with_stand_ins
+from osm_gitops.yaml.kubernetes import Document
 
 _NAMED: Final = 10
 _NAMELESS: Final = Problem(

@@ -10,8 +10,8 @@ from typing import Final
 from osm_gitops.errors import Problem
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE
 from osm_gitops.model.objects import MACHINE_API_VERSION, OSM_API_VERSION, Json, Manifest, ObjectRef, Origin
-from osm_gitops.yamldoor.kubernetes import Document
-from osm_gitops.yamldoor.lines import Lines
+from osm_gitops.yaml.kubernetes import Document
+from osm_gitops.yaml.lines import Lines
 
 PROFILE: Final = "OperatingSystemProfile"
 CUSTOM_PROFILE: Final = "CustomOperatingSystemProfile"

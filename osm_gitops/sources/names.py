@@ -10,7 +10,7 @@ from osm_gitops.errors import InputError
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.manifests import MACHINE, PROFILE, loose_objects
 from osm_gitops.sources.walk import walk
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_documents
 
 # Someone waits with a finger on the tab key: what is behind this much YAML is not offered.
 _MOST_BYTES: Final = 1 << 20

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, InputError, Problem
-from osm_gitops.kubedoor.kinds import DEPLOYMENT
+from osm_gitops.kube.kinds import DEPLOYMENT
 from osm_gitops.model.objects import Json
 from osm_gitops.sources.pod import Pod, PodText
 
 if TYPE_CHECKING:
-    from osm_gitops.kubedoor.api import Api
+    from osm_gitops.kube.api import Api
 
 NAME: Final = "operating-system-manager"
 """What Kubermatic's installers call the Deployment, its label ``app`` and its container (users.md §3)."""

@@ -10,11 +10,11 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kubedoor.kinds import CONFIG_MAP, SECRET, Kind
+from osm_gitops.kube.kinds import CONFIG_MAP, SECRET, Kind
 from osm_gitops.model.objects import Json
 
 if TYPE_CHECKING:
-    from osm_gitops.kubedoor.api import Api
+    from osm_gitops.kube.api import Api
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _NOTHING: Final[Mapping[str, Json]] = {}

@@ -11,8 +11,8 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem, TargetError, input_error
-from osm_gitops.gitdoor.objects import Entry, ObjectReader
-from osm_gitops.gitdoor.repository import Repository, find_repository
+from osm_gitops.git.objects import Entry, ObjectReader
+from osm_gitops.git.repository import Repository, find_repository
 from osm_gitops.sources.files import MAX_BYTES, Kind
 from osm_gitops.sources.trust import TRUSTED, Trust
 

@@ -13,16 +13,16 @@ from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest, ObjectRef
-from osm_gitops.resolve.provider_config import PROVIDER_CONFIG_FIELD
+from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
 from osm_gitops.sources.encrypted_texts import holds_ciphertext
 from osm_gitops.sources.facts import credential_environment
 from osm_gitops.sources.files import MAX_BYTES, Kind, SourceFiles
-from osm_gitops.sources.gathering import Gathering
+from osm_gitops.sources.inputs_builder import Gathering
 from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects, misspelt
 from osm_gitops.sources.walk import walk
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_documents
 
 _NOT_ASCII: Final = bytes((0, *range(128, 256)))
 # A file that says so is meant as a manifest, however broken it is.

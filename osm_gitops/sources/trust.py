@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from osm_gitops.errors import Problem, TargetError, input_error
-from osm_gitops.gitdoor.repository import Repository, find_repository
+from osm_gitops.git.repository import Repository, find_repository
 
 FLAG: Final = "--untrusted"
 _FIX: Final = f"Keep it in the tree, or, if you trust the tree, run without {FLAG} and --without-keys"

@@ -12,9 +12,9 @@ from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.targets.digests import lacks_seal
+from osm_gitops.targets.file_encryption import DIGEST_KEY, Opened, Origin, Sealing, is_sealed_text
 from osm_gitops.targets.files import TEMPORARY_PREFIX, named_files, read_file
 from osm_gitops.targets.layout import KUSTOMIZATION, SECRET_KINDS, holds_secrets, object_folders, owned_path, paths_of
-from osm_gitops.targets.sealing import DIGEST_KEY, Opened, Origin, Sealing, is_sealed_text
 
 # Kinds by the folder that holds them.
 _KINDS = {

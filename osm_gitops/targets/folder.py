@@ -13,6 +13,7 @@ from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.targets.current import read_folder
+from osm_gitops.targets.file_encryption import Sealing
 from osm_gitops.targets.files import (
     Content,
     FileChanges,
@@ -32,8 +33,7 @@ from osm_gitops.targets.layout import (
     path_of,
     paths_of,
 )
-from osm_gitops.targets.sealing import Sealing
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 
 
 def stream(objects: Iterable[DesiredObject]) -> Iterator[str]:

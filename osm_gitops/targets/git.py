@@ -15,17 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.process import refuse_astray
-from osm_gitops.gitdoor.remote import Remote
-from osm_gitops.gitdoor.repository import Repository, find_work_tree
-from osm_gitops.gitdoor.worktree import second_work_tree
+from osm_gitops.git.process import refuse_astray
+from osm_gitops.git.remote import Remote
+from osm_gitops.git.repository import Repository, find_work_tree
+from osm_gitops.git.worktree import second_work_tree
+from osm_gitops.targets.file_encryption import Sealing
 from osm_gitops.targets.files import remove_temporary
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.lock import alone
 from osm_gitops.targets.own_branch import OwnBranch
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import refuse_plaintext
-from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.upstream import CheckedOutBranch, ClonedBranch
 

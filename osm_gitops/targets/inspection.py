@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from osm_gitops.errors import OsmGitopsError, Problem
-from osm_gitops.gitdoor.remote import Remote
-from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.git.remote import Remote
+from osm_gitops.git.repository import Repository
 from osm_gitops.targets.digests import lacks_seal
+from osm_gitops.targets.file_encryption import Origin, Sealing, repeats_recipients
 from osm_gitops.targets.files import read_file
 from osm_gitops.targets.git import checked_branch, refuse_linked_folder, work_tree_of
 from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import refuse_plaintext
-from osm_gitops.targets.sealing import Origin, Sealing, repeats_recipients
 from osm_gitops.targets.session import refuse_dirty
 from osm_gitops.targets.upstream import require_remote
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from osm_gitops.bounded.files import LARGE, read_file
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.git.repository import Repository
 from osm_gitops.targets.files import remove_temporary_beside
 
 

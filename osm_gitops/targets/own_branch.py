@@ -8,8 +8,8 @@ run adds to it. Only where what it was made from has changed in the same folder 
 from __future__ import annotations
 
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.remote import PushOutcome, RefusedPushError, Remote
-from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.git.remote import PushOutcome, RefusedPushError, Remote
+from osm_gitops.git.repository import Repository
 from osm_gitops.targets.message import BRANCH_TRAILER
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.upstream import Step, require_remote, with_fate

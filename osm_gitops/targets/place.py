@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from osm_gitops.gitdoor.credentials import TokenFile
+from osm_gitops.git.credentials import TokenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.repository import Repository, find_work_tree
+from osm_gitops.git.repository import Repository, find_work_tree
+from osm_gitops.targets.file_encryption import Sealing
 from osm_gitops.targets.layout import secret_places
-from osm_gitops.targets.sealing import Sealing
 
 _PLAINTEXT = (
     "configurations and Secrets hold tokens, registry passwords and cloud credentials, "

@@ -8,13 +8,14 @@ from itertools import count
 from pathlib import PurePosixPath
 
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.remote import PushOutcome
-from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.git.remote import PushOutcome
+from osm_gitops.git.repository import Repository
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
+from osm_gitops.targets.file_encryption import Sealing
 from osm_gitops.targets.files import (
     FileChanges,
     drop_staged,
@@ -30,7 +31,6 @@ from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.message import commit_message
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import refuse_plaintext
-from osm_gitops.targets.sealing import Sealing
 from osm_gitops.targets.upstream import Upstream
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from osm_gitops.errors import Problem, TargetError
-from osm_gitops.gitdoor.remote import PushOutcome, RefusedPushError, Remote
-from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.git.remote import PushOutcome, RefusedPushError, Remote
+from osm_gitops.git.repository import Repository
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.message import CLUSTER_TRAILER
 

@@ -15,7 +15,7 @@ from tests.actions.github import WRITING, GitHub, serving
 from tests.actions.runner import Job
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY, RECIPIENT, sealed
 
 FLEET = "clusters:\n- {name: prod, from: pools, to: {git: {path: clusters, branch: main}}}\n"

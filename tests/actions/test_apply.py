@@ -7,7 +7,7 @@ import re
 from tests.actions.conftest import Config, Jobs
 from tests.actions.runner import Job
 from tests.cli.scenes import GETTER_TOKEN, profile, write_tree
-from tests.gitdoor.repos import git
+from tests.git.repos import git
 from tests.sources.sealed import KEY, RECIPIENT
 
 

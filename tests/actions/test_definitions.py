@@ -15,7 +15,7 @@ from osm_gitops import __version__
 from tests.actions.runner import ACTIONS, ROOT, load
 from tests.real_tools import real_tool
 
-_SCAFFOLD = ROOT / "osm_gitops" / "cli" / "scaffold" / "workflow.yml"
+_SCAFFOLD = ROOT / "osm_gitops" / "commands" / "init" / "files" / "workflow.yml"
 _WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), _SCAFFOLD]
 _DEFINITIONS = [*_WORKFLOWS, *sorted(ACTIONS.glob("*/action.yml"))]
 _FLEET = load(ROOT / ".github" / "workflows" / "fleet.yml")

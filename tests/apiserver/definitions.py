@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from osm_gitops.fleet.install.schemas import definitions
+from osm_gitops.commands.install.schemas import definitions
 from tests.apiserver.client import Object
 
 _ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -14,23 +14,23 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from osm_gitops.fleet.load import load_inputs
-from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.load import load_inputs
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.resolve.cluster import resolve_cluster
-from osm_gitops.resolve.pools import resolve_pool
+from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.sops.document import decrypt, encrypt
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
+from osm_gitops.targets.file_encryption import HIDDEN
 from osm_gitops.targets.layout import SECRET_KINDS
-from osm_gitops.targets.sealing import HIDDEN
-from osm_gitops.yamldoor.emit import dump
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_documents
 from tests.bench import clusters
 from tests.bench.fleets import PROFILES, write_fleet
 

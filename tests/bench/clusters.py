@@ -25,7 +25,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.kubernetes import load_documents
 from tests.apiserver.after_osm import HAS_INSTANCE, REVISION
 from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.client import Client, Object, path_of

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 from tests.conformance_data import OUTSIDE, load_case
 
 VERSION = "v1.11.2"

@@ -10,7 +10,7 @@ import pytest
 from tests.apiserver.after_osm import after_osm, recorded_authority, with_machine_sets
 from tests.apiserver.cluster import Cluster
 from tests.cli.adopted import Adopted
-from tests.gitdoor.repos import pin_git
+from tests.git.repos import pin_git
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 from dataclasses import dataclass
+from typing import Any
 
-from osm_gitops.cli.gate import run
+from typer.main import get_command
+
+from osm_gitops.commands.app import COMMANDS, app, load_command
+from osm_gitops.commands.entry import run
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +28,10 @@ def osm_gitops(*arguments: str) -> Ran:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(arguments)
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def command_group() -> Any:
+    """The parser of the command line with every command loaded."""
+    group: Any = get_command(app)
+    group.commands = {name: load_command(name) for name in COMMANDS}
+    return group

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 GETTER_TOKEN = "getter-token-1"
 _KUBECONFIG = """\

@@ -10,7 +10,7 @@ import yaml
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import GETTER_TOKEN, pool, profile, secret, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.sources.sealed import sealed
 
 _FLEET = "clusters:\n- {name: prod, from: pools, settings: {clusterDNS: 10.0.0.1}}\n"

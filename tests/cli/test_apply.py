@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import clone_with_remote, file, pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository, write_hook
+from tests.git.repos import git, new_repository, write_hook
 
 _PLAINTEXT = "--dangerously-plaintext-secrets"
 

@@ -18,7 +18,7 @@ from tests.apiserver.rights import allow, rule
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import write_fleet
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _COLLECTIONS = (
     "/api/v1/secrets",

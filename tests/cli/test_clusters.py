@@ -17,7 +17,7 @@ from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance.test_cases import check_objects, flags_of, objects_in, profile_of, profile_text
 from tests.conformance_data import load_case, outside
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _FLAGS = ("-namespace", "kube-system", "-external-cloud-provider", "--immutable-secrets")
 

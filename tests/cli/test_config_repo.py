@@ -16,8 +16,8 @@ import yaml
 from osm_gitops.sops.keys import new_identity
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
-from tests.gitdoor.server import serving
+from tests.git.repos import git, new_repository
+from tests.git.server import serving
 
 _PLAINTEXT = "--dangerously-plaintext-secrets"
 _FLEET = "clusters: [{name: prod, from: pools, to: {git: {path: clusters, branch: main, remote: upstream}}}]"

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _APPLY = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"

@@ -15,7 +15,7 @@ from tests.apiserver.osm_deployment import osm
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import objects_of, pool, profile, user_data, write_fleet, write_tree
-from tests.gitdoor.repos import new_repository
+from tests.git.repos import new_repository
 from tests.profiles.sets import SOURCE, write_set
 
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"

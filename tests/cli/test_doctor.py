@@ -17,7 +17,7 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.rights import allow, rule
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _KEY, _RECIPIENT = new_identity()
 _SECRET = _KEY.splitlines()[-1]

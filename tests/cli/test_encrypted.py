@@ -10,10 +10,10 @@ from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _SOURCE = ("--from", "tree", "--to", "repo/clusters")
 _NOW = "2026-01-02T03:04:05Z"

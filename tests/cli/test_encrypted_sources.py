@@ -9,7 +9,7 @@ import yaml
 
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import objects_of, pool, profile, secret, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.sources.sealed import KEY_FILE, RECIPIENT, sealed
 
 _RULES = f"creation_rules:\n- encrypted_regex: ^(data|stringData|token)$\n  age: {RECIPIENT}\n"

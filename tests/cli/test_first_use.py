@@ -15,7 +15,7 @@ from osm_gitops.sops.keys import find_keys
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, profile
-from tests.gitdoor.repos import git
+from tests.git.repos import git
 from tests.targets.cluster.scene import SCRIPT, Scene, machine_path, scene
 from tests.targets.cluster.test_stamping import machine_controller, stamps
 

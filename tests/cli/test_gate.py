@@ -19,11 +19,11 @@ from osm_gitops.report.mask import Masker
 from osm_gitops.sops.keys import new_identity
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.gitdoor.repos import new_repository
+from tests.git.repos import new_repository
 
 
 def _struck_by(monkeypatch: pytest.MonkeyPatch, blow: BaseException) -> None:
-    def run(_arguments: Sequence[str]) -> int:
+    def run(_arguments: Sequence[str], _command_line: object) -> int:
         raise blow
 
     monkeypatch.setattr(gate, "_run", run)
@@ -238,7 +238,7 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
         return lambda done, total: told.setdefault((cluster, what), []).append((done, total))
 
     monkeypatch.setattr("osm_gitops.cli.run_options.Progress", counting)
-    monkeypatch.setattr("osm_gitops.cli.commands.rekey.Progress", counting)
+    monkeypatch.setattr("osm_gitops.commands.rekey.command.Progress", counting)
     key, recipient = new_identity()
     monkeypatch.setenv("SOPS_AGE_KEY", key.splitlines()[-1])
     monkeypatch.setenv("OSM_GITOPS_AGE_RECIPIENT", recipient)
@@ -256,13 +256,19 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
 
 def test_what_one_command_needs_alone_is_not_loaded_for_the_others() -> None:
     alone = (
-        *("fleet.doctor.checkup", "fleet.scaffold", "fleet.profiles", "yamldoor.editing", "gitdoor.committing"),
-        *("fleet.run", "fleet.refresh", "fleet.uninstall", "kubedoor.api", "kubedoor.transport", "kubedoor.pool"),
+        *(
+            "commands.doctor.checkup",
+            "commands.init.scaffold",
+            "commands.osp.convert",
+            "yaml.editing",
+            "git.committing",
+        ),
+        *("pipeline.run", "pipeline.refresh", "commands.uninstall.run", "kube.api", "kube.transport", "kube.pool"),
     )
     slow = ("git", "pyrage", "cryptography", "filelock", "jsonschema", "kubernetes", "urllib3", "pydantic", "ssl")
     script = f"""
 import sys
-import osm_gitops.cli.app
+import osm_gitops.commands.app
 print(sorted({{f"osm_gitops.{{name}}" for name in {alone!r}}} & set(sys.modules)))
 print(sorted({{*{slow!r}, "email"}} & set(sys.modules)))
 """

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 
-from osm_gitops.cli.app import app
-from osm_gitops.resolve.go_flags import normalise_arguments
-from osm_gitops.resolve.setting_names import DEFAULT_TEXTS, SETTINGS
-from tests.cli.running import osm_gitops
+from osm_gitops.commands.app import COMMANDS
+from osm_gitops.config.go_flags import normalise_arguments
+from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS
+from tests.cli.running import command_group, osm_gitops
 
-_GROUP: Any = typer.main.get_command(app)
+_GROUP: Any = command_group()
 
 
 def _commands(group: Any = _GROUP, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -85,3 +86,20 @@ def test_defaults_are_shown_and_the_variables_of_options_too() -> None:
         assert f"--{setting.flag}" in page
         if setting.flag in DEFAULT_TEXTS:
             assert f"[default: {DEFAULT_TEXTS[setting.flag]}]".replace(" ", "") in page.replace(" ", "")
+
+
+def test_the_table_of_commands_has_the_first_line_of_each_page() -> None:
+    shown = {name: short for name, (_, short) in COMMANDS.items()}
+    assert shown == {name: command.help.splitlines()[0] for name, command in _GROUP.commands.items()}
+
+
+def test_help_and_completion_of_names_load_no_command() -> None:
+    script = """
+import sys
+from osm_gitops.commands.entry import run
+run(sys.argv[1:])
+print(sorted(name for name in sys.modules if name.startswith("osm_gitops.pipeline")), file=sys.stderr)
+"""
+    for arguments in (["--help"], ["pln"]):
+        ran = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+        assert ran.stderr.splitlines()[-1] == "[]"

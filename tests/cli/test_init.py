@@ -21,12 +21,12 @@ from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import CreationRules
 from osm_gitops.sources.builtin import newest
 from tests.cli.running import osm_gitops
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.real_tools import real_tool
 from tests.sources.sealed import RECIPIENT
 
 # The package has the command under the same name.
-init = importlib.import_module("osm_gitops.cli.commands.init")
+init = importlib.import_module("osm_gitops.commands.init.command")
 _TOKEN = "facts/example/getter-token.yaml"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.fleet.adoption import authority
+from osm_gitops.commands.init.adoption import authority
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.sources import builtin

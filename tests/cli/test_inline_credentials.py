@@ -11,7 +11,7 @@ import yaml
 from osm_gitops.sops.keys import new_identity
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _VALUE = "hunter2-cloud"
 _AT = "spec.template.spec.providerSpec.value"

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
-from osm_gitops.cli.app import app
 from tests.apiserver.after_osm import after_osm
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
-from tests.cli.running import osm_gitops
+from tests.cli.running import command_group, osm_gitops
 from tests.cli.scenes import pool, write_fleet, write_tree
 from tests.conformance_data import DATA
 
@@ -246,7 +244,7 @@ def test_the_parser_takes_the_arguments_of_runs(more: tuple[str, ...]) -> None:
     bodies = _installed(
         *_IMAGE, *more, "-external-cloud-provider=true", "--worker-kubeconfig-secret", "w", "--side", "both"
     )
-    group: Any = typer.main.get_command(app)
+    group = command_group()
     for job in (body for body in bodies if body["kind"] == "CronJob"):
         name, *words = _container(job)["args"]
         group.commands[name].make_context(name, words)  # raises for what it does not know

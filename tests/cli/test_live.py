@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.fleet.install.install_plan import Part
+from osm_gitops.commands.install.install_plan import Part
 from tests.apiserver.after_osm import REVISION, AfterOsm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
@@ -19,7 +19,7 @@ from tests.apiserver.osm_deployment import present, webhooks
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.fleet.install.installing import PLAN, install, until_allowed, until_refused
+from tests.commands.install.installing import PLAN, install, until_allowed, until_refused
 
 _OURS = "app.kubernetes.io/managed-by%3Dosm-gitops"
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"

@@ -26,8 +26,8 @@ _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeploym
 _STOPS = """
 import sys
 from functools import partial
-from osm_gitops.cli import gate
-from osm_gitops.fleet import live, recording
+from osm_gitops.commands.entry import run
+from osm_gitops.pipeline import live, recording
 from osm_gitops.targets.cluster.lease import Pace, lease
 
 def stop(*_):
@@ -36,7 +36,7 @@ def stop(*_):
 
 recording.lease = partial(lease, pace=Pace(duration=2))
 live.deliver = stop
-sys.exit(gate.run(sys.argv[1:]))
+sys.exit(run(sys.argv[1:]))
 """
 
 

@@ -84,7 +84,7 @@ def test_a_bug_and_an_interrupt_are_entries(monkeypatch: pytest.MonkeyPatch) -> 
     blows = {"info": KeyboardInterrupt(), "error": ValueError("a secret")}
     for level, blow in blows.items():
 
-        def run(_arguments: object, blow: BaseException = blow) -> int:
+        def run(_arguments: object, _command_line: object, blow: BaseException = blow) -> int:
             raise blow
 
         monkeypatch.setattr(gate, "_run", run)

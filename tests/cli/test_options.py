@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import objects_of, pool, profile, user_data, write_fleet, write_tree
-from tests.gitdoor.repos import new_repository
+from tests.git.repos import new_repository
 
 _DNS = "#!/bin/sh\necho {{ index .ClusterDNSIPs 0 }}\n"
 

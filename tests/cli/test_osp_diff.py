@@ -11,7 +11,7 @@ import yaml
 from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.profiles.sets import SOURCE, write_set
 
 

@@ -15,7 +15,7 @@ from osm_gitops.sops.selection import Selection
 from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _OWN = ("--disable-default-osps",)
 _HEADS = ("PROFILE", "OS", "VERSION", "TEMPLATES", "POOLS", "CLUSTERS", "PROVIDERS")

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance_data import DATA
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
 _BOOTSTRAP = {"script": '#!/bin/sh\necho {{ .Values.mirror | default "none" }}\n'}

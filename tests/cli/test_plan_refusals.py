@@ -11,7 +11,7 @@ import pytest
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 _PLAINTEXT = "--dangerously-plaintext-secrets"
 _FLEET = "clusters: [{name: prod, from: tree, to: {git: {path: clusters, branch: main}}}]"

@@ -10,7 +10,7 @@ import yaml
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.targets.cluster.scene import Scene, scene
 from tests.targets.cluster.test_stamping import machine_controller
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.fleet.install.accounts import WRITER
-from osm_gitops.fleet.install.install_plan import Part
+from osm_gitops.commands.install.accounts import WRITER
+from osm_gitops.commands.install.install_plan import Part
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import write_fleet
-from tests.fleet.install.installing import PLAN, install, until_allowed_to_list
+from tests.commands.install.installing import PLAN, install, until_allowed_to_list
 
 MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
 

@@ -12,7 +12,7 @@ from tests.apiserver.after_osm import recorded_authority
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.sources.sealed import RECIPIENT
 
 _FLEET = """\

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.fleet.install.accounts import WRITER
+from osm_gitops.commands.install.accounts import WRITER
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, write_fleet
-from tests.fleet.install.installing import install, until_allowed_to_list
+from tests.commands.install.installing import install, until_allowed_to_list
 from tests.targets.cluster.scene import Scene, machine_path, scene
 from tests.targets.cluster.test_stamping import from_git, machine_controller, stamps, tree_pool
 

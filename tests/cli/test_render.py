@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, objects_of, pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import new_repository
+from tests.git.repos import new_repository
 
 _RENDER = ("render", "--from", "tree", "--to", "out")
 

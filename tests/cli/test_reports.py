@@ -12,7 +12,7 @@ from osm_gitops import __version__
 from osm_gitops.report.markdown import LEAST_LENGTH
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import new_repository
+from tests.git.repos import new_repository
 
 _PLAN = ("plan", "--from", "tree", "--to", "out")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 
 def _save(*more: str) -> Ran:

@@ -13,7 +13,7 @@ from tests.apiserver.client import path_of
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import clone_with_remote, objects_of, pool, profile, write_tree
-from tests.gitdoor.repos import git
+from tests.git.repos import git
 
 _REVISION = "machinedeployment.clusters.k8s.io/revision"
 _STAMP = "k8c.io/machine-deployment-revision"

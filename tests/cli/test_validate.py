@@ -11,11 +11,11 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from osm_gitops.checks import rules
+from osm_gitops.lint.rules import rules
 from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 from tests.sources.sealed import sealed
 
 _SETUP = "#!/bin/sh\necho {{ .KubeVersion }}\n"

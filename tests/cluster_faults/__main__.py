@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
-from osm_gitops.kubedoor.patience import Patience
+from osm_gitops.kube.retry_policy import Patience
 from tests.apiserver.binaries import find_binaries
 from tests.apiserver.server import running
 from tests.cluster_faults.meddling import MEDDLING
@@ -33,7 +33,7 @@ def main(words: str) -> None:
         binaries = find_binaries(os.environ)
         unhurried = Patience(sleep=lambda _: None)
         with (
-            patch("osm_gitops.kubedoor.connecting.PATIENCE", unhurried),
+            patch("osm_gitops.kube.connecting.PATIENCE", unhurried),
             running("management", folders[0], binaries) as management,
             running("worker", folders[1], binaries) as worker,
             scenes(management, worker, folders[2]) as scene,

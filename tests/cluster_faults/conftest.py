@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from osm_gitops.kubedoor import connecting
-from osm_gitops.kubedoor.patience import Patience
+from osm_gitops.kube import connecting
+from osm_gitops.kube.retry_policy import Patience
 from tests.apiserver.cluster import Cluster
 from tests.cluster_faults.scene import scenes
 from tests.cluster_faults.trials import Trials

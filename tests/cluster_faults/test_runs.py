@@ -16,7 +16,7 @@ from tests.cluster_faults.meddling import MEDDLING
 from tests.cluster_faults.trials import FAULTS, REFUSALS, Kind, Trial, Trials, in_between
 
 _STORMS = 10
-# A refusal, and the worst of what networks do; tests/kubedoor tries all of them with every verb.
+# A refusal, and the worst of what networks do; tests/kube tries all of them with every verb.
 _COMMON = ("429, Retry-After: 3", "dropped after it was carried out")
 
 

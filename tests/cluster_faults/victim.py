@@ -14,7 +14,7 @@ from tests.cli.running import osm_gitops
 # A process forks from one that has imported all this, and has no threads.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
-    ["tests.cluster_faults.victim", "osm_gitops.cli.app", "osm_gitops.fleet.run", "kubernetes.client.rest"]
+    ["tests.cluster_faults.victim", "osm_gitops.commands.app", "osm_gitops.pipeline.run", "kubernetes.client.rest"]
 )
 _SECONDS = 120
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.commands.osp.convert import convert_file
 from osm_gitops.errors import InputError
-from osm_gitops.fleet.profiles import convert_file
 from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
 from osm_gitops.gotemplate.conversion import convert_half
 from osm_gitops.gotemplate.engine import Engine

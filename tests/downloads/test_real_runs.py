@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from osm_gitops.checks.boot_file import BootDocument
 from osm_gitops.downloads.gathering import Network, needs_of
 from osm_gitops.downloads.need import Kind, Needs
+from osm_gitops.lint.rules.boot_file import BootDocument
 from tests.downloads.documents import SERVER, default_document, released_document
 from tests.profiles.sandbox import Machine
 

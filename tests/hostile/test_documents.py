@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from osm_gitops.yamldoor.kubernetes import load_documents
-from osm_gitops.yamldoor.lines import MOST_PATHS, Lines
+from osm_gitops.yaml.kubernetes import load_documents
+from osm_gitops.yaml.lines import MOST_PATHS, Lines
 from tests.cli.scenes import file, profile
 from tests.hostile.cases import cases
 from tests.hostile.walled import walled, walled_cli

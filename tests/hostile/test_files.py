@@ -18,16 +18,16 @@ import yaml
 from osm_gitops.bounded.files import SMALL, read_file, read_stream
 from osm_gitops.bounded.programs import Limits
 from osm_gitops.errors import OsmGitopsError, TargetError
-from osm_gitops.gitdoor import process
-from osm_gitops.gitdoor.address import parse_address
-from osm_gitops.gitdoor.clone import temporary_clone
-from osm_gitops.gitdoor.process import Git
-from osm_gitops.gitdoor.repository import Repository
+from osm_gitops.git import process
+from osm_gitops.git.address import parse_address
+from osm_gitops.git.clone import temporary_clone
+from osm_gitops.git.process import Git
+from osm_gitops.git.repository import Repository
 from osm_gitops.sops import keys
 from osm_gitops.sources import walk
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.hostile.servers import hostile, silent
 
 _SECONDS: Final = 60

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.fleet.desire import desire
-from osm_gitops.fleet.explaining import Loaded, explanation
-from osm_gitops.fleet.load import load_inputs
-from osm_gitops.fleet.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.commands.explain.explaining import Loaded, explanation
+from osm_gitops.commands.explain.report import explanation_json, explanation_text, file_text, masker_of, user_data_text
+from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.model.plan import CurrentState, Plan
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.load import load_inputs
+from osm_gitops.pipeline.rendering import desire
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
-from osm_gitops.report.explained import explanation_json, explanation_text, file_text, masker_of, user_data_text
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
 from osm_gitops.report.markdown import Markdown, format_markdown
@@ -31,7 +31,7 @@ from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN
 from osm_gitops.report.text import Style, format_plan
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY, sealed
 
 _TOKEN = "Xq7-Zw9_kB3.vT5mJ8"

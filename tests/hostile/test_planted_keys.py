@@ -21,6 +21,7 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from osm_gitops.commands.rekey.rekeying import Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import EncryptionError, OsmGitopsError
 from osm_gitops.model.desired import Desired
 from osm_gitops.sops.document import decrypt, encrypt, rekey
@@ -29,13 +30,12 @@ from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.leaves import BrokenLeaf, unseal
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
+from osm_gitops.targets.file_encryption import HIDDEN, Sealing
 from osm_gitops.targets.inspection import data_keys
-from osm_gitops.targets.rekeying import Rotation, rekeyed_files, write_rekeyed
-from osm_gitops.targets.sealing import HIDDEN, Sealing
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.plan.objects import desired
 from tests.real_tools import real_tool
 from tests.targets.test_sealing import Person, _plan, _rules, _texts, _write

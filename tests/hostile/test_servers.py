@@ -18,14 +18,14 @@ import pytest
 
 from osm_gitops.bounded.programs import Limits
 from osm_gitops.errors import ClusterError, OsmGitopsError
-from osm_gitops.kubedoor import api as api_module
-from osm_gitops.kubedoor import connecting, plugin, pushgateway
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.connecting import connect
-from osm_gitops.kubedoor.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
-from osm_gitops.kubedoor.patience import Patience
-from osm_gitops.kubedoor.pushgateway import Pushgateway
+from osm_gitops.kube import api as api_module
+from osm_gitops.kube import connecting, plugin, pushgateway
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
+from osm_gitops.kube.pushgateway import Pushgateway
+from osm_gitops.kube.retry_policy import Patience
 from tests.cli.scenes import profile, write_fleet, write_tree
 from tests.hostile.children import child
 from tests.hostile.servers import (

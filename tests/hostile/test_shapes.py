@@ -15,13 +15,13 @@ from typing import Any, Final
 import pytest
 
 from osm_gitops.errors import LONGEST
-from osm_gitops.kubedoor import connecting
-from osm_gitops.kubedoor.patience import Patience
+from osm_gitops.kube import connecting
+from osm_gitops.kube.retry_policy import Patience
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret, write_tree
 from tests.cluster_faults.scene import scenes
-from tests.gitdoor.repos import new_repository, pin_git
+from tests.git.repos import new_repository, pin_git
 from tests.hostile.children import child
 from tests.hostile.replay import Answers, Replayed, record, replayed
 

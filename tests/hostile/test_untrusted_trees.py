@@ -19,7 +19,7 @@ import yaml
 
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
-from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.sources.sealed import KEY, sealed
 
 _FLEET = "clusters:\n- {name: prod, from: pools, to: {git: {path: clusters}}, settings: {clusterDNS: 10.0.0.1}}\n"

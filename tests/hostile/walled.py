@@ -31,7 +31,7 @@ _SIGNS: Final = ("this is a bug", "Traceback", "MemoryError", "RecursionError", 
 _LAUNCHER: Final = """
 import sys
 from tests.hostile.walled import limit
-import osm_gitops.cli.app
+import osm_gitops.commands.app
 from osm_gitops.__main__ import main
 limit(int(sys.argv[1]), int(sys.argv[2]))
 del sys.argv[1:3]

@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from osm_gitops.checkers.cloud_init import check_user_data
-from osm_gitops.checkers.systemd import verify
-from osm_gitops.checks.boot_file import BootFile
-from osm_gitops.checks.cloud_config import USER_DATA
+from osm_gitops.lint.external.cloud_init import check_user_data
+from osm_gitops.lint.external.systemd import verify
+from osm_gitops.lint.rules.boot_file import BootFile
+from osm_gitops.lint.rules.cloud_config import USER_DATA
 from tests.judges.debian import FOLDER as DEBIAN
 from tests.judges.debian import cloud_init, systemd_path
 from tests.real_tools import real_tool

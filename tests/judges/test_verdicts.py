@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.checkers.shell import Bash, Shellcheck
-from osm_gitops.checkers.systemd import SystemdAnalyze
-from osm_gitops.checks.boot_file import BootDocument, BootFile
-from osm_gitops.checks.cloud_config import user_data_files
-from osm_gitops.checks.systemd import is_unit_file, unit_of
-from tests.checks import mutations
-from tests.checks.documents import MINORS, defaults, findings_of, recorded
-from tests.checks.test_mutations import KINDS
+from osm_gitops.lint.external.shell import Bash, Shellcheck
+from osm_gitops.lint.external.systemd import SystemdAnalyze
+from osm_gitops.lint.rules.boot_file import BootDocument, BootFile
+from osm_gitops.lint.rules.cloud_config import user_data_files
+from osm_gitops.lint.rules.systemd import is_unit_file, unit_of
 from tests.judges import asking
 from tests.judges.debian import CLOUD_INITS, systemd_path
+from tests.lint.rules import mutations
+from tests.lint.rules.documents import MINORS, defaults, findings_of, recorded
+from tests.lint.rules.test_mutations import KINDS
 
 pytestmark = pytest.mark.oracle
 

@@ -15,7 +15,7 @@ import yaml
 from osm_gitops.sops.keys import new_identity
 from tests.cli.running import Ran, osm_gitops
 from tests.demo_fleet import DEMO, DEMO_KEY
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.real_tools import real_tool
 
 pytestmark = pytest.mark.oracle

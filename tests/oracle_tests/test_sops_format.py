@@ -21,8 +21,8 @@ from osm_gitops.sops.keys import find_keys
 from osm_gitops.sops.recipients import wrap
 from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.yamldoor.emit import dump
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_documents
 from tests.real_tools import real_tool
 from tests.sops.scenes import ANNA, BERT, CLEO, LATER, NOW, OURS, SECRET, Person, documents, replaced, selections
 

@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from osm_gitops.errors import InputError
-from osm_gitops.fleet import desire
 from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half
 from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.pipeline import rendering
 from osm_gitops.render import config
 from osm_gitops.workers.limits import Limits
 from tests.apiserver.after_osm import recorded
@@ -75,7 +75,7 @@ def halves(monkeypatch: pytest.MonkeyPatch) -> list[Half]:
         return _Watched(compile_go_half(engine, templates, files), Half(dict(files), {}, dict(templates)), notes)
 
     monkeypatch.setattr(config, "compile_go_half", compile_half)
-    monkeypatch.setattr(desire, "Series", _Here)
+    monkeypatch.setattr(rendering, "Series", _Here)
     return notes
 
 

@@ -15,7 +15,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.server_fields import LAST_APPLIED
 from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import LiveTemplates, PoolObjects, Stampable, is_stamped, live_templates, stamping_of
-from osm_gitops.resolve.pools import template_digest
+from osm_gitops.render.resolve.pools import template_digest
 
 _TEMPLATES = LiveTemplates(frozenset({"new"}))
 _POOL = LivePool(

@@ -20,10 +20,10 @@ from osm_gitops.model.profile import File, OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.resolve.cluster import ClusterFacts, resolve_cluster
-from osm_gitops.resolve.pools import ResolvedPool, resolve_pool
+from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources import builtin
-from osm_gitops.sources.gathering import Gathering
+from osm_gitops.sources.inputs_builder import Gathering
 from osm_gitops.sources.manifests import LooseObject, identify
 from tests.cli.scenes import facts, pool
 

@@ -8,8 +8,8 @@ import pytest
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
-from osm_gitops.resolve.cluster import resolve_cluster
-from osm_gitops.resolve.pools import resolve_pool
+from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.pools import resolve_pool
 from tests.cli.scenes import pool, profile, secret
 from tests.render.middle import inputs_of, rendered, renderer, resolved
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from osm_gitops.sops.keys import Keyring, find_keys, new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.yamldoor.jsontext import whole
+from osm_gitops.yaml.jsontext import whole
 
 VECTORS = Path(__file__).parent / "vectors"
 VECTOR_KEYS = find_keys({"SOPS_AGE_KEY_FILE": str(VECTORS / "key.txt")})

@@ -7,8 +7,8 @@ from pathlib import Path
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.yamldoor.emit import dump
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_documents
 
 MADE_BY_SOPS = Path(__file__).parent / "sops_files"
 KEY_FILE = MADE_BY_SOPS / "age-key.txt"

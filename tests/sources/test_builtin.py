@@ -16,7 +16,7 @@ from osm_gitops.render.manifests import profile_object
 from osm_gitops.sources import builtin
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 from tests.profiles.sets import SOURCE, write_set
 
 

@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from osm_gitops.errors import ClusterError
-from osm_gitops.kubedoor import api as door
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kube import api as door
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.settings import Settings
-from osm_gitops.resolve.named_facts import MOST_GETS
+from osm_gitops.render.resolve.named_facts import MOST_GETS
 from osm_gitops.sources.cluster import read_facts, read_machines, read_profiles
 from osm_gitops.sources.machines import read_machine
 from tests.apiserver.client import Object

@@ -21,9 +21,9 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
-from osm_gitops.yamldoor.emit import dump
-from osm_gitops.yamldoor.kubernetes import load_documents
-from tests.gitdoor.repos import git, new_repository, pin_git
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_documents
+from tests.git.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY_FILE, MADE_BY_SOPS, RECIPIENT, WITH_KEY, sealed
 from tests.sources.trees import MACHINE, PROFILE, problems, read
 

@@ -13,7 +13,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
-from tests.gitdoor.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git
 from tests.sources.trees import MACHINE, PROFILE, problems
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\n"

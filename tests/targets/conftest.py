@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gitdoor.repos import git, new_repository
+from tests.git.repos import git, new_repository
 
 
 @pytest.fixture

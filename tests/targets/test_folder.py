@@ -14,10 +14,10 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.current import read_folder
+from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.files import FileChanges, place_files, stage_files
 from osm_gitops.targets.folder import file_changes, plan_folder, render_to, stream
 from osm_gitops.targets.layout import path_of
-from osm_gitops.targets.sealing import NO_SEALING
 from tests.plan.objects import LABELS, desired, pool
 
 _SECRET = "prod/worker/secrets/a-kube-system-bootstrap-config.yaml"

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.gitdoor.remote import PushOutcome
+from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.files import no_step
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
-from osm_gitops.targets.sealing import NO_SEALING
 from osm_gitops.targets.session import GitSession
-from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
 _OPTIONS = PlanOptions(limits=Limits(max_delete=MaxDelete(100, percent=True)))

@@ -20,11 +20,11 @@ import pytest
 
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
-from osm_gitops.targets.sealing import NO_SEALING
-from tests.gitdoor.repos import git, new_repository, pin_git, write_hook
+from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
 _WANTED = desired({"a": "y\n", "c": "z\n"})

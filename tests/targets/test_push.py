@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.gitdoor.credentials import TokenFile
-from osm_gitops.gitdoor.remote import PushOutcome
+from osm_gitops.git.credentials import TokenFile
+from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
-from osm_gitops.targets.sealing import NO_SEALING
 from osm_gitops.targets.session import GitSession
-from tests.gitdoor.repos import git, pin_git, write_hook
-from tests.gitdoor.server import serving
+from tests.git.repos import git, pin_git, write_hook
+from tests.git.server import serving
 from tests.plan.objects import desired
 
 _OPTIONS = PlanOptions(limits=Limits(max_delete=MaxDelete(100, percent=True)))

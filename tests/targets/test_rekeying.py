@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.commands.rekey import rekeying
+from osm_gitops.commands.rekey.rekeying import RekeyedFile, Rekeying, Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import OsmGitopsError
 from osm_gitops.sops.document import decrypt, encrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.targets import rekeying
-from osm_gitops.targets.rekeying import RekeyedFile, Rekeying, Rotation, rekeyed_files, write_rekeyed
-from osm_gitops.targets.sealing import Sealing
-from osm_gitops.yamldoor.emit import dump
-from osm_gitops.yamldoor.kubernetes import load_documents
+from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import load_documents
 from tests.plan.objects import desired
 from tests.targets.test_sealing import Person, _plan, _rules, _texts, _write
 

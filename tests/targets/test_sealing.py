@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.commands.rekey.rekeying import Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.errors import InputError, TargetError
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Action, ClusterPlan
@@ -20,11 +21,10 @@ from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
+from osm_gitops.targets.file_encryption import NO_SEALING, Sealing
 from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import file_changes, plan_folder, render_to
-from osm_gitops.targets.rekeying import Rotation, rekeyed_files, write_rekeyed
-from osm_gitops.targets.sealing import NO_SEALING, Sealing
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 from tests.plan.objects import desired
 
 _ANY = PlanOptions(limits=Limits(allow_empty=True, max_delete=MaxDelete(100, percent=True)))

@@ -9,8 +9,8 @@ from threading import Lock
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.gocompat.base64text import decode_base64
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.kinds import SECRET, SERVICE_ACCOUNT
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
 from osm_gitops.model.facts import SecretFact, ServiceAccountFact
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.settings import shortest_token_life

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from osm_gitops.kubedoor.kinds import FIELD_MANAGER
+from osm_gitops.kube.kinds import FIELD_MANAGER
 from osm_gitops.model.live import FieldPath
 from osm_gitops.model.objects import Json
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Final
 
 from osm_gitops.errors import ClusterError
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.kinds import SECRET
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.tokens import (
@@ -24,7 +24,7 @@ from osm_gitops.plan.tokens import (
     timestamp,
     token_need,
 )
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
 
 _ATTEMPTS: Final = 4
 

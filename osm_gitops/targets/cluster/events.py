@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Problem
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.kinds import EVENT, MACHINE_DEPLOYMENT
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import EVENT, MACHINE_DEPLOYMENT
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.render.resolve.pools import ProfileProblem
 from osm_gitops.report.mask import Masker
-from osm_gitops.resolve.pools import ProfileProblem
 
 PROFILE_ERROR: Final = "OperatingSystemProfileError"
 """As Operating System Manager tells of a profile that does not fit (contract §3)."""

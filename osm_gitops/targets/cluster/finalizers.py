@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from osm_gitops.errors import ClusterError, ConflictError, Problem
-from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT
+from osm_gitops.kube.kinds import MACHINE_DEPLOYMENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, LivePool
 from osm_gitops.model.objects import Json
 from osm_gitops.targets.cluster.writes import ATTEMPTS, Writes

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.kinds import SECRET
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.machine import KUBECONFIG_SUFFIX, kubelet_kubeconfig_name
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json

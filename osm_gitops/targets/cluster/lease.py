@@ -22,12 +22,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, OsmGitopsError, Problem
-from osm_gitops.kubedoor.kinds import LEASE
+from osm_gitops.kube.kinds import LEASE
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
 
 if TYPE_CHECKING:
-    from osm_gitops.kubedoor.api import Api
+    from osm_gitops.kube.api import Api
 
 LEASE_NAME: Final = "osm-gitops"
 LOCK_TIMEOUT: Final = 90.0

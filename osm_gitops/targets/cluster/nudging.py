@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from osm_gitops.errors import ClusterError
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.kinds import FIELD_MANAGER, MACHINE, MACHINE_SET, SECRET
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import FIELD_MANAGER, MACHINE, MACHINE_SET, SECRET
 from osm_gitops.model.live import Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from osm_gitops.kubedoor.kinds import FIELD_MANAGER
+from osm_gitops.kube.kinds import FIELD_MANAGER
 from osm_gitops.model.objects import Json
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 from osm_gitops.targets.cluster.applied import CONTENT, STAMPER, is_our_apply

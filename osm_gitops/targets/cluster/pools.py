@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.kubedoor.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from osm_gitops.kube.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from osm_gitops.model.left import ABSENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, NO_DIFFERENCE, Difference, Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
@@ -26,7 +26,7 @@ from osm_gitops.plan.machines import difference, manifest_of
 from osm_gitops.targets.cluster.applied import owned_by_our_apply
 
 if TYPE_CHECKING:
-    from osm_gitops.kubedoor.api import Api
+    from osm_gitops.kube.api import Api
 
 NUDGED: Final = "osm-gitops.io/nudged"
 """Annotation of Machines that had to wait for their bootstrap Secret: the revision that it came with."""

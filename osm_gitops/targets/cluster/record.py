@@ -20,9 +20,9 @@ from typing import Final
 from osm_gitops import __version__
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, LostLockError, Problem
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG_MAP, LEASE
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import CONFIG_MAP, LEASE
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.left import LeftReason
 from osm_gitops.model.objects import Json, ObjectRef

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, FIELD_MANAGER, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import CONFIG, FIELD_MANAGER, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
 from osm_gitops.model.left import MOVED, Left, LeftReason
 from osm_gitops.model.live import Delivery, Gate, LivePool

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, PROFILE, SECRET, Kind
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import CONFIG, PROFILE, SECRET, Kind
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef

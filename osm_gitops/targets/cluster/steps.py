@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.errors import ConflictError, Problem
-from osm_gitops.kubedoor.kinds import CONFIG, SECRET
+from osm_gitops.kube.kinds import CONFIG, SECRET
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import LivePool
 from osm_gitops.model.machine import PoolNames
@@ -16,8 +16,8 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.plan.compare import is_gate
 from osm_gitops.render.manifests import REVISION
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL
-from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.targets.cluster.finalizers import release
 from osm_gitops.targets.cluster.writes import Body, Writes, is_removable
 

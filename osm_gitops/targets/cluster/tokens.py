@@ -17,8 +17,8 @@ from threading import Lock
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.kinds import SECRET
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import Side
 from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
@@ -27,8 +27,8 @@ from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.tokens import TOKEN_PREFIX, TOKEN_TYPE, Due, TokenNeed, account_token_need, timestamp
-from osm_gitops.resolve.bootstrap_kubeconfig import BaseKubeconfig, base_kubeconfig
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL, NAMESPACE, checked_key
+from osm_gitops.render.resolve.bootstrap_kubeconfig import BaseKubeconfig, base_kubeconfig
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE, checked_key
 from osm_gitops.targets.cluster.account_token import AccountToken
 from osm_gitops.targets.cluster.bootstrap_tokens import BootstrapTokens
 from osm_gitops.targets.cluster.kubelet_kubeconfigs import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT, PROFILE, SECRET
+from osm_gitops.kube.kinds import MACHINE_DEPLOYMENT, PROFILE, SECRET
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan

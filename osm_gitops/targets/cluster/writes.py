@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.errors import ClusterError, ConflictError, Problem
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import CONFIG, KINDS, PROFILE, SECRET
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import CONFIG, KINDS, PROFILE, SECRET
 from osm_gitops.model.desired import Side
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX, KUBECONFIG_SUFFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
@@ -18,11 +18,11 @@ from osm_gitops.model.plan import Action, Change
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.plan.tokens import TOKEN_PREFIX
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
-from osm_gitops.resolve.bootstrap_token import NAME_LABEL
-from osm_gitops.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
+from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.targets.cluster.applied import adders, applied_body
 from osm_gitops.targets.cluster.ownership import joined, owners, whole, with_all_content
-from osm_gitops.yamldoor.emit import dump
+from osm_gitops.yaml.emit import dump
 
 # How often to look again at an object that others write at the same time.
 ATTEMPTS: Final = 5

@@ -13,7 +13,7 @@ from threading import Event
 from typing import Protocol
 
 from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem, WebhookError
-from osm_gitops.kubedoor.clusters import Clusters
+from osm_gitops.kube.clusters import Clusters
 from osm_gitops.model.left import ABSENT, APPLIED, MOVED, Left, LeftReason
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import PoolNames

@@ -9,11 +9,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
-from osm_gitops.fleet.desire import desire
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.left import Left
@@ -22,6 +21,7 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.rendering import desire
 from osm_gitops.plan.compare import PlanOptions, group_name, make_cluster_plan
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.machines import read_machine

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.kubedoor.kinds import FIELD_MANAGER
+from osm_gitops.kube.kinds import FIELD_MANAGER
 from osm_gitops.targets.cluster.applied import DIGEST, applied_body, is_as_applied
 from tests.apiserver.client import Object, path_of
 from tests.apiserver.cluster import Cluster

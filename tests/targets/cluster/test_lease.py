@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import ClusterError, LostLockError
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.connecting import connect
-from osm_gitops.kubedoor.patience import Patience
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.retry_policy import Patience
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Fault, Proxy, answer, drop, lose

@@ -15,17 +15,17 @@ import pytest
 
 from osm_gitops import __version__
 from osm_gitops.errors import Problem
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
 from osm_gitops.model.desired import Side
 from osm_gitops.model.left import ABSENT, PAUSED, Left, LeftReason
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
+from osm_gitops.render.resolve.pools import ProfileProblem
 from osm_gitops.report.mask import Masker
-from osm_gitops.resolve.pools import ProfileProblem
 from osm_gitops.targets.cluster.lease import Held, lease
 from osm_gitops.targets.cluster.record import Recorded, after_run, read_record, record_run
 from tests.apiserver.cluster import Cluster

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.fleet.desire import desire
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.rendering import desire
 from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.sources.files import Folder, in_no_git

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import ClusterError
-from osm_gitops.fleet.desire import desire
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.rendering import desire
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree

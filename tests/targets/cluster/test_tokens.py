@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import ClusterError, InputError
-from osm_gitops.kubedoor.access import Access
-from osm_gitops.kubedoor.api import Api
-from osm_gitops.kubedoor.connecting import connect
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Change
 from osm_gitops.model.settings import Settings
-from osm_gitops.resolve.bootstrap_kubeconfig import BaseKubeconfig
-from osm_gitops.resolve.bootstrap_token import token_index
+from osm_gitops.render.resolve.bootstrap_kubeconfig import BaseKubeconfig
+from osm_gitops.render.resolve.bootstrap_token import token_index
 from osm_gitops.sources.machines import read_machine
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from tests.apiserver.client import Client, Object, Refused, path_of

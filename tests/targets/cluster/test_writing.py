@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem
-from osm_gitops.kubedoor.clusters import Clusters
-from osm_gitops.kubedoor.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.targets.cluster.write_options import WriteOptions

@@ -1,0 +1,193 @@
+"""``osm-gitops apply``: commit the desired state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from osm_gitops import __version__
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.config_repo import with_config_repo
+from osm_gitops.cli.confirmation import Yes, ask, require_answer
+from osm_gitops.cli.console import console
+from osm_gitops.cli.live_options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_LOCK_TIMEOUT,
+    DEFAULT_SETTLE,
+    BesideOsm,
+    Concurrency,
+    Finalizers,
+    ForceConflicts,
+    LockTimeout,
+    Nudge,
+    Settle,
+    live_options,
+)
+from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metric_sinks
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
+from osm_gitops.cli.run_options import (
+    DEFAULT_MAX_DELETE,
+    AgeRecipients,
+    AllowEmpty,
+    MaxChangedPools,
+    MaxDelete,
+    PlaintextSecrets,
+    RequireClean,
+    Strict,
+    forbidden_warnings,
+    limits,
+    run_options,
+)
+from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
+from osm_gitops.errors import UnsafePlanError, input_error
+from osm_gitops.model.live import Delivery
+from osm_gitops.model.plan import Plan
+from osm_gitops.pipeline.options import GitOptions, Outcome
+from osm_gitops.report.outline import left_lines, many
+from osm_gitops.report.saved_plan import refuse_stale
+from osm_gitops.targets.cluster.write_options import WriteOptions
+
+
+@with_request
+@with_config_repo
+def apply(
+    request: Request,
+    plan_file: PlanFile = None,
+    yes: Yes = False,
+    push: Annotated[
+        bool | None,
+        typer.Option(
+            "--push/--no-push",
+            help="Push the commits; else as the fleet file says.",
+            envvar="OSM_GITOPS_PUSH",
+            show_default=False,
+        ),
+    ] = None,
+    branch: Annotated[
+        str,
+        typer.Option(
+            "--branch",
+            metavar="NAME",
+            help="Commit to this branch of its own, for a pull request; what is checked out stays as it is.",
+            envvar="OSM_GITOPS_BRANCH",
+        ),
+    ] = "",
+    sign: Annotated[
+        bool | None,
+        typer.Option(
+            "--sign/--no-sign",
+            help="Sign the commits with the key that git is configured for; else as the fleet file or git says.",
+            envvar="OSM_GITOPS_SIGN",
+            show_default=False,
+        ),
+    ] = None,
+    report: ReportFiles = None,
+    metrics_file: MetricsFile = None,
+    pushgateway: PushgatewayAddress = None,
+    settle: Settle = DEFAULT_SETTLE,
+    lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    force_conflicts: ForceConflicts = False,
+    finalizers: Finalizers = True,
+    nudge: Nudge = True,
+    beside_osm: BesideOsm = False,
+    plaintext_secrets: PlaintextSecrets = False,
+    age_recipients: AgeRecipients = None,
+    allow_empty: AllowEmpty = False,
+    max_delete: MaxDelete = DEFAULT_MAX_DELETE,
+    max_changed_pools: MaxChangedPools = None,
+    strict: Strict = False,
+    require_clean: RequireClean = False,
+) -> int:
+    """Write the desired state: commit it, or apply it to clusters.
+
+    In git it makes one commit per cluster; nothing to do makes no commit. Shows the plan first and asks
+    for confirmation; with --yes or a saved plan it does not ask. Without a terminal on stdin one of the
+    two is required. Only what is owned is touched, and a pool that cannot be rendered keeps what it has.
+
+    Examples:
+      osm-gitops apply                              # plan, ask, commit
+      osm-gitops apply --yes --push                 # in a pipeline: commit and push
+      osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
+      osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
+      osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
+      osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
+      osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
+      osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
+    """
+    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
+
+    confirmed = yes or plan_file is not None
+    require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
+    reports = Reports(command="apply", verbose=request.verbose, files=tuple(report or ()))
+    reports.check()
+    metrics = metric_sinks(metrics_file, pushgateway)
+    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
+    _refuse_lost_commits(request, push)
+    saved = open_plan(plan_file) if plan_file is not None else None
+    if saved is not None:
+        request = as_asked(request, saved.options, str(plan_file))
+    git = GitOptions(push=push, sign=sign, own_branch=branch)
+    write = WriteOptions(concurrency=concurrency, force_conflicts=force_conflicts, finalizers=finalizers, nudge=nudge)
+    as_shown = saved is not None or not yes
+    live = replace(live_options(settle, lock_timeout, write, beside_osm=beside_osm), as_shown=as_shown)
+    options = run_options(request, guards, age_recipients, plaintext_secrets=plaintext_secrets, git=git)
+    options = replace(options, live=live)
+
+    declined = False
+
+    def confirm(plan: Plan) -> bool:
+        nonlocal declined
+        reports.show(Outcome(plan))
+        forbidden = forbidden_warnings(plan) if strict else ()
+        if forbidden:
+            raise UnsafePlanError(forbidden)
+        if saved is not None:
+            refuse_stale(saved, plan, __version__, str(plan_file))
+            return True
+        if yes or not plan.can_change:
+            return True
+        declined = not ask("Apply this plan?")
+        return not declined
+
+    outcome = apply_clusters(partial(clusters_of, request, needs_target=True), options, confirm)
+    for cluster, commit in outcome.commits.items():
+        console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
+    for cluster, delivery in outcome.deliveries.items():
+        _tell(cluster, delivery)
+    for remote in outcome.pushed:
+        console.say(f"pushed to {remote}")
+    for remark in outcome.remarks:
+        console.say(remark)
+    if declined:
+        console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
+    show_trouble(outcome)
+    reports.save(outcome)
+    console.problems(metrics.publish(outcome.measured), label="Warning")
+    return 1 if declined or outcome.failed else 0
+
+
+def _tell(cluster: str, delivery: Delivery) -> None:
+    pools = len([pool for pool in delivery.written if pool])
+    # Profiles, and what pools have left that are gone.
+    others = ["objects of no pool"] if None in delivery.written else []
+    tried = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
+    written = f"{pools} of {many(tried, 'pool')}" if delivery.failed else many(pools, "pool")
+    if delivery.written or delivery.failed:
+        parts = [*([written] if pools or delivery.failed else []), *others]
+        console.say(f"{cluster}: {' and '.join(parts)} written", cluster=cluster, written=pools)
+    for line in left_lines(delivery.left):
+        console.say(f"{cluster}: left for now: {line}", cluster=cluster)
+
+
+def _refuse_lost_commits(request: Request, push: bool | None) -> None:
+    if request.clone is not None and push is False:
+        raise input_error(
+            "commits that are not pushed would go with the clone",
+            where="--no-push",
+            fix="Leave it out, or use plan to see what would change",
+        )

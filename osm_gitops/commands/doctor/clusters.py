@@ -1,0 +1,141 @@
+"""The clusters of a fleet: what a run of each would meet, short of rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from osm_gitops.commands.doctor.finding import Finding, State, fix, found, note, ok
+from osm_gitops.commands.doctor.git import look_at_line_ends, look_at_signing
+from osm_gitops.commands.doctor.keys import Keys
+from osm_gitops.commands.doctor.live import look_at_live_target
+from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec, TreeRef
+from osm_gitops.errors import OsmGitopsError, Problem
+from osm_gitops.git.repository import find_work_tree
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.load import load_inputs, load_settings
+from osm_gitops.sops.recipients import shown
+from osm_gitops.sops.rules import Rule
+from osm_gitops.targets.file_encryption import DIGEST_KEY, Sealing
+from osm_gitops.targets.files import named_files
+from osm_gitops.targets.inspection import DataKeys, data_keys, obstacles
+from osm_gitops.targets.layout import secret_places
+from osm_gitops.targets.place import GitPlace
+
+_LISTED = 10
+
+
+def look_at_source(
+    spec: ClusterSpec, keys: Keys, connections: Connections, warnings: State = State.NOTE
+) -> Iterator[Finding]:
+    """Settings and objects of a cluster, of trees and of API servers; ``warnings`` of them count as said."""
+    area = f"cluster {spec.name}"
+    try:
+        inputs = load_inputs(spec, load_settings(spec), keys.environment, keys.search, connections)
+    except OsmGitopsError as failure:
+        yield from found(area, failure.problems)
+        return
+    broken = [problem for problems in inputs.broken.values() for problem in problems]
+    yield from _cut(list(found(area, [*inputs.unreadable, *broken])))
+    yield from _cut(list(found(area, inputs.warnings, warnings)))
+    yield _count(area, spec, inputs)
+
+
+def _count(area: str, spec: ClusterSpec, inputs: Inputs) -> Finding:
+    counts = f"MachineDeployments: {len(inputs.machines)}, OperatingSystemProfiles: {len(inputs.profiles)}"
+    read = f", read from {', '.join(inputs.hosts)}" if inputs.hosts else ""
+    if inputs.machines:
+        return ok(area, counts + read)
+    part = spec.source.machines
+    how = f"Put some into {part.display}" if isinstance(part, TreeRef) else "Check that it is the right cluster"
+    return fix(area, f"{counts}{read}, so there is nothing to render", how)
+
+
+def _cut(findings: list[Finding]) -> Iterator[Finding]:
+    yield from findings[:_LISTED]
+    if len(findings) > _LISTED:
+        last = findings[-1]
+        more = Problem(f"{len(findings) - _LISTED} more of the kind", fix="osm-gitops plan tells all")
+        yield Finding(last.area, last.state, more)
+
+
+def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys, connections: Connections) -> Iterator[Finding]:
+    """Live clusters, and the folders of the desired state, each once with all of its clusters."""
+    clusters: dict[TargetSpec, list[str]] = {}
+    for spec in specs:
+        if spec.target is None:
+            how = "Add to: {git: {path: …}} or to: cluster to the fleet file"
+            yield fix(f"cluster {spec.name}", "it has no target", how)
+        elif isinstance(spec.target, LiveTarget):
+            yield from look_at_live_target(spec, connections)
+        else:
+            clusters.setdefault(spec.target, []).append(spec.name)
+    for target, names in clusters.items():
+        yield from _target(target, tuple(names), keys)
+
+
+def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterator[Finding]:
+    area = f"target {target.display}"
+    sealing = keys.sealing()
+    place = GitPlace(
+        folder=target.path, branch=target.branch, remote=target.remote, push=target.push, clusters=clusters
+    )
+    try:
+        problems = list(obstacles(place, sealing))
+        yield from found(area, problems)
+        root = find_work_tree(target.path)
+        if root is not None:
+            if not problems:
+                yield ok(area, f"commits can be made in {root}")
+            yield from look_at_signing(root, target.sign, keys.environment)
+            yield from look_at_line_ends(root, str(target.path / clusters[0] / "name.yaml"))
+        yield from _encryption(area, target.path, clusters, sealing, keys)
+    except OsmGitopsError as failure:
+        yield from found(area, failure.problems)
+
+
+def _encryption(area: str, folder: Path, clusters: tuple[str, ...], sealing: Sealing, keys: Keys) -> Iterator[Finding]:
+    """For whom secrets are encrypted, and whether somebody here can read them again."""
+    rules: dict[Rule, None] = {}
+    for cluster in clusters:
+        for path in secret_places(cluster):
+            rule = sealing.rule(folder / path)
+            if rule is not None:
+                rules[rule] = None
+    for rule in rules:
+        yield _readable(area, rule, keys)
+    if rules:
+        yield from _data_keys(area, data_keys(folder, clusters, sealing))
+
+
+def _data_keys(area: str, found: DataKeys) -> Iterator[Finding]:
+    """Files whose data key somebody else may have made: anyone can encrypt for a public recipient."""
+    if found.repeated:
+        names = named_files(found.repeated)
+        what = f"several entries are for one recipient, and one of them may be for another key: {names}"
+        yield fix(area, what, "Check who wrote them, then run osm-gitops rekey")
+    if found.foreign:
+        names = named_files(found.foreign)
+        what = f"osm-gitops did not write these encrypted files, or had no key for a digest: {names}"
+        yield fix(area, what, "Remove those that are not yours, then run osm-gitops rekey --rotate")
+    if found.former:
+        names = named_files(found.former)
+        what = f"an earlier version wrote these files, and may have kept a data key that others know: {names}"
+        yield fix(area, what, "Run osm-gitops rekey --rotate once")
+    if found.verified and not (found.repeated or found.foreign or found.former or found.unverified):
+        yield ok(area, "osm-gitops made the data keys of all encrypted files")
+    if found.unverified:
+        what = f"no key at hand verifies that osm-gitops wrote these files: {named_files(found.unverified)}"
+        yield note(area, what, f"Give all runs the same {DIGEST_KEY}, or run osm-gitops rekey --rotate")
+
+
+def _readable(area: str, rule: Rule, keys: Keys) -> Finding:
+    readers = [recipient for recipient in rule.recipients if recipient in keys.keyring.recipients]
+    if readers:
+        return ok(area, f"what {rule.where} encrypts can be read again with the key of {shown(readers[0])}")
+    whom = ", ".join(shown(recipient) for recipient in rule.recipients)
+    what = f"no key here opens what {rule.where} encrypts, which is for {whom}"
+    if keys.environment.get(DIGEST_KEY):
+        return note(area, f"{what}; {DIGEST_KEY} tells what changed, not how")
+    return fix(area, what, f"Get one of these keys, or give all runs the same {DIGEST_KEY}")

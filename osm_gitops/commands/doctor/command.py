@@ -1,0 +1,154 @@
+"""``osm-gitops doctor``: what is missing on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osm_gitops import __version__
+from osm_gitops.children import for_untrusted
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Form, Untrusted
+from osm_gitops.commands.doctor.finding import Finding, State, note, ok
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.visible import visible
+
+FORMAT_VERSION = "1.0"
+_COLOURS = {State.OK: "32", State.NOTE: "33", State.FIX: "31"}
+
+
+def doctor(
+    fleet: Annotated[
+        Path | None,
+        typer.Option(
+            "--fleet",
+            metavar="FILE",
+            help="Fleet file; else osm-gitops.yaml here or in a folder above.",
+            envvar="OSM_GITOPS_FLEET",
+        ),
+    ] = None,
+    recipients: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--age-recipient",
+            metavar="AGE",
+            help="Encrypt for this age recipient, whatever .sops.yaml says; may be given several times.",
+            envvar="OSM_GITOPS_AGE_RECIPIENT",
+        ),
+    ] = None,
+    kubeconfig: Annotated[
+        str, typer.Option("--kubeconfig", metavar="FILE", help="Look at this one.", envvar="OSM_GITOPS_KUBECONFIG")
+    ] = "",
+    context: Annotated[
+        str, typer.Option("--context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_CONTEXT")
+    ] = "",
+    worker_kubeconfig: Annotated[
+        str,
+        typer.Option(
+            "--worker-cluster-kubeconfig",
+            metavar="FILE",
+            help="Look at this one of a worker cluster.",
+            envvar="OSM_GITOPS_WORKER_CLUSTER_KUBECONFIG",
+        ),
+    ] = "",
+    worker_context: Annotated[
+        str, typer.Option("--worker-context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_WORKER_CONTEXT")
+    ] = "",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail for warnings of sources too.", envvar="OSM_GITOPS_STRICT")
+    ] = False,
+    untrusted: Untrusted = False,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="How the findings are written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
+) -> int:
+    """Say what is missing on this machine.
+
+    Looks at git, private keys, the fleet file, sources, targets, kubeconfigs and programs; a line
+    each: ok, note (worth knowing) or fix (a run would fail). Asks servers only where the fleet file
+    says cluster: what a run reads there, and what it may do. Changes nothing, and exits with 1 if
+    there is something to fix.
+
+    Examples:
+      osm-gitops doctor                 # in a config repository
+      osm-gitops doctor --output json   # for programs
+      osm-gitops doctor --kubeconfig admin.conf --context prod
+    """
+    # Imported here, as what it looks at is: no other command needs it.
+    from osm_gitops.commands.doctor.checkup import Checkup, examine  # noqa: PLC0415
+    from osm_gitops.commands.doctor.kubeconfigs import Connection  # noqa: PLC0415
+    from osm_gitops.kube.context_ref import Access  # noqa: PLC0415
+
+    connections = (
+        Connection("management", Access(kubeconfig, context)),
+        Connection("worker", Access(worker_kubeconfig, worker_context)),
+    )
+    checkup = Checkup(
+        folder=Path.cwd(),
+        environment=for_untrusted(os.environ) if untrusted else dict(os.environ),
+        untrusted=untrusted,
+        strict=strict,
+        fleet=fleet,
+        recipients=tuple(recipients or ()),
+        connections=connections,
+    )
+    findings = _shown(chain(_here(), examine(checkup)), output)
+    wrong = sum(finding.state is State.FIX for finding in findings)
+    if wrong:
+        console.say(f"{wrong} to fix.")
+    return 1 if wrong else 0
+
+
+def _shown(findings: Iterable[Finding], output: Form) -> list[Finding]:
+    """Print the findings, as text each at once: a large source takes a while to read."""
+    masked = []
+    for finding in map(_masked, findings):
+        masked.append(finding)
+        if output is Form.TEXT:
+            console.out(f"{_line(finding)}\n")
+    if output is Form.JSON:
+        console.out(_json(masked))
+    return masked
+
+
+def _here() -> Iterator[Finding]:
+    """The program and the terminal."""
+    yield ok("osm-gitops", f"version {__version__}, Python {platform.python_version()}, {sys.platform}")
+    encoding = (sys.stdout.encoding or "utf-8").lower()
+    if encoding.replace("-", "") != "utf8":
+        yield note("terminal", f"it shows {encoding}, so that signs it lacks appear as ?", "Set it to UTF-8")
+    else:
+        colours = "with colours" if console.colours() else "without colours"
+        yield ok("terminal", f"UTF-8, {colours}")
+
+
+def _masked(finding: Finding) -> Finding:
+    """The second line of defence: no secret is in a finding in the first place."""
+    return replace(finding, told=Masker().problem(finding.told))
+
+
+def _line(finding: Finding) -> str:
+    state = f"{finding.state.value:<4}"
+    if console.colours():
+        state = f"\x1b[{_COLOURS[finding.state]}m{state}\x1b[0m"
+    return f"{state}  {visible(f'{finding.area}: {finding.told}')}"
+
+
+def _json(findings: list[Finding]) -> str:
+    report = {
+        "formatVersion": FORMAT_VERSION,
+        "healthy": all(finding.state is not State.FIX for finding in findings),
+        "findings": [
+            {"area": finding.area, "state": finding.state.value, **asdict(finding.told)} for finding in findings
+        ],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"

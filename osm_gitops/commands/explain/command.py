@@ -1,0 +1,162 @@
+"""``osm-gitops explain``: what made the configuration of a pool."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.completion import complete_pool
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Form, Request, with_explained
+from osm_gitops.cli.run_options import run_options
+from osm_gitops.errors import InputError, input_error
+from osm_gitops.gotemplate.hints import similar
+from osm_gitops.model.explained import RenderedFile, Rendering
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.plan.guards import Limits
+from osm_gitops.report.mask import Masker
+
+
+class HalfName(Enum):
+    """A half of the configuration."""
+
+    BOOTSTRAP = "bootstrap"
+    PROVISIONING = "provisioning"
+
+
+@with_explained
+def explain(
+    request: Request,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[MD]",
+            help="A MachineDeployment: its name, also with its namespace and a slash before it.",
+            autocompletion=complete_pool,
+            show_default=False,
+        ),
+    ] = "",
+    file: Annotated[
+        str,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="Print this file or unit as it is rendered, with secrets masked.",
+            envvar="OSM_GITOPS_FILE",
+            show_default=False,
+        ),
+    ] = "",
+    half: Annotated[
+        HalfName | None,
+        typer.Option("--half", help="The half to look for --file in.", envvar="OSM_GITOPS_HALF"),
+    ] = None,
+    user_data: Annotated[
+        HalfName | None,
+        typer.Option(
+            "--user-data",
+            help="Print the user-data of this half, with secrets masked.",
+            envvar="OSM_GITOPS_USER_DATA",
+        ),
+    ] = None,
+    downloads: Annotated[
+        bool,
+        typer.Option(
+            "--downloads",
+            help="List every URL, host, package and image that nodes ask for while they boot; without MD of all pools.",
+            envvar="OSM_GITOPS_DOWNLOADS",
+        ),
+    ] = False,
+    output: Annotated[
+        Form,
+        typer.Option("--output", "-o", help="How the explanation is written.", envvar="OSM_GITOPS_OUTPUT"),
+    ] = Form.TEXT,
+) -> int:
+    """Say what made the boot configuration of a pool.
+
+    Its profile and why it is that one, where each setting comes from, the values that its templates ask
+    for, facts, kubelet annotations that count and those that do not, the objects and files that result, and
+    the size of the user-data against the provider's limit. Secrets are named and never shown.
+
+    Examples:
+      osm-gitops explain workers                                   # a pool of the fleet
+      osm-gitops explain kube-system/workers --cluster prod-eu -o json
+      osm-gitops explain workers --file /opt/bin/setup             # one rendered file
+      osm-gitops explain workers --user-data bootstrap
+      osm-gitops explain workers --downloads                       # what its nodes ask for
+      osm-gitops explain --downloads -o json                       # the shopping list of the whole fleet
+      osm-gitops explain workers --from cluster --context prod
+    """
+    from osm_gitops.commands.explain.explaining import explain_pool  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.explain.report import (  # noqa: PLC0415
+        explanation_json,
+        explanation_text,
+        file_text,
+        masker_of,
+        user_data_text,
+    )
+
+    if downloads and (file or user_data is not None):
+        raise input_error("--downloads prints a list of its own", fix="Leave out --file and --user-data")
+    if file and user_data is not None:
+        raise input_error("--file and --user-data each print one text", fix="Leave one of them out")
+    if half is not None and not file:
+        raise input_error("--half says where to look for a file", fix="Add --file, or use --user-data")
+    if downloads:
+        return _show_downloads(request, name, output)
+    if not name:
+        raise input_error("explain needs the name of a MachineDeployment", fix="Name one, or add --downloads")
+    clusters = clusters_of(request, needs_target=False)
+    told = explain_pool(name, clusters, _options(request))
+    masker, hide = masker_of(told), request.untrusted
+    if file or user_data is not None:
+        if told.rendering is None:
+            raise InputError(masker.problem(problem) for problem in told.problems)
+        if user_data is not None:
+            console.out(user_data_text(told.rendering, user_data.value, masker, hide_secret_files=hide))
+        else:
+            chosen = _chosen_file(told.pool, told.rendering, file, half)
+            console.out(file_text(told.rendering, chosen, masker, hide_secret_files=hide))
+        return 0
+    write = explanation_json if output is Form.JSON else explanation_text
+    console.out(write(told, masker, hide_secret_files=hide))
+    return 1 if told.problems else 0
+
+
+def _options(request: Request) -> RunOptions:
+    """Without trust in the tree nothing is opened: stand-ins show as well what made a pool."""
+    return run_options(request, Limits(), None, without_keys=request.untrusted)
+
+
+def _show_downloads(request: Request, name: str, output: Form) -> int:
+    from osm_gitops.commands.explain.downloading import downloads_of_all, downloads_of_pool  # noqa: PLC0415 - reads scripts
+    from osm_gitops.commands.explain.downloads_report import downloads_json, downloads_text  # noqa: PLC0415
+
+    clusters = clusters_of(request, needs_target=False)
+    options = _options(request)
+    found = downloads_of_pool(name, clusters, options) if name else downloads_of_all(clusters, options)
+    masker = Masker(found.sensitive)
+    write = downloads_json if output is Form.JSON else downloads_text
+    console.out(write(found, masker))
+    console.problems(found.problems, masker=masker)
+    return 1 if found.failed or found.problems else 0
+
+
+def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfName | None) -> RenderedFile:
+    """The one file that was asked for. Raises InputError where there is none, or more than one."""
+    found = [each for each in rendering.files if each.path == file and half in {None, HalfName(each.half)}]
+    if len({each.half for each in found}) > 1:
+        raise input_error(f"both halves have a file {file}", where="--file", fix="Choose one with --half")
+    elsewhere = next((each.half for each in rendering.files if each.path == file), "")
+    if not found and half is not None and elsewhere:
+        fix = f"The {elsewhere} half has it"
+        raise input_error(f"the {half.value} half has no file {file}", where="--half", about=str(pool), fix=fix)
+    if not found:
+        known = [each.path for each in rendering.files]
+        fix = similar(file, known).removeprefix("; ").capitalize() or f"{pool} has {', '.join(known)}"
+        raise input_error(f"there is no file {file}", where="--file", about=str(pool), fix=fix)
+    # Of a path that stands twice in a half the last one stays on the node.
+    return found[-1]

@@ -1,0 +1,357 @@
+"""The story of ``osm-gitops explain``: one pool of the fleet, with everything that made its configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from osm_gitops.commands.explain.fact_places import fact_places
+from osm_gitops.commands.explain.setting_places import setting_places
+from osm_gitops.config.spec import ClusterSpec
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.hints import similar
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
+from osm_gitops.model.desired import Side
+from osm_gitops.model.explained import ChosenProfile, Explanation, Given, Made, RenderedFile, Rendering, SizeUse
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
+from osm_gitops.model.profile import JINJA2_V1
+from osm_gitops.model.secret_texts import ALL_SECRET, SecretTexts
+from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.boot_documents import UNITS, boot_document
+from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
+from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.pipeline.places import Places
+from osm_gitops.pipeline.rendering import RENDERINGS, bounds_of, limits_of
+from osm_gitops.plan.counterfactual import Counterfactuals, Scene, compared, public_problems
+from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.plan.substitutes import VARIANTS, Variant
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.resolve.kubelet import annotation_uses
+from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
+from osm_gitops.render.resolve.provider_config import readable_provider_config
+from osm_gitops.render.user_data_limits import bootstrap_size, provisioning_size
+from osm_gitops.sources.manifests import MACHINE, PROFILE
+from osm_gitops.workers.calls import call
+from osm_gitops.workers.process import LimitReached
+
+BOOTSTRAP: Final = "bootstrap"
+PROVISIONING: Final = "provisioning"
+OVERLAY: Final = "values"
+PROFILE_DEFAULT: Final = "the profile's default"
+_SMALLER: Final = {
+    BOOTSTRAP: "Move what is not needed to fetch the provisioning half into that half",
+    PROVISIONING: "Let a script download what is large",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A cluster whose sources were read."""
+
+    spec: ClusterSpec
+    settings: Settings
+    inputs: Inputs
+
+    @property
+    def sensitive(self) -> frozenset[str]:
+        """What no report may show."""
+        return collect_sensitive(self.inputs.facts, self.inputs.machines, self.settings, self.inputs.sensitive)
+
+
+def load_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]) -> Iterator[Loaded]:
+    """Read the sources of each cluster; one that cannot be read adds its problems and stops no other."""
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
+        except OsmGitopsError as failure:
+            problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+            continue
+        problems += inputs.unreadable
+        yield Loaded(spec, settings, inputs)
+
+
+def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> Explanation:
+    """What made the configuration of the MachineDeployment that ``NAME`` or ``NAMESPACE/NAME`` means.
+
+    Raises InputError where it is not one pool of one cluster; a pool that cannot be rendered is explained as far as
+    it goes, with its problems.
+    """
+    problems: list[Problem] = []
+    loaded = list(load_clusters(clusters, options, problems))
+    cluster, machine = choose_pool(name, loaded, problems)
+    return explanation(cluster, machine)
+
+
+def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]) -> tuple[Loaded, MachineDeployment]:
+    meant = [(each, machine) for each in loaded for machine in each.inputs.machines if name in _names(machine.ref)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        places = ", ".join(f"{_shown(machine.ref)} in cluster {each.spec.name}" for each, machine in meant)
+        fix = "Name it with its namespace before a slash, and with --cluster"
+        raise input_error(f'there are several pools "{name}": {places}', fix=fix)
+    broken = [
+        problem
+        for each in loaded
+        for ref, found in each.inputs.broken.items()
+        if ref.kind == MACHINE and name in _names(ref)
+        for problem in found
+    ]
+    if broken:
+        raise InputError(broken)
+    known = [shown for each in loaded for machine in each.inputs.machines for shown in _names(machine.ref)]
+    there = ", ".join(dict.fromkeys(_shown(machine.ref) for each in loaded for machine in each.inputs.machines))
+    fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there or 'none'}"
+    raise InputError([*problems, Problem(f'there is no {MACHINE} "{name}"', fix=fix)])
+
+
+def _names(ref: ObjectRef) -> tuple[str, str]:
+    return ref.name, _shown(ref)
+
+
+def _shown(ref: ObjectRef) -> str:
+    return f"{ref.namespace}/{ref.name}"
+
+
+def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
+    """All that is known of one pool."""
+    config = readable_provider_config(machine.provider_spec)
+    found = _rendered(cluster, machine)
+    return Explanation(
+        cluster=cluster.spec.name,
+        pool=machine.ref,
+        where=str(machine.manifest.origin),
+        os=config.os,
+        provider=config.provider,
+        kube_version=machine.kubelet,
+        profile=_profile(machine, cluster),
+        settings=setting_places(given_settings(cluster.spec)),
+        values=found.values,
+        annotations=annotation_uses(machine),
+        rendering=found.rendering,
+        warnings=found.warnings,
+        problems=found.problems,
+        sources=cluster.inputs.sources,
+        hosts=cluster.inputs.hosts,
+        sensitive=cluster.sensitive,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedForReading:
+    """What a pool renders to, ``None`` with problems where it does not, and the values that its templates ask for."""
+
+    rendering: Rendering | None = None
+    values: tuple[Given, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading:
+    about = str(machine.ref)
+    if machine.deleting:
+        problem = Problem("it is being deleted, so nothing is rendered for it", about=about)
+        return RenderedForReading(problems=(problem,))
+    alone = replace(cluster.inputs, machines=(machine,))
+    limits = limits_of(cluster.settings)
+    limits = replace(limits, seconds=limits.seconds * RENDERINGS)
+    try:
+        return call(render_for_reading, machine, alone, cluster.settings, limits=limits)
+    except LimitReached as failure:
+        where = str(machine.manifest.origin)
+        return RenderedForReading(problems=failure.named("rendering", where=where, about=about))
+
+
+def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Settings) -> RenderedForReading:
+    """In a worker: render one pool as it is, and with other secrets, and listen to what its templates ask for."""
+    work = _Listener(machine, inputs, settings)
+    try:
+        scene = work.counterfactuals(work.values).scene(machine, None)
+        document = work.document(scene)
+    except InputError as failure:
+        for variant in VARIANTS:
+            work.other(variant)
+        problems = work.counterfactuals({}).problems(machine, failure.problems)
+        return RenderedForReading(values=work.public_values(), problems=problems)
+    found = [work.other(variant) for variant in VARIANTS]
+    others = [other for other in found if other is not None]
+    pool, shared = scene.pool, scene.shared
+    is_known = len(others) == len(found)
+    secret = compared(scene, others, inputs.sensitive) if is_known else ALL_SECRET
+    other_documents = [work.document(other) for other in others] if is_known else []
+    sizes = (_size(document, machine, BOOTSTRAP), _size(document, machine, PROVISIONING))
+    rendering = Rendering(
+        utility=pool.utility,
+        facts=fact_places(pool, shared),
+        objects=(
+            Made(pool.profile.manifest.ref, Side.MANAGEMENT),
+            *(Made(each.ref, each.side) for each in scene.objects),
+        ),
+        live=tuple(_live_only(pool)),
+        files=tuple(_file(file, secret) for file in document.texts),
+        modules=tuple(_modules(document)),
+        sizes=sizes,
+        user_data=_user_data(document),
+        other_user_data={half: tuple(_user_data(each)[half] for each in other_documents) for half in HALVES},
+        secret_texts=secret,
+    )
+    public = public_problems(scene.warnings, [() if other is None else other.warnings for other in found])
+    told = (*shared.warnings, *pool.warnings, *public, *_too_large(sizes, machine))
+    return RenderedForReading(rendering, work.public_values(), tuple(dict.fromkeys(told)))
+
+
+@dataclass(slots=True)
+class _Listener:
+    """Renders one pool, and listens to what its templates ask for: ``values`` as it is, ``other_values`` with each of
+    the other secrets."""
+
+    machine: MachineDeployment
+    inputs: Inputs
+    settings: Settings
+    values: dict[str, Given] = field(default_factory=dict)
+    other_values: list[dict[str, Given]] = field(default_factory=list)
+
+    def public_values(self) -> tuple[Given, ...]:
+        """The values that templates ask for; what is another one with other secrets is not told."""
+        return tuple(
+            given if all(other.get(path) == given for other in self.other_values) else _MADE_FROM_SECRETS
+            for path, given in sorted(self.values.items())
+        )
+
+    def other(self, variant: Variant) -> Scene | None:
+        """The pool with other secrets; ``None`` where it cannot be rendered with them."""
+        self.other_values.append({})
+        try:
+            return self.counterfactuals(self.other_values[-1]).other(self.machine, variant)
+        except InputError:
+            return None
+
+    def counterfactuals(self, heard: dict[str, Given]) -> Counterfactuals:
+        """One of its own for each scene: what is rendered alike is rendered once, and heard once."""
+
+        def hear(path: str, found: Any, is_set: bool) -> None:
+            where = self.inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
+            heard[path] = Given(path, _value_text(found), where, default=not is_set)
+
+        engine = Engine(ROOT_TYPES, bounds_of(self.settings), self.inputs.values, hear)
+        return Counterfactuals(self.inputs, self.settings, engine)
+
+    def document(self, scene: Scene) -> BootDocument:
+        """What the pool boots from."""
+        return boot_document(scene.pool, str(self.machine.ref), scene.renderer, Places(scene.pool.profile))
+
+
+def _too_large(sizes: Iterable[SizeUse], machine: MachineDeployment) -> Iterator[Problem]:
+    for size in sizes:
+        if size.headroom is not None and size.headroom < 0:
+            yield Problem(
+                f"the {size.half} user-data is {-size.headroom} bytes too large: {size.note}",
+                where=machine.manifest.line_of(""),
+                about=str(machine.ref),
+                fix=_SMALLER[size.half],
+            )
+
+
+def _value_text(found: Any) -> str:
+    if isinstance(found, str):
+        return found
+    try:
+        return json.dumps(found)
+    except (TypeError, ValueError):  # an absent value as the default of another
+        return ""
+
+
+def _live_only(pool: ResolvedPool) -> Iterator[Made]:
+    """What apply and refresh keep in the worker cluster alone: it ends, so it is in no git repository."""
+    ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, pool.machine.kubelet_kubeconfig_name)
+    yield Made(ref, Side.WORKER)
+
+
+def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | None:
+    """Which profile, and why; ``None`` where the pool names none and there is no default for it."""
+    config = readable_provider_config(machine.provider_spec)
+    try:
+        namespace, name = profile_ref(machine, config, cluster.settings.namespace)
+    except InputError:
+        return None
+    why = _annotated(machine, PROFILE_ANNOTATION) or f"the default for {config.os}, as no annotation names one"
+    why_namespace = _annotated(machine, PROFILE_NAMESPACE_ANNOTATION) or "setting namespace"
+    ref = ObjectRef(PROFILE, namespace, name)
+    found = cluster.inputs.profiles.get((namespace, name))
+    if found is None:
+        left_out = cluster.inputs.left_out.get(ref, "")
+        return ChosenProfile(ref, why, why_namespace, touched_by=(f"left out by {left_out}",) if left_out else ())
+    return ChosenProfile(
+        ref,
+        why,
+        why_namespace,
+        where=str(found.manifest.origin),
+        version=found.version,
+        language=JINJA2_V1 if found.jinja else "go",
+        built_in=found.built_in,
+        touched_by=tuple(f"the patch at {patch.spot.where}" for patch in cluster.inputs.patched.get(ref, ())),
+    )
+
+
+def _annotated(machine: MachineDeployment, annotation: str) -> str:
+    if not machine.annotation(annotation):
+        return ""
+    return f"annotation {annotation} ({machine.manifest.line_of(f'metadata.annotations.{annotation}')})"
+
+
+_MADE_FROM_SECRETS: Final = Given("***", "***", "made from secrets")
+
+
+def _user_data(document: BootDocument) -> dict[str, str]:
+    return {half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()}
+
+
+def _file(file: BootFile, secret: SecretTexts) -> RenderedFile:
+    return RenderedFile(
+        half=file.half,
+        path=file.path,
+        size=len(file.text.encode(errors="surrogateescape")),
+        permissions=f"{file.permissions:04d}",
+        where=file.place(1),
+        text=file.text,
+        secret=any(map(secret.reads, _text_names(file))),
+    )
+
+
+def _text_names(file: BootFile) -> tuple[str, ...]:
+    """The names that reports have for a file; the text of a unit goes by the unit's."""
+    unit, _, drop_in = file.path.removeprefix(f"{UNITS}/").partition(".d/")
+    return (f"{file.half} {file.path}", f"{file.half} unit {unit}{f' drop-in {drop_in}' if drop_in else ''}")
+
+
+def _modules(document: BootDocument) -> Iterator[str]:
+    """Modules that are in use: ``bootstrap runcmd``."""
+    for half, modules in document.modules.items():
+        for name in ("bootcmd", "rh_subscription", "runcmd", "yum_repos", "yum_repo_dir") if modules else ():
+            if getattr(modules, name):
+                yield f"{half} {name}"
+
+
+def _size(document: BootDocument, machine: MachineDeployment, half: Half) -> SizeUse:
+    text = document.user_data[half].decode(errors="surrogateescape")
+    if half == BOOTSTRAP:
+        size = bootstrap_size(text, machine.name, document.provider, document.os)
+    else:
+        size = provisioning_size(text)
+    limit = size.limit
+    return SizeUse(
+        half=half,
+        raw=size.raw,
+        gzip=size.gzipped,
+        base64=size.base64,
+        counted=limit.counted.value if limit else "",
+        limit=limit.size if limit else None,
+        headroom=size.headroom,
+        note=limit.source if limit else size.why,
+    )

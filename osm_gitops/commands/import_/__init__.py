@@ -1,0 +1,1 @@
+"""``osm-gitops import``: clean manifests from a dump of a cluster."""

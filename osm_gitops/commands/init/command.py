@@ -1,0 +1,278 @@
+"""``osm-gitops init``: a config repository to start with, or one from what a cluster has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osm_gitops.bounded.files import DOCUMENT, read_file
+from osm_gitops.cli.clusters import one_name
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_cluster
+from osm_gitops.commands.schema import Described, schema_text
+from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
+from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
+from osm_gitops.errors import input_error
+from osm_gitops.kube.context_ref import Access
+from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
+
+if TYPE_CHECKING:
+    from osm_gitops.commands.init.adoption.adopting import Adoption
+    from osm_gitops.commands.init.scaffold import Place
+    from osm_gitops.sources.pod import PodText
+
+_README = "README.md"
+_EXAMPLE = "example"
+_ADOPTION = "With --from cluster"
+_NEXT = """
+Next:
+  cd {root}
+  osm-gitops doctor           is everything here that a run needs?
+  osm-gitops plan             what would be written for the example pool
+  git add . && git commit     then osm-gitops apply commits the desired state
+README.md there says what to replace.
+"""
+_NEXT_ADOPTED = """
+Next:
+  cd {root}
+  osm-gitops status           what of Operating System Manager is in the way
+  osm-gitops plan             what would change in the cluster
+  git add . && git commit
+README.md there says what is what.
+"""
+
+
+OsmDeployment = Annotated[
+    str,
+    typer.Option(
+        "--osm-deployment",
+        metavar="NAMESPACE/NAME",
+        help="Deployment of Operating System Manager, else it is searched for; none where it is gone.",
+        envvar="OSM_GITOPS_OSM_DEPLOYMENT",
+        rich_help_panel=_ADOPTION,
+    ),
+]
+OsmKubeconfig = Annotated[
+    str,
+    typer.Option(
+        "--osm-kubeconfig",
+        metavar="FILE",
+        help="Kubeconfig of the cluster that it runs in, if that is another one (KKP: the seed).",
+        envvar="OSM_GITOPS_OSM_KUBECONFIG",
+        rich_help_panel=_ADOPTION,
+    ),
+]
+OsmContext = Annotated[
+    str,
+    typer.Option(
+        "--osm-context",
+        metavar="NAME",
+        help="Context in it, or in the kubeconfig of the management cluster.",
+        envvar="OSM_GITOPS_OSM_CONTEXT",
+        rich_help_panel=_ADOPTION,
+    ),
+]
+
+
+WithPools = Annotated[
+    bool,
+    typer.Option(
+        "--with-pools",
+        help="Write the MachineDeployments too, for apply to apply them; else they are read from the cluster.",
+        envvar="OSM_GITOPS_WITH_POOLS",
+        rich_help_panel=_ADOPTION,
+    ),
+]
+
+
+@with_cluster
+def init(
+    request: Request,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; made if it is not there.")] = Path(),
+    recipients: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--age-recipient",
+            metavar="AGE",
+            help="Encrypt for this age recipient, in place of a new key; may be given several times.",
+            envvar="OSM_GITOPS_AGE_RECIPIENT",
+        ),
+    ] = None,
+    osm_deployment: OsmDeployment = "",
+    osm_kubeconfig: OsmKubeconfig = "",
+    osm_context: OsmContext = "",
+    with_pools: WithPools = False,
+) -> int:
+    """Scaffold a config repository.
+
+    Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
+    workflow for GitHub and a README. Overwrites and commits nothing. A new private key goes into the key
+    file of sops in your home, beside those that are there. With --from cluster the settings are those of
+    Operating System Manager's Deployment, and the profiles the cluster's own; MachineDeployments are read
+    from it at each run.
+
+    Examples:
+      osm-gitops init nodes                    # a new folder with a new git repository
+      osm-gitops init --cluster prod-eu        # here, in the repository that is there
+      osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
+      osm-gitops init nodes --from cluster --context prod-eu --cluster prod-eu
+    """
+    # Imported here, as no other command needs it.
+    from osm_gitops.commands.init.scaffold import Scaffold, place_of  # noqa: PLC0415
+
+    cluster = one_name(request, _EXAMPLE if request.source is None else DEFAULT_CLUSTER)
+    if not is_cluster_name(cluster):
+        raise input_error(f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
+    place = place_of(folder)
+    osm = _Osm(osm_deployment, Access(osm_kubeconfig, osm_context), with_pools)
+    adoption = _adoption(request, cluster, osm)
+    key, own = ("", tuple(recipients)) if recipients else _new_key()
+    scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, _now())
+    if adoption is None:
+        files = scaffold.files(place.branch)
+    else:
+        from osm_gitops.commands.init.adoption.repository import repository_files  # noqa: PLC0415
+
+        files = repository_files(adoption.adopted, scaffold, place.branch, with_pools=with_pools)
+    written = _written(place, files, key)
+    _tell(written, own, _NEXT if adoption is None else _NEXT_ADOPTED)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Osm:
+    """What was said of OSM's Deployment and of the pools that it served."""
+
+    deployment: str
+    access: Access
+    with_pools: bool
+
+
+def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
+    """What the cluster has, told to the user; ``None`` where none is to be read."""
+    if request.source is None:
+        _refuse_needless(request, osm)
+        return None
+    if request.source != LIVE:
+        raise input_error(
+            "init reads nothing but a cluster", where="--from", fix=f"Write --from {LIVE}, or leave it out"
+        )
+    from osm_gitops.commands.init.adoption.adopting import Wanted, adopt  # noqa: PLC0415
+
+    kubeconfig = osm.access.kubeconfig or (request.management.kubeconfig if osm.access.context else "")
+    wanted = Wanted(
+        cluster=cluster,
+        management=request.management,
+        worker=request.worker,
+        deployment=osm.deployment,
+        osm=Access(kubeconfig, osm.access.context),
+        bundles={flag: _bundle(flag, str(setting.value)) for flag, setting in request.settings.items()},
+    )
+    adoption = adopt(wanted, dict(os.environ))
+    for finding in adoption.findings():
+        console.say(finding)
+    console.problems(adoption.warnings, label="Warning")
+    return adoption
+
+
+def _refuse_needless(request: Request, osm: _Osm) -> None:
+    given = [*request.connection_flags, *(f"--{flag}" for flag in request.settings)]
+    given += ["--osm-deployment"] if osm.deployment else []
+    given += ["--osm-kubeconfig or --osm-context"] if osm.access.is_named else []
+    given += ["--with-pools"] if osm.with_pools else []
+    if given:
+        raise input_error(
+            f"means nothing without --from {LIVE}", where=given[0], fix=f"Add --from {LIVE}, or remove it"
+        )
+
+
+def _bundle(flag: str, path: str) -> PodText:
+    from osm_gitops.sources.pod import PodText  # noqa: PLC0415
+
+    try:
+        text = read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")
+    except OSError as fault:
+        raise input_error(f"{path} cannot be read: {fault.strerror}", where=f"--{flag}") from fault
+    return PodText(text, (f"the file given with --{flag}",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What ``init`` has left: where, which files, and the key file if a new key was made."""
+
+    place: Place
+    files: Collection[str]
+    key_file: Path | None
+
+
+def _written(place: Place, files: Mapping[str, bytes], key: str) -> _Written:
+    from osm_gitops.commands.init.scaffold import free_files, refuse_key_in, write_files  # noqa: PLC0415
+
+    chosen = free_files(place, files)
+    key_file = _key_file() if key else None
+    if key_file is not None:
+        refuse_key_in(place.root, key_file)
+        # Before the files: what nobody can open is worth nothing, while a key that nothing needs harms nobody.
+        add_identity(key_file, key)
+    write_files(place, chosen)
+    return _Written(place, chosen, key_file)
+
+
+def _texts() -> dict[str, str]:
+    from importlib.resources import files  # noqa: PLC0415
+
+    from osm_gitops.commands.init.scaffold import pinned_workflow  # noqa: PLC0415
+
+    texts = {
+        entry.name: entry.read_text("utf-8") for entry in files("osm_gitops.commands.init").joinpath("files").iterdir()
+    }
+    return texts | {"workflow.yml": pinned_workflow(texts["workflow.yml"], _direct_url())}
+
+
+def _direct_url() -> str:
+    """What the installer noted of where this program comes from (PEP 610); empty where it noted nothing."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+
+    try:
+        return distribution("osm-gitops").read_text("direct_url.json") or ""
+    except PackageNotFoundError:
+        return ""
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _new_key() -> tuple[str, tuple[str, ...]]:
+    text, recipient = new_identity()
+    return text, (recipient,)
+
+
+def _key_file() -> Path:
+    path = default_key_file(os.environ)
+    if path is None:
+        raise input_error(
+            "there is no place for a new key: this user has no home folder",
+            fix="Make a key with age-keygen and give its public side as --age-recipient",
+        )
+    return path
+
+
+def _tell(written: _Written, recipients: tuple[str, ...], following: str) -> None:
+    root = written.place.root
+    for path in written.files:
+        console.out(f"{(root / path).as_posix()}\n")
+    if _README not in written.files:
+        console.say(f"{_README} is there already and stays as it is.")
+    if written.key_file is not None:
+        console.say(f"The private key of {recipients[0]} is in {written.key_file}: keep a copy of it in a safe place.")
+    else:
+        console.say("To plan, the private key of a recipient must be where sops finds it; osm-gitops doctor looks.")
+    console.say(following.format(root=quote(str(root))).rstrip("\n"))

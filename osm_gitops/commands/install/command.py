@@ -1,0 +1,228 @@
+"""``osm-gitops install``: print what clusters need before runs can work on them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from osm_gitops.cli.clusters import one_cluster
+from osm_gitops.cli.confirmation import ask_for
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_settings
+from osm_gitops.commands.install.install_plan import (
+    DEFAULT_AUTHOR,
+    DEFAULT_HOME,
+    DEFAULT_SCHEDULE,
+    INSTALLED,
+    ConfigRepo,
+    InstallPlan,
+    Jobs,
+    Part,
+)
+from osm_gitops.commands.install.options import (
+    AgeKeySecret,
+    CommitAs,
+    EnvironmentSecrets,
+    GitSshSecret,
+    GitTokenSecret,
+    Half,
+    HalfChoice,
+    Home,
+    Image,
+    Parts,
+    PullSecrets,
+    Ref,
+    Repo,
+    Schedule,
+    Secrets,
+    WorkerKubeconfigSecret,
+    Writers,
+)
+from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TargetSpec, TreeRef
+from osm_gitops.errors import input_error
+from osm_gitops.git.address import parse_address
+from osm_gitops.kube.failures import CONFIGURATION_POLICY
+from osm_gitops.model.desired import Side
+from osm_gitops.model.objects import Json
+from osm_gitops.yaml.emit import dump
+
+_SIDES = {
+    Half.MANAGEMENT: (Side.MANAGEMENT,),
+    Half.WORKER: (Side.WORKER,),
+    Half.BOTH: (Side.MANAGEMENT, Side.WORKER),
+}
+
+
+@with_settings
+def install(
+    request: Request,
+    side: HalfChoice = None,
+    part: Parts = None,
+    home: Home = DEFAULT_HOME,
+    writer: Writers = None,
+    secret: Secrets = None,
+    image: Image = "",
+    pull_secret: PullSecrets = None,
+    schedule: Schedule = DEFAULT_SCHEDULE,
+    environment_secret: EnvironmentSecrets = None,
+    worker_kubeconfig_secret: WorkerKubeconfigSecret = "",
+    repo: Repo = "",
+    ref: Ref = "",
+    git_token_secret: GitTokenSecret = "",
+    git_ssh_secret: GitSshSecret = "",
+    age_key_secret: AgeKeySecret = "",
+    commit_as: CommitAs = f"{DEFAULT_AUTHOR[0]} <{DEFAULT_AUTHOR[1]}>",
+) -> int:
+    """Print the manifests that a cluster needs, in their order.
+
+    Kinds, accounts with the rights that runs need and no others, the account of booting machines,
+    policies of the API server, and CronJobs. Reads the MachineDeployments, where a source is named,
+    for the Secrets that they name; changes nothing. --part prints a part: to remove an installation,
+    leave out crds, with which all profiles and configurations would go. Two parts are printed only by
+    name: init lets the reader write a config repo from the cluster, uninstall lets the account of the
+    runs give the cluster back.
+
+    Examples:
+      osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
+      osm-gitops install --from cluster --image osm-gitops:1 -cluster-dns=10.96.0.10 > install.yaml
+      osm-gitops install --side worker --from cluster --worker-context workers > worker.yaml
+      osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
+      osm-gitops install --part admission --writer group:deployers
+    """
+    from osm_gitops.commands.install.manifests import manifests  # noqa: PLC0415 - no other command needs it
+
+    parts = frozenset(part or INSTALLED)
+    if repo:
+        parse_address(repo)  # refuses passwords
+    config_repo = ConfigRepo(repo, ref, git_token_secret, git_ssh_secret, age_key_secret, _author(commit_as))
+    runs = Jobs(
+        image=image,
+        schedule=schedule,
+        pull_secrets=tuple(pull_secret or ()),
+        environment_secrets=tuple(environment_secret or ()),
+        worker_kubeconfig_secret=worker_kubeconfig_secret,
+    )
+    plan = InstallPlan(
+        home=home,
+        split=bool(worker_kubeconfig_secret) or side is not None,
+        more=tuple(map(_secret, secret or ())),
+        writers=tuple(writer or ()),
+        repo=config_repo if repo else None,
+        into_git=bool(repo),
+        jobs=runs,
+    )
+    plan, spec = _for_request(plan, request, parts)
+    sides = _sides(plan, side)
+    _check_runs(plan, sides, parts)
+    if Part.ADMISSION in parts and Side.MANAGEMENT in sides and not plan.writers:
+        plan = replace(plan, writers=_other_writers(plan, spec))
+    bodies = [body for each in sides for body in _missing(spec, each, manifests(plan, each, parts))]
+    console.out("".join(f"---\n{dump(body)}" for body in bodies))
+    return 0
+
+
+def _other_writers(plan: InstallPlan, spec: ClusterSpec | None) -> tuple[str, ...]:
+    """Who else may change configurations: asked on a terminal, elsewhere none, which is said."""
+    from osm_gitops.commands.install.accounts import WRITER, user_name  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.install.admission import APPLIERS  # noqa: PLC0415
+
+    from_git = plan.into_git or (spec is not None and isinstance(spec.target, TargetSpec))
+    console.say(
+        f"Policy {CONFIGURATION_POLICY} lets {user_name(plan, WRITER)} alone change OperatingSystemConfigs. "
+        "Others are named with --writer USER|group:NAME, such as you by hand (kubectl auth whoami)"
+        + "".join(f", or {name} ({user})" for name, user in APPLIERS.items() if from_git)
+        + (". What is applied from git is refused otherwise." if from_git else ".")
+    )
+    if not sys.stdin.isatty():
+        return ()
+    named = ask_for("Others, separated by commas, or nothing").split(",")
+    return tuple(name.strip() for name in named if name.strip())
+
+
+def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:
+    """Of what is to be installed that which the cluster does not have from others; all where none is read from."""
+    from osm_gitops.commands.install.present import without_present  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.kube.connecting import connect  # noqa: PLC0415 - slow
+
+    if spec is None or not isinstance(spec.source.machines, LiveRef):
+        return bodies
+    missing = without_present(connect(spec.management if side is Side.MANAGEMENT else spec.worker, os.environ), bodies)
+    if missing.present:
+        console.say(
+            f"Left out, as the {side.value} cluster has them from another installation: "
+            f"{', '.join(map(str, missing.present))}. To replace them, print them without --from and apply them with "
+            "kubectl apply --server-side --force-conflicts"
+        )
+    if missing.unknown:
+        console.say(
+            f"Printed, although they may be there: {', '.join(map(str, missing.unknown))}. This user may not read them"
+        )
+    return missing.bodies
+
+
+def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) -> tuple[InstallPlan, ClusterSpec | None]:
+    from osm_gitops.commands.install.planning import for_cluster, machines_of  # noqa: PLC0415 - no other command needs it
+
+    spec = one_cluster(request)
+    if spec is None:
+        live, settings = LiveRef(), tuple(request.settings.values())
+        whole = SourceSpec(live, live, live)
+        spec = ClusterSpec(DEFAULT_CLUSTER, whole, settings, None, request.management, request.worker)
+        return for_cluster(plan, spec, ()), None
+    if request.source is None and plan.repo is None and Part.JOBS in parts:
+        _refuse_folders(spec)
+    return for_cluster(plan, spec, machines_of(spec, dict(os.environ))), spec
+
+
+def _refuse_folders(spec: ClusterSpec) -> None:
+    trees = {part.display for part in spec.source.parts if isinstance(part, TreeRef)}
+    folders = sorted(trees | {overlay.display for overlay in spec.overlays if not overlay.built_in})
+    if folders:
+        raise input_error(
+            f"runs in a cluster have no folder {', '.join(folders)}",
+            about=f"cluster {spec.name}",
+            fix="Name the config repo that has it with --repo, or leave the runs out with --part",
+        )
+
+
+def _sides(plan: InstallPlan, side: Half | None) -> tuple[Side, ...]:
+    if side is not None:
+        return _SIDES[side]
+    if plan.split:
+        raise input_error(
+            "the worker cluster is another one, and each gets its own half",
+            fix="Choose one with --side management or --side worker, or print both with --side both",
+        )
+    return (Side.MANAGEMENT,)
+
+
+def _check_runs(plan: InstallPlan, sides: tuple[Side, ...], parts: frozenset[Part]) -> None:
+    jobs = plan.jobs
+    if jobs is None or Part.JOBS not in parts or Side.MANAGEMENT not in sides:
+        return
+    if not jobs.image:
+        raise input_error("the runs need an image", where="--image", fix="Name one, or leave the runs out with --part")
+    if plan.split and not jobs.worker_kubeconfig_secret:
+        raise input_error(
+            "the runs need the kubeconfig of the worker cluster",
+            where="--worker-kubeconfig-secret",
+            fix=f"Put it into a Secret in namespace {plan.home} under the key kubeconfig, and name that",
+        )
+
+
+def _secret(text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise input_error(f'"{text}" does not name a Secret', where="--secret", fix="Write it as namespace/name")
+    return namespace, name
+
+
+def _author(text: str) -> tuple[str, str]:
+    from email.utils import parseaddr  # noqa: PLC0415 - slow
+
+    name, mail = parseaddr(text)
+    if not (name and mail):
+        raise input_error(f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>")
+    return name, mail

@@ -1,0 +1,1 @@
+"""``osm-gitops osp``: the profiles at hand."""

@@ -1,0 +1,235 @@
+"""``osm-gitops osp``: the profiles at hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osm_gitops.bounded.files import LARGE, read_file, read_stream
+from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of, trust_of
+from osm_gitops.cli.completion import complete_profile
+from osm_gitops.cli.console import console
+from osm_gitops.cli.help import CommandLine
+from osm_gitops.cli.options import Form, Request, Untrusted, with_sources
+from osm_gitops.commands.osp.list_report import format_profiles, profiles_json
+from osm_gitops.commands.osp.profile_list import (
+    ProfilesAtHand,
+    built_in_profiles,
+    choose_profile,
+    profiles_of,
+    released_profile,
+)
+from osm_gitops.errors import input_error
+from osm_gitops.model.settings import Settings
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.text import Style
+from osm_gitops.sources.trust import distrust
+from osm_gitops.yaml.emit import dump
+
+if TYPE_CHECKING:
+    from osm_gitops.commands.osp.diff import ProfileDiff
+
+_STDIN = "-"
+
+
+class ShownForm(Enum):
+    """How a profile is written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+osp = CommandLine(name="osp", no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+
+@osp.callback()
+def options() -> None:
+    """List, show, compare and convert OperatingSystemProfiles.
+
+    Examples:
+      osm-gitops osp list                                                   # those of the fleet
+      osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml            # what a fork changed
+      osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
+    """
+
+
+@osp.command("list")
+@with_sources
+def list_profiles(
+    request: Request,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="How the list is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
+) -> int:
+    """List the profiles at hand, and how many pools use each.
+
+    Reads the sources of the fleet, or a tree, and opens nothing that is encrypted. The built-in profiles are
+    listed too, where the source has none of the same name; without any source they alone.
+
+    Examples:
+      osm-gitops osp list                                   # those of the fleet
+      osm-gitops osp list --from cluster-dump@main -o json  # those of a tree at a git revision
+    """
+    at_hand = _at_hand(request)
+    masker = Masker(at_hand.sensitive)
+    write = profiles_json if output is Form.JSON else format_profiles
+    if at_hand.found or output is Form.JSON:
+        console.out(write(at_hand.found, masker))
+    elif not at_hand.problems:
+        console.say("There are no profiles in these sources.")
+    console.problems(at_hand.problems, masker=masker)
+    return 1 if at_hand.problems else 0
+
+
+@osp.command()
+@with_sources
+def show(
+    request: Request,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Its name, also with its namespace and a slash before it; NAME@VERSION for a built-in one.",
+            autocompletion=complete_profile,
+        ),
+    ],
+    output: Annotated[
+        ShownForm, typer.Option("--output", "-o", help="How the profile is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = ShownForm.YAML,
+) -> int:
+    """Print one profile, with the defaults of its CRD.
+
+    It is the one that pools get, as it stands in the source; what is encrypted there is not opened.
+
+    Examples:
+      osm-gitops osp show osp-ubuntu                              # that of the whole fleet
+      osm-gitops osp show osp-ubuntu --cluster prod-eu -o json
+      osm-gitops osp show kube-system/osp-ubuntu --from osps@v1.2
+      osm-gitops osp show osp-ubuntu@v2.0.0                       # the built-in one of that version
+      osm-gitops osp show osp-ubuntu --overlay overlays/mine      # what an overlay makes of it
+    """
+    at_hand = _at_hand(request, name)
+    body = choose_profile(name, at_hand)
+    whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
+    console.out(whole)
+    if any(text in whole for text in at_hand.stand_ins):
+        console.say("Some of it is encrypted in the source: a stand-in is shown for every such value.")
+    console.problems(at_hand.problems, label="Warning", masker=Masker(at_hand.sensitive))
+    return 0
+
+
+@osp.command()
+@with_sources
+def diff(
+    request: Request,
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="NAME of a profile at hand, NAME@VERSION of a built-in one, or PATH[@REV] of a file with one.",
+            autocompletion=complete_profile,
+        ),
+    ],
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar="[B]",
+            help="Likewise; left out, A with the overlays that --overlay names.",
+            show_default=False,
+            autocompletion=complete_profile,
+        ),
+    ] = "",
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="How the differences are written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
+) -> int:
+    """Show how two profiles differ, text by text.
+
+    Files, templates, units and fields are compared as they stand in the profiles, not rendered. It exits
+    with 0 whether they differ or not; JSON says so under "differ".
+
+    Examples:
+      osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml       # a fork and what it came from
+      osm-gitops osp diff osps/osp-mine.yaml@main osps/osp-mine.yaml
+      osm-gitops osp diff osp-rhel osp-rockylinux -o json
+      osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay changes
+    """
+    from osm_gitops.commands.osp.diff_report import format_profile_diff, profile_diff_json  # noqa: PLC0415
+
+    found = _compared(request, before, after)
+    masker = Masker(found.sensitive)
+    if output is Form.JSON:
+        console.out(profile_diff_json(found.before, found.after, found.changes, masker))
+    else:
+        console.out(format_profile_diff(found.changes, masker, Style(color=console.colours())))
+    console.problems(found.problems, label="Warning", masker=masker)
+    return 0
+
+
+def _compared(request: Request, before: str, after: str) -> ProfileDiff:
+    from osm_gitops.commands.osp.diff import Sides, diff_overlaid, diff_profiles  # noqa: PLC0415 - as above
+
+    if after:
+        sides = Sides(request.base, request.environment, lambda: _at_hand(request), untrusted=request.untrusted)
+        return diff_profiles(before, after, sides)
+    if not request.overlays:
+        raise input_error("there is nothing to compare it with", fix="Name a second one, or overlays with --overlay")
+    plain = replace(request, overlays=())
+    return diff_overlaid(before, _at_hand(plain, before), _at_hand(request, before), request.overlays)
+
+
+def _at_hand(request: Request, name: str = "") -> ProfilesAtHand:
+    """The profiles among which one is looked for by ``name``; for a built-in ``NAME@VERSION`` no source is read."""
+    if "@" in name:
+        return released_profile(name, overlays_of(request), trust_of(request))
+    if not names_clusters(request):
+        return built_in_profiles(tuple(request.settings.values()), overlays_of(request), trust_of(request))
+    return profiles_of(clusters_of(request, needs_target=False), request.environment, request.connections)
+
+
+@osp.command()
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of manifests, YAML or JSON; - for stdin.")],
+    untrusted: Untrusted = False,
+) -> int:
+    """Print a file of profiles with its Go templates as Jinja2.
+
+    Machines boot from the same bytes: the files that the profile renders to do not change. Comments,
+    layout and everything that is no template stay as they are; a profile that is Jinja2 already does
+    too. What should be looked at by hand is said on stderr; docs/osp.md tells more.
+
+    Examples:
+      osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml
+      osm-gitops osp convert - > osp-mine.yaml  # behind kubectl get osp osp-mine --output yaml |
+    """
+    from osm_gitops.commands.osp.convert import convert_file  # noqa: PLC0415 - no other command needs it
+
+    if untrusted and str(file) != _STDIN:
+        distrust(file.parent).check(file, str(file))
+    name = "stdin" if str(file) == _STDIN else str(file)
+    done = convert_file(_read(file), name, Settings().namespace)
+    console.out(done.text)
+    for ref in done.already:
+        console.say(f"{ref} is Jinja2 already and stays as it is.")
+    console.problems(done.warnings, label="Warning")
+    return 0
+
+
+def _read(file: Path) -> bytes:
+    if str(file) == _STDIN:
+        try:
+            return read_stream(sys.stdin.buffer, LARGE)
+        except OSError as fault:
+            raise input_error(f"cannot be read: {fault.strerror}", where="stdin") from fault
+    if file.is_dir():
+        raise input_error("is a folder", where=str(file), fix="Name a file of manifests")
+    try:
+        return read_file(file, LARGE)
+    except OSError as fault:
+        raise input_error(f"cannot be read: {fault.strerror}", where=str(file)) from fault

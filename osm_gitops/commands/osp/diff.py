@@ -1,0 +1,101 @@
+"""Two profiles side by side (``osm-gitops osp diff``): each a profile at hand, a built-in one, or a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from osm_gitops.commands.osp.profile_list import ProfilesAtHand, choose_profile, profiles_of, released_profile
+from osm_gitops.config.settings import RawSetting
+from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.objects import Json
+from osm_gitops.pipeline.connections import Connections
+from osm_gitops.plan.content import TextChange, changed_texts
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.trust import distrust
+
+_NAMED = 10
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDiff:
+    """In which texts two profiles differ; ``before`` and ``after`` are how they were named. ``problems`` are what may
+    hide other profiles where these were looked for; ``sensitive`` are secret texts of the sources."""
+
+    before: str
+    after: str
+    changes: tuple[TextChange, ...]
+    problems: tuple[Problem, ...] = ()
+    sensitive: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Where the two are looked for: paths start at ``base``; ``at_hand`` reads the profiles of the fleet.
+    ``untrusted``: strangers may have written what lies there."""
+
+    base: Path
+    environment: Mapping[str, str]
+    at_hand: Callable[[], ProfilesAtHand]
+    untrusted: bool = False
+
+
+def diff_profiles(before: str, after: str, sides: Sides) -> ProfileDiff:
+    """Compare two profiles as an API server would show them: defaults count as what they are.
+
+    Raises InputError where one is not there, or a path holds several.
+    """
+    return _compared((before, after), _side(before, sides), _side(after, sides))
+
+
+def diff_overlaid(name: str, plain: ProfilesAtHand, overlaid: ProfilesAtHand, overlays: Sequence[str]) -> ProfileDiff:
+    """Compare a profile at hand with what further overlays make of it. Raises InputError where it is not there."""
+    after = f"{name} with {', '.join(overlays)}"
+    old, new = ((choose_profile(name, found), found) for found in (plain, overlaid))
+    return _compared((name, after), old, new)
+
+
+_Side = tuple[dict[str, Json], ProfilesAtHand]
+
+
+def _compared(names: tuple[str, str], first: _Side, second: _Side) -> ProfileDiff:
+    (before, after), (old, hidden), (new, more) = names, first, second
+    return ProfileDiff(
+        before,
+        after,
+        changed_texts(old, new),
+        problems=tuple(dict.fromkeys((*hidden.problems, *more.problems))),
+        sensitive=hidden.sensitive | more.sensitive,
+    )
+
+
+def _side(text: str, sides: Sides) -> _Side:
+    tree = tree_ref(sides.base, text)
+    if os.path.lexists(tree.path) or tree.path.suffix in _SUFFIXES:
+        found = _of_tree(tree, sides)
+        return choose_profile(_only(found, text), found), found
+    at_hand = released_profile(text, ()) if "@" in text else sides.at_hand()
+    return choose_profile(text, at_hand), at_hand
+
+
+def _of_tree(tree: TreeRef, sides: Sides) -> ProfilesAtHand:
+    """The profiles that a file or folder holds itself."""
+    alone = RawSetting("disable-default-osps", "true", "")
+    spec = ClusterSpec(tree.display, SourceSpec(tree, tree, tree), (alone,), None)
+    if sides.untrusted:
+        spec = replace(spec, trust=distrust(tree.path))
+    return profiles_of([spec], sides.environment, Connections(sides.environment))
+
+
+def _only(found: ProfilesAtHand, text: str) -> str:
+    names = [use.name for use in found.found]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError([*found.problems, Problem(f"there is no {PROFILE} in it", where=text)])
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    raise InputError([Problem(f"it holds several profiles: {shown}", where=text, fix="Name a file with one of them")])

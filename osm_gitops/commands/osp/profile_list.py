@@ -1,0 +1,121 @@
+"""The profiles of clusters, and which pools use them (``osm-gitops osp list`` and ``show``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from osm_gitops.config.settings import RawSetting
+from osm_gitops.config.spec import ClusterSpec
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.gotemplate.hints import similar
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.profile import OperatingSystemProfile, ProfileUse
+from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.default_profiles import built_in_profile, with_default_profiles
+from osm_gitops.pipeline.load import checked_settings, load_all_profiles, load_settings
+from osm_gitops.pipeline.overlaid_profiles import load_stack, overlaid
+from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.render.manifests import whole_profile
+from osm_gitops.render.resolve.pools import wanted_profile
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.builtin import names
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.trust import TRUSTED, Trust
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilesAtHand:
+    """The profiles of some clusters, by cluster, namespace and name; ``problems`` are what hides others.
+
+    ``sensitive`` are secret texts of the sources; ``stand_ins`` are what stands for those that are encrypted.
+    """
+
+    found: tuple[ProfileUse, ...]
+    problems: tuple[Problem, ...]
+    sensitive: frozenset[str]
+    stand_ins: frozenset[str]
+
+
+def profiles_of(
+    clusters: Sequence[ClusterSpec], environment: Mapping[str, str], connections: Connections
+) -> ProfilesAtHand:
+    """Read the profiles of each cluster; encrypted documents are not opened, as profiles need no secret."""
+    found: list[ProfileUse] = []
+    problems: list[Problem] = []
+    sensitive: set[str] = set()
+    stand_ins: set[str] = set()
+    keys = KeySearch(environment, without_keys=True)
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+            inputs = load_all_profiles(spec, settings, environment, keys, connections)
+        except OsmGitopsError as failure:
+            problems += (problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+            continue
+        problems += inputs.unreadable
+        problems += (each for ref, broken in inputs.broken.items() if ref.kind == PROFILE for each in broken)
+        sensitive |= collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive)
+        stand_ins |= inputs.sensitive
+        found += _uses(spec.name, inputs, settings.namespace)
+    return ProfilesAtHand(tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(stand_ins))
+
+
+def built_in_profiles(
+    raw: Sequence[RawSetting], overlays: Sequence[OverlayRef], trust: Trust = TRUSTED
+) -> ProfilesAtHand:
+    """The built-in profiles that settings leave, of no cluster, with ``overlays``. Raises InputError."""
+    stack = load_stack(overlays, trust)
+    settings = checked_settings(raw, stack, trust)
+    inputs = overlaid(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
+    return _of_no_cluster(inputs, settings.namespace)
+
+
+def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> ProfilesAtHand:
+    """The built-in profile that ``NAME@VERSION`` means, alone, with ``overlays``. Raises InputError."""
+    name, _, version = text.rpartition("@")
+    found = built_in_profile(name, version)
+    alone = Inputs(profiles={(found.namespace, found.name): found})
+
+    def others() -> Iterator[OperatingSystemProfile]:
+        return (built_in_profile(each, version) for each in names(version))
+
+    return _of_no_cluster(overlaid(alone, load_stack(overlays, trust), others), found.namespace)
+
+
+def _of_no_cluster(inputs: Inputs, namespace: str) -> ProfilesAtHand:
+    broken = tuple(each for problems in inputs.broken.values() for each in problems)
+    return ProfilesAtHand(tuple(_uses("", inputs, namespace)), broken, frozenset(), frozenset())
+
+
+def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
+    pools: dict[tuple[str, str], list[ObjectRef]] = {}
+    for machine in inputs.machines:
+        used = wanted_profile(machine, namespace)
+        if used is not None and not machine.deleting:
+            pools.setdefault(used, []).append(machine.ref)
+    for key in sorted(inputs.profiles):
+        yield ProfileUse(cluster, inputs.profiles[key], tuple(sorted(pools.get(key, ()))))
+
+
+def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
+    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults; of ``NAME@VERSION`` the
+    version says nothing that ``at_hand`` does not.
+
+    Raises InputError where no cluster has it, with what may hide it, or where not all have the same.
+    """
+    name = name.partition("@")[0]
+    meant = [use for use in at_hand.found if name in {use.profile.name, use.name}]
+    if not meant:
+        known = [each for use in at_hand.found for each in (use.profile.name, use.name)]
+        there = ", ".join(dict.fromkeys(use.name for use in at_hand.found)) or "none"
+        fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there}"
+        raise InputError([*at_hand.problems, Problem(f'there is no {PROFILE} "{name}"', fix=fix)])
+    body, *others = (whole_profile(use.profile) for use in meant)
+    if any(other != body for other in others):
+        places = ", ".join(f"{use.name} in cluster {use.cluster}" for use in meant)
+        fix = "Name one with its namespace before a slash, and with --cluster"
+        raise input_error(f'{PROFILE} "{name}" is not the same everywhere: {places}', fix=fix)
+    return body

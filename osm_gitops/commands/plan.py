@@ -1,0 +1,126 @@
+"""``osm-gitops plan``: show what apply would do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.clusters import clusters_at, clusters_of
+from osm_gitops.cli.config_repo import with_config_repo
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.run_options import (
+    DEFAULT_MAX_DELETE,
+    AgeRecipients,
+    AllowEmpty,
+    MaxChangedPools,
+    MaxDelete,
+    PlaintextSecrets,
+    RequireClean,
+    Strict,
+    forbidden_warnings,
+    limits,
+    run_options,
+)
+from osm_gitops.cli.saved import Out, save_plan
+from osm_gitops.errors import input_error
+from osm_gitops.pipeline.against import plan_against
+
+
+@with_request
+@with_config_repo
+def plan(
+    request: Request,
+    output: Output = Format.TEXT,
+    detailed_exitcode: Annotated[
+        bool,
+        typer.Option(
+            "--detailed-exitcode", help="Exit with 2 when there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
+        ),
+    ] = False,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="REV",
+            help="Compare with what the sources render to at this git revision, not with the target.",
+            envvar="OSM_GITOPS_AGAINST",
+            show_default=False,
+        ),
+    ] = "",
+    without_keys: Annotated[
+        bool,
+        typer.Option(
+            "--without-keys",
+            help="With --against: as --untrusted, and open nothing encrypted; stand-ins show which values changed.",
+            envvar="OSM_GITOPS_WITHOUT_KEYS",
+        ),
+    ] = False,
+    out: Out = None,
+    report: ReportFiles = None,
+    max_length: MaxLength = None,
+    full_report_at: FullReportAt = "",
+    plaintext_secrets: PlaintextSecrets = False,
+    age_recipients: AgeRecipients = None,
+    allow_empty: AllowEmpty = False,
+    max_delete: MaxDelete = DEFAULT_MAX_DELETE,
+    max_changed_pools: MaxChangedPools = None,
+    strict: Strict = False,
+    require_clean: RequireClean = False,
+) -> int:
+    """Show what apply would do.
+
+    Per object the action and its reason, and what changes in the files inside. Reads sources and
+    target and changes nothing. Secrets are masked. Exits with 1 where apply would refuse the plan.
+
+    Examples:
+      osm-gitops plan                                   # the fleet of osm-gitops.yaml
+      osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
+      osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
+      osm-gitops plan --output json > plan.json         # for programs; see schema plan
+      osm-gitops plan --report plan.html                # a page to hand round, beside the text
+      osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
+      osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
+      osm-gitops plan --from cluster-dump --to config-repo/clusters
+      osm-gitops plan --from cluster --to cluster --context prod
+    """
+    from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - render needs nothing of it
+
+    if without_keys:  # who has no keys is to see what strangers wrote
+        request = replace(request, untrusted=True)
+    reports = Reports(
+        form=output,
+        verbose=request.verbose,
+        files=tuple(report or ()),
+        max_length=max_length,
+        whole_at=full_report_at,
+        untrusted=request.untrusted,
+    )
+    reports.check()
+    if without_keys and not against:
+        raise input_error("stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV")
+    if against and out is not None:
+        raise input_error("a plan against a revision cannot be applied", where="--out", fix="Leave out --against")
+    without_keys = without_keys or bool(against and request.untrusted)
+    guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
+    options = run_options(
+        request, guards, age_recipients, plaintext_secrets=plaintext_secrets, without_keys=without_keys
+    )
+    clusters = clusters_of(request, needs_target=not against)
+    if against:
+        outcome = plan_against(clusters, clusters_at(request, against), against, options)
+    else:
+        outcome = plan_clusters(clusters, options)
+    reports.save(outcome)
+    reports.show(outcome)
+    if out is not None:
+        save_plan(out, outcome, request)
+    # A pull request must not be green whose merge cannot be applied.
+    forbidden = forbidden_warnings(outcome.plan) if strict else ()
+    judged = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
+    show_trouble(judged)
+    if judged.failed:
+        return 1
+    return 2 if detailed_exitcode and outcome.plan.has_changes else 0

@@ -1,0 +1,73 @@
+"""``osm-gitops refresh``: what cannot live in git."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from osm_gitops.cli.clusters import live_clusters_of
+from osm_gitops.cli.config_repo import with_config_repo
+from osm_gitops.cli.console import console
+from osm_gitops.cli.live_options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_LOCK_TIMEOUT,
+    DEFAULT_SETTLE,
+    BesideOsm,
+    Concurrency,
+    Finalizers,
+    LockTimeout,
+    Nudge,
+    Settle,
+    live_options,
+)
+from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metric_sinks
+from osm_gitops.cli.options import Request, with_live_clusters
+from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.run_options import run_options
+from osm_gitops.plan.guards import Limits
+from osm_gitops.targets.cluster.write_options import WriteOptions
+
+
+@with_live_clusters
+@with_config_repo
+def refresh(
+    request: Request,
+    output: Output = Format.TEXT,
+    report: ReportFiles = None,
+    metrics_file: MetricsFile = None,
+    pushgateway: PushgatewayAddress = None,
+    settle: Settle = DEFAULT_SETTLE,
+    lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    finalizers: Finalizers = True,
+    nudge: Nudge = True,
+    beside_osm: BesideOsm = False,
+) -> int:
+    """Do in clusters what cannot live in git.
+
+    For clusters whose desired state comes through git, by Flux or Argo CD: renews bootstrap tokens,
+    keeps the kubeconfigs of kubelets, stamps Secrets and OSCs with the revision that
+    machine-controller waits for, holds MachineDeployments until they are cleaned up after, and wakes
+    Machines. Run it more often than --interval. A run without anything due writes nothing but its lock.
+
+    Examples:
+      osm-gitops refresh                                   # the clusters of osm-gitops.yaml
+      osm-gitops refresh --kubeconfig seed.yaml --worker-cluster-kubeconfig user.yaml
+      osm-gitops refresh --repo https://git.example.com/nodes.git --cluster prod-eu
+      osm-gitops refresh --token-life 12h --interval 1h -o json
+    """
+    from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - no other command needs it
+
+    reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
+    reports.check()
+    metrics = metric_sinks(metrics_file, pushgateway)
+    write = WriteOptions(concurrency=concurrency, finalizers=finalizers, nudge=nudge)
+    live = live_options(settle, lock_timeout, write, beside_osm=beside_osm)
+    options = replace(run_options(request, Limits(), None), live=live)
+    outcome = refresh_clusters(live_clusters_of(request), options)
+    reports.show(outcome)
+    show_trouble(outcome)
+    reports.save(outcome)
+    console.problems(metrics.publish(outcome.measured), label="Warning")
+    for remark in outcome.remarks:
+        console.say(remark)
+    return 1 if outcome.failed else 0

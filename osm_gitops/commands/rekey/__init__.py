@@ -1,0 +1,1 @@
+"""``osm-gitops rekey``: encrypted files for the current recipients."""

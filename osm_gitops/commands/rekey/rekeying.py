@@ -1,0 +1,268 @@
+"""New recipients, or new data keys, for files that are encrypted already (``osm-gitops rekey``).
+
+Files of ours are written anew, under a new data key where somebody was removed, who may have kept the
+old one, and where nothing verifies that osm-gitops made the old one. Of all others only the map ``sops``
+is replaced, and with it the encrypted values where a new data key is asked for, so that comments and
+layout of people stay.
+Everything is made before anything is written: one file that cannot be opened, and all stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from osm_gitops.errors import EncryptionError, InputError, OsmGitopsError, Problem, TargetError
+from osm_gitops.model.objects import Json
+from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.plan.compare import is_ours
+from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rekey, rotate, rotate_texts
+from osm_gitops.sops.rules import FILE_NAME, Rule
+from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.files import drop_staged, place_file, read_file, remove_temporary_beside, stage_file
+from osm_gitops.yaml.emit import dump
+from osm_gitops.yaml.kubernetes import Document, load_documents
+
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_SIGN = b"ENC[AES256_GCM,"
+_ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class RekeyedFile:
+    """A file that gets other recipients, or a new data key, and its new bytes.
+
+    ``known``: somebody who was removed may have kept the data key, under which later values are encrypted too.
+    """
+
+    path: Path
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    content: bytes
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rekeying:
+    """What a re-encryption comes to. Nothing is written yet.
+
+    ``unverified`` are files of ours that stay as they are, and whose data key somebody else may have made;
+    ``kept`` are files that osm-gitops did not write, which keep their data key although new ones were asked for.
+    """
+
+    files: tuple[RekeyedFile, ...]
+    unverified: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Which files get a new data key: ``all_ours``, and those of others at or below the paths ``included``."""
+
+    all_ours: bool = False
+    included: tuple[Path, ...] = ()
+
+    def includes(self, path: Path) -> bool:
+        """Whether a file of others was named."""
+        here = path.resolve()
+        return any(here == each or each in here.parents for each in map(Path.resolve, self.included))
+
+
+def rekeyed_files(
+    paths: Iterable[Path], sealing: Sealing, rotation: Rotation, *, advance: Advance = unwatched
+) -> Rekeying:
+    """Every SOPS file below ``paths`` whose recipients are not those of its rule, and those of ``rotation``.
+
+    ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be made anew.
+    """
+    made: list[RekeyedFile] = []
+    unverified: list[Path] = []
+    kept: list[Path] = []
+    problems: list[Problem] = []
+    files = list(dict.fromkeys(_encrypted_files([*paths, *rotation.included])))
+    for done, path in enumerate(files, start=1):
+        try:
+            text = read_file(path) or b""
+            file = _read(path, text)
+            found = _rekeyed(file, sealing, rotation) if file else None
+        except OsmGitopsError as error:
+            problems += (problem.at(where=str(path)) for problem in error.problems)
+        else:
+            made += [found] if found else []
+            if file and file.ours and found is None and not sealing.is_sealed(text):
+                unverified.append(path)
+            if file and not file.ours and rotation.all_ours and not rotation.includes(path):
+                kept.append(path)
+        advance(done, len(files))
+    if problems:
+        raise EncryptionError(problems)
+    return Rekeying(tuple(made), tuple(unverified), tuple(kept))
+
+
+def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
+    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written.
+
+    What a killed run left beside them is removed first.
+    """
+    remove_temporary_beside(file.path for file in files)
+    staged: dict[Path, Path] = {}
+    try:
+        for file in files:
+            staged[file.path] = stage_file(file.path, file.content, _mode(file.path))
+        for path, temporary in staged.items():
+            place_file(temporary, path)
+    except BaseException:
+        drop_staged(staged.values())
+        raise
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError as fault:
+        what = f"cannot be read any more: {fault.strerror}"
+        raise TargetError([Problem(what, where=str(path), fix="Nothing was written. Run again")]) from fault
+
+
+def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise InputError([Problem("there is no such file or folder", where=str(path))])
+        for file in sorted(_files(path)):
+            text = read_file(file) if file.is_file() and not file.is_symlink() else None
+            if text is not None and _SIGN in text:
+                yield file
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name != ".git"]
+        yield from (Path(folder, name) for name in names if Path(name).suffix in _SUFFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An encrypted file as it is."""
+
+    path: Path
+    text: bytes
+    documents: Sequence[Document]
+
+    @property
+    def bodies(self) -> list[Mapping[str, Json]]:
+        return [document.value for document in self.documents]
+
+    @property
+    def ours(self) -> bool:
+        return len(self.documents) == 1 and is_ours(self.documents[0].value)
+
+
+def _read(path: Path, text: bytes) -> _File | None:
+    """``None`` where not all documents are encrypted."""
+    documents = load_documents(text, str(path))
+    if not documents or not all(is_encrypted(document.value) for document in documents):
+        return None
+    return _File(path, text, documents)
+
+
+def _rekeyed(file: _File, sealing: Sealing, rotation: Rotation) -> RekeyedFile | None:
+    rule = _rule(file.path, sealing)
+    before = recipients_of(file.bodies[0])
+    rotated = rotation.all_ours if file.ours else rotation.includes(file.path)
+    if sorted(before) == sorted(rule.recipients) and not rotated:
+        return None
+    removed = not set(before) <= set(rule.recipients)
+    if file.ours:
+        # An entry for somebody else may have the name of a recipient, so only the seal tells whose data key this is.
+        new_key = rotated or removed or not sealing.is_sealed(file.text)
+        content = _anew(file.bodies[0], rule, sealing, rotated=new_key)
+        return RekeyedFile(file.path, before, rule.recipients, content)
+    content = _with_new_texts(file, rule, sealing, rotated=rotated)
+    return RekeyedFile(file.path, before, rule.recipients, content, known=removed and not rotated)
+
+
+def _rule(path: Path, sealing: Sealing) -> Rule:
+    rule = sealing.rule_of_any(path)
+    if rule is None:
+        what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
+        raise InputError([Problem(what, fix=f"Add a {FILE_NAME} with a creation rule")])
+    return rule
+
+
+def _anew(body: Mapping[str, Json], rule: Rule, sealing: Sealing, *, rotated: bool) -> bytes:
+    if rotated:
+        (sealed,) = rotate([body], rule.recipients, now=sealing.now, keyring=sealing.keyring)
+    else:
+        (sealed,) = rekey([body], rule.recipients, keyring=sealing.keyring)
+    (plain,) = decrypt([body], sealing.keyring)
+    return sealing.with_digest(plain, sealed)
+
+
+def _with_new_texts(file: _File, rule: Rule, sealing: Sealing, *, rotated: bool) -> bytes:
+    """The text of a file with another map ``sops`` in each document, and with other encrypted values if ``rotated``.
+
+    Every map ends where the next line begins that is not indented.
+    """
+    if rotated:
+        comments = [text for text in _ENCRYPTED.findall(file.text.decode()) if text.endswith(",type:comment]")]
+        made = rotate_texts(file.bodies, rule.recipients, comments, now=sealing.now, keyring=sealing.keyring)
+        texts, maps = made.texts, [made.envelope] * len(file.bodies)
+    else:
+        texts, maps = {}, [body["sops"] for body in rekey(file.bodies, rule.recipients, keyring=sealing.keyring)]
+    lines = file.text.decode().splitlines(keepends=True)
+    ends = [_map_lines(document, lines) for document in file.documents]
+    before = 0
+    changed: list[str] = []
+    for (start, end), envelope in zip(ends, maps, strict=True):
+        changed += (_renewed(line, texts, rotated=rotated) for line in lines[before:start])
+        changed.append(dump({"sops": envelope}))
+        before = end
+    changed += (_renewed(line, texts, rotated=rotated) for line in lines[before:])
+    content = "".join(changed).encode()
+    again = [hidden(document.value) for document in load_documents(content, "")]
+    if again != [_with_texts(hidden(body), texts) for body in file.bodies]:
+        raise _unusual_layout(rotated=rotated)
+    return content
+
+
+def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
+    """Where the map ``sops`` of a document starts and ends."""
+    start = (document.lines.get("sops") or 0) - 1
+    if start < 0 or not re.match(r"sops:\s*$", lines[start]):
+        raise _unusual_layout()
+    end = next((at for at in range(start + 1, len(lines)) if lines[at][:1] not in " \n"), len(lines))
+    return start, end
+
+
+def _renewed(line: str, texts: Mapping[str, str], *, rotated: bool) -> str:
+    """A line with its encrypted values and comments under the new data key."""
+    if not rotated or _SIGN.decode() not in line:
+        return line
+
+    def new_text(found: re.Match[str]) -> str:
+        text = texts.get(found[0])
+        if text is None:
+            raise _unusual_layout(rotated=True)
+        return text
+
+    return _ENCRYPTED.sub(new_text, line)
+
+
+def _with_texts(value: Json, texts: Mapping[str, str]) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _with_texts(inner, texts) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(inner, texts) for inner in value]
+    return texts.get(value, value) if isinstance(value, str) else value
+
+
+def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
+    if rotated:
+        what = "it has an encrypted comment that cannot be opened, or a layout that sops does not write"
+        return EncryptionError([Problem(what, fix="Run sops rotate --in-place on it, and leave it out here")])
+    return EncryptionError([Problem("its layout is not that of sops", fix="Run sops updatekeys on it")])

@@ -1,0 +1,98 @@
+"""``osm-gitops render``: write the desired manifests; compare with nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from osm_gitops.cli.clusters import clusters_of, trust_of
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
+from osm_gitops.config.spec import LIVE
+from osm_gitops.errors import OsmGitopsError, Problem, input_error
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.pipeline.options import sealing_of
+from osm_gitops.pipeline.states import check_only, desired_states
+from osm_gitops.plan.guards import Limits
+from osm_gitops.report.mask import Masker
+from osm_gitops.targets.file_encryption import NO_SEALING, Sealing
+from osm_gitops.targets.folder import render_to, stream
+from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
+
+_STDOUT = "-"
+
+
+@with_request
+def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
+    """Write the desired manifests; compare with nothing.
+
+    The folder must be empty or one that render wrote before; stale files of ours are
+    removed. Files hold secrets: they are readable for you alone, and stdout masks nothing.
+    A dump of a cluster renders to what Operating System Manager makes there, revisions included; in a
+    folder that git keeps, revisions of files are left out, as plan and apply do.
+
+    Examples:
+      osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
+      osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
+      osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
+      osm-gitops render --from cluster --to rendered --context prod
+      osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
+    """
+    if request.target is None:
+        raise input_error("render needs --to", fix="Name an empty folder, or - for stdout")
+    if request.target == LIVE:
+        fix = f"apply writes to clusters; a folder of this name is ./{LIVE}"
+        raise input_error("render writes files", where=f"--to {LIVE}", fix=fix)
+    target = None if request.target == _STDOUT else Path(request.target)
+    clusters = clusters_of(request, needs_target=False)
+    options = run_options(request, Limits(), age_recipients)
+    names = [spec.name for spec in clusters]
+    kept = target is not None and is_kept_by_git(target, names)
+    sealing = sealing_of(options) if kept or options.age_recipients else NO_SEALING
+    if target is not None and kept and not plaintext_secrets:
+        refuse_plaintext(target, names, sealing)
+    if target is not None:
+        trust_of(request).check(target, request.target)  # it may be a link in the tree
+    problems: list[Problem] = []
+    failed = False
+    pools: list[ObjectRef] = []
+    sensitive: set[str] = set()
+    told: dict[Problem, None] = {}
+
+    def tell() -> None:
+        """Print the problems that are new: before pools that failed for them."""
+        new = [problem for problem in problems if problem not in told]
+        told.update(dict.fromkeys(new))
+        console.problems(new, masker=Masker(sensitive))
+
+    for _, desired in desired_states([replace(spec, frozen=not kept) for spec in clusters], options, problems):
+        pools += (*desired.pools, *desired.failed)
+        sensitive |= desired.sensitive
+        tell()
+        try:
+            failed |= _write(desired, target, sealing)
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+    check_only(request.only, pools, problems)
+    tell()
+    return 1 if failed or problems else 0
+
+
+def _write(desired: Desired, target: Path | None, sealing: Sealing) -> bool:
+    """Write one cluster; whether any of its pools failed."""
+    masker = Masker(desired.sensitive)
+    console.problems(desired.warnings, label="Warning", masker=masker)
+    console.failures(desired.cluster, desired.failed, masker)
+    if target is None:
+        for text in stream(desired.objects):
+            console.out(text)
+    else:
+        changes = render_to(target, desired, sealing)
+        pools = "1 pool" if len(desired.pools) == 1 else f"{len(desired.pools)} pools"
+        console.say(
+            f"{desired.cluster}: {len(desired.objects)} objects of {pools}, "
+            f"{len(changes.write)} files written, {len(changes.remove)} removed"
+        )
+    return bool(desired.failed)

@@ -1,0 +1,73 @@
+"""``osm-gitops status``: how the pools of clusters stand, and what is in the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from osm_gitops.cli.clusters import clusters_of
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Form, Request, with_live
+from osm_gitops.cli.run_options import run_options
+from osm_gitops.config.fleet_file import find_fleet_file
+from osm_gitops.config.spec import LIVE
+from osm_gitops.plan.guards import Limits
+from osm_gitops.report.mask import Masker
+
+_TROUBLE = 2
+_DEFAULTS = (
+    "There is no fleet file and no setting: pools are compared with what the defaults of Operating System Manager "
+    "give. Give its flags, or write a fleet file with osm-gitops init --from cluster."
+)
+
+
+@with_live
+def status(
+    request: Request,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="How the status is written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
+    detailed_exitcode: Annotated[
+        bool,
+        typer.Option(
+            "--detailed-exitcode",
+            help="Exit with 2 where something is in trouble.",
+            envvar="OSM_GITOPS_DETAILED_EXITCODE",
+        ),
+    ] = False,
+) -> int:
+    """Say how each pool stands, and what is in the way.
+
+    Looks at clusters and changes nothing: configuration and Secrets of each pool against what would be
+    rendered now, machine-controller's gate and the Machines that wait at it, the life of tokens, the last
+    run; and what Operating System Manager has left. Without a fleet and --from, pools are the cluster's own.
+
+    Examples:
+      osm-gitops status                                 # the fleet's clusters
+      osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
+      osm-gitops status --context prod-eu               # a cluster without any configuration
+    """
+    from osm_gitops.commands.status.looking import statuses  # noqa: PLC0415 - no other command needs it
+
+    source = request.source
+    if source is None and _has_no_fleet(request):
+        source = LIVE
+        if not request.settings:
+            console.say(_DEFAULTS)
+    specs = clusters_of(replace(request, source=source, target=LIVE), needs_target=False)
+    found = tuple(statuses(specs, run_options(request, Limits(), None)))
+    masker = Masker(value for cluster in found for value in cluster.sensitive)
+    from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
+
+    console.out(status_json(found, masker) if output is Form.JSON else status_text(found, masker))
+    unread = [problem for cluster in found for problem in cluster.problems]
+    console.problems(unread, masker=masker)
+    if unread:
+        return 1
+    return _TROUBLE if detailed_exitcode and any(cluster.is_in_trouble for cluster in found) else 0
+
+
+def _has_no_fleet(request: Request) -> bool:
+    return request.fleet is None and find_fleet_file(request.base.absolute()) is None

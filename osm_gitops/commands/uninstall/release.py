@@ -1,0 +1,196 @@
+"""Clusters back to Operating System Manager: our marks go from objects, the objects stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from osm_gitops.commands.uninstall.handover import Belonging, Handover
+from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import (
+    CONFIG,
+    CONFIG_MAP,
+    FIELD_MANAGER,
+    KINDS,
+    LEASE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    PROFILE,
+    SECRET,
+    Kind,
+)
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
+from osm_gitops.model.live import CLEANUP_FINALIZER
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.plan.compare import is_ours
+from osm_gitops.render.manifests import DELIVERY_ANNOTATIONS
+from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
+from osm_gitops.targets.cluster.applied import STAMPER
+from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT_LABEL
+from osm_gitops.targets.cluster.lease import LEASE_NAME
+from osm_gitops.targets.cluster.ownership import handed_over
+from osm_gitops.targets.cluster.pools import NUDGED
+from osm_gitops.targets.cluster.record import STATUS_NAME
+from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
+
+_OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+_PREFIX: Final = "osm-gitops.io/"
+
+
+def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[Belonging]:
+    """Everything that bears our label; ``profiles`` are the namespaces of profiles. Raises ClusterError.
+
+    Takes a page of metadata for each 500 objects, and no request per pool.
+    """
+    places: list[tuple[Side, Kind, str]] = [(Side.MANAGEMENT, PROFILE, each) for each in sorted(profiles)]
+    places += [(Side.MANAGEMENT, CONFIG, namespace)]
+    places += [(Side.WORKER, SECRET, each) for each in (CLOUD_INIT_NAMESPACE, TOKEN_NAMESPACE)]
+    for side, kind, where in places:
+        api = api_of(live, side)
+        for metadata in api.list(kind, lambda body: dict(body["metadata"]), where, labels=_OURS, metadata_only=True):
+            yield Belonging(ObjectRef(kind.name, where, metadata["name"]), side, metadata)
+
+
+def held_machines(worker: Api) -> list[Belonging]:
+    """The MachineDeployments with the finalizer."""
+
+    def keep(body: Mapping[str, Json]) -> Belonging | None:
+        metadata = body["metadata"]
+        if CLEANUP_FINALIZER not in (metadata.get("finalizers") or ()):
+            return None
+        ref = ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"])
+        return Belonging(ref, Side.WORKER, metadata)
+
+    return worker.list(MACHINE_DEPLOYMENT, keep, metadata_only=True)
+
+
+def woken_machines(worker: Api) -> list[Belonging]:
+    """The Machines that bear our annotation, as they had to wait for their bootstrap Secret."""
+
+    def keep(body: Mapping[str, Json]) -> Belonging | None:
+        metadata = body["metadata"]
+        if NUDGED not in (metadata.get("annotations") or {}):
+            return None
+        return Belonging(ObjectRef(MACHINE.name, metadata["namespace"], metadata["name"]), Side.WORKER, metadata)
+
+    return worker.list(MACHINE, keep, metadata_only=True)
+
+
+def records(management: Api, namespace: str) -> tuple[ObjectRef, ...]:
+    """What runs left behind: the ConfigMap, then the Lease, as far as they are there."""
+    known = ((CONFIG_MAP, STATUS_NAME), (LEASE, LEASE_NAME))
+    return tuple(
+        ObjectRef(kind.name, namespace, name)
+        for kind, name in known
+        if management.get(kind, namespace, name, metadata_only=True) is not None
+    )
+
+
+def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
+    """Who else applies an object, and would bring our marks back."""
+    return {
+        str(entry.get("manager"))
+        for entry in metadata.get("managedFields") or ()
+        if entry.get("operation") == "Apply" and not _is_ours(entry)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class HandingBack:
+    """Carries a handover out; ``check`` raises LostLockError as soon as this run must not write any more."""
+
+    live: Clusters
+    check: Callable[[], None]
+
+    def carry_out(self, handover: Handover) -> tuple[Problem, ...]:
+        """Do all but removing the records; what failed. One object that fails stops no other, unless the API server
+        cannot call a webhook."""
+        failed: list[Problem] = []
+        jobs: list[tuple[Belonging, Callable[[Belonging], None]]] = [
+            *((each, self._release) for each in handover.released),
+            *((each, self._delete) for each in handover.deleted),
+            *((each, self._unhold) for each in handover.unheld),
+            *((each, self._unmark) for each in handover.woken),
+        ]
+        for each, job in jobs:
+            try:
+                job(each)
+            except ClusterError as failure:
+                if isinstance(failure, LostLockError):
+                    raise
+                failed.extend(failure.problems)
+                if isinstance(failure, WebhookError):
+                    break  # it would refuse the others too
+        return tuple(failed)
+
+    def _release(self, each: Belonging) -> None:
+        self._patch(each, lambda metadata: _without_marks(metadata) if is_ours({"metadata": metadata}) else None)
+
+    def _unhold(self, each: Belonging) -> None:
+        self._patch(each, _without_finalizer)
+
+    def _unmark(self, each: Belonging) -> None:
+        self._patch(each, _without_nudge)
+
+    def _delete(self, each: Belonging) -> None:
+        self.check()
+        uid = each.metadata["uid"]
+        api_of(self.live, each.side).delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, uid=uid)
+
+    def _patch(self, each: Belonging, change: Callable[[Mapping[str, Json]], dict[str, Json] | None]) -> None:
+        """Change metadata as long as nobody else does, and the object is the same; nothing where ``None`` is due."""
+        api, ref = api_of(self.live, each.side), each.ref
+        metadata: Mapping[str, Json] = each.metadata
+        for _ in range(ATTEMPTS):
+            patch = change(metadata)
+            if patch is None:
+                return
+            self.check()
+            precondition = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+            try:
+                api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": precondition | patch})
+            except ConflictError:
+                # By a list, to which uninstall has a right anyway: to get Secrets of kube-system would be one more.
+                named = f"metadata.name={ref.name}"
+                kind = KINDS[ref.kind]
+                found = next(iter(api.list(kind, dict, ref.namespace, fields=named, metadata_only=True)), None)
+                if found is None or found["metadata"]["uid"] != each.metadata["uid"]:
+                    return
+                metadata = found["metadata"]
+            else:
+                return
+        what = f"others wrote it {ATTEMPTS} times in between"
+        raise ConflictError([Problem(what, where=api.display, about=str(ref), fix="Run again")])
+
+
+def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Without our labels, our annotations, those for Flux and Argo CD, and with OSM in our place as an owner of fields.
+
+    What OSM compares (contract §4.3) stays.
+    """
+    labels = (MANAGED_BY_LABEL, COMPONENT_LABEL)
+    annotations = metadata.get("annotations") or {}
+    marks = [key for key in annotations if key.startswith(_PREFIX) or key in DELIVERY_ANNOTATIONS]
+    return {
+        "labels": dict.fromkeys(labels),
+        "annotations": dict.fromkeys(marks),
+        "managedFields": handed_over(metadata.get("managedFields") or (), {*labels, *marks}),
+    }
+
+
+def _is_ours(entry: Mapping[str, Json]) -> bool:
+    return entry.get("manager") in {FIELD_MANAGER, STAMPER}
+
+
+def _without_nudge(metadata: Mapping[str, Json]) -> dict[str, Json] | None:
+    return {"annotations": {NUDGED: None}} if NUDGED in (metadata.get("annotations") or {}) else None
+
+
+def _without_finalizer(metadata: Mapping[str, Json]) -> dict[str, Json] | None:
+    found = metadata.get("finalizers") or ()
+    if CLEANUP_FINALIZER not in found:
+        return None
+    return {"finalizers": [each for each in found if each != CLEANUP_FINALIZER]}

@@ -1,0 +1,218 @@
+"""``uninstall``: a cluster goes back to Operating System Manager, which then finds what it would have made itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from osm_gitops.commands.uninstall.handover import Belonging, Finalizers, Handover
+from osm_gitops.commands.uninstall.release import (
+    HandingBack,
+    belongings,
+    held_machines,
+    other_appliers,
+    records,
+    woken_machines,
+)
+from osm_gitops.config.spec import ClusterSpec
+from osm_gitops.errors import InputError, Problem, some
+from osm_gitops.gocompat.gojson import annotations_hash
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP, LEASE, PROFILE
+from osm_gitops.model.machine import (
+    PROFILE_ANNOTATION,
+    REVISION_ANNOTATION,
+    MachineDeployment,
+)
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.profile import JINJA2_V1, TEMPLATE_ANNOTATION
+from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.load import load_settings
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION
+from osm_gitops.render.resolve.named_facts import named_profiles
+from osm_gitops.render.resolve.pools import wanted_profile
+from osm_gitops.sources.cluster import read_machines
+from osm_gitops.sources.osm_deployment import find_reachable_osm
+from osm_gitops.targets.cluster.lease import LEASE_NAME, holder_name, lease
+from osm_gitops.targets.cluster.record import STATUS_NAME
+
+_OSM_PROFILES: Final = frozenset(
+    {"osp-amzn2", "osp-flatcar", "osp-flatcar-cloud-init", "osp-rhel", "osp-rockylinux", "osp-ubuntu"}
+)
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A live profile, as far as OSM's taking over depends on it."""
+
+    version: str
+    jinja: bool
+    uid: str
+
+
+def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Finalizers) -> Handover:
+    """What has to be done to give a cluster back. Changes nothing. Raises InputError and ClusterError."""
+    settings = load_settings(spec)
+    live = connections.clusters(spec)
+    read = read_machines(live.worker)
+    if read.unreadable:
+        raise InputError(read.unreadable)
+    named = named_profiles(read.machines, settings.namespace)
+    namespaces = frozenset({settings.namespace, *(namespace for namespace, _ in named)})
+    ours = list(belongings(live, settings.namespace, namespaces))
+    profiles = dict(_profiles(live, namespaces))
+    stays, reason = _decision(live, settings.namespace, finalizers)
+    held = held_machines(live.worker)
+    handover = Handover(
+        hosts=connections.hosts(spec),
+        released=tuple(ours),
+        unheld=() if stays else tuple(held),
+        woken=tuple(woken_machines(live.worker)),
+        held=tuple(each.ref for each in held) if stays else (),
+        reason=reason,
+        records=records(live.management, settings.namespace),
+        warnings=(*_appliers(ours), *_leaving(held, stays=stays)),
+    )
+    handover = _without_jinja(handover, profiles, read.machines, settings.namespace)
+    configs = _configs(live, settings.namespace)
+    rotated = _rotations(read.machines, configs, profiles, settings.namespace)
+    return replace(handover, warnings=(*handover.warnings, *rotated))
+
+
+def uninstall(
+    spec: ClusterSpec,
+    connections: Connections,
+    finalizers: Finalizers,
+    note: Callable[[str], None],
+    lock_timeout: float,
+) -> tuple[Problem, ...]:
+    """Give a cluster back, with its Lease held; what failed. What runs left behind stays where something did."""
+    live = connections.clusters(spec)
+    namespace = load_settings(spec).namespace
+    with lease(live.management, namespace, holder=holder_name(), timeout=lock_timeout, note=note) as held:
+        handover = plan_uninstall(spec, connections, finalizers)  # again: nobody else writes from here on
+        failed = handover.refusals or HandingBack(live, held.check).carry_out(handover)
+        if failed:
+            return failed
+        held.check()
+        live.management.delete(CONFIG_MAP, namespace, STATUS_NAME)
+    live.management.delete(LEASE, namespace, LEASE_NAME)
+    return ()
+
+
+def _decision(live: Clusters, namespace: str, finalizers: Finalizers) -> tuple[bool, str]:
+    """Whether finalizers stay, and why."""
+    if finalizers is not Finalizers.AUTO:
+        return finalizers is Finalizers.KEEP, f"as --finalizers {finalizers.value} says"
+    found = find_reachable_osm(live.management, namespace)
+    if found:
+        return True, f"as {found[0]} is there to clean up"
+    return False, "as no Deployment of Operating System Manager is there to clean up: deletions would hang for ever"
+
+
+def _profiles(live: Clusters, namespaces: frozenset[str]) -> Iterator[tuple[tuple[str, str], Profile]]:
+    for namespace in sorted(namespaces):
+
+        def keep(body: Mapping[str, Json], namespace: str = namespace) -> tuple[tuple[str, str], Profile]:
+            metadata = body["metadata"]
+            jinja = (metadata.get("annotations") or {}).get(TEMPLATE_ANNOTATION) == JINJA2_V1
+            version = (body.get("spec") or {}).get("version", "")
+            return (namespace, metadata["name"]), Profile(version, jinja, metadata["uid"])
+
+        yield from live.management.list(PROFILE, keep, namespace)
+
+
+def _configs(live: Clusters, namespace: str) -> Mapping[str, Mapping[str, str]]:
+    """Annotations of configurations by name."""
+
+    def keep(body: Mapping[str, Json]) -> tuple[str, Mapping[str, str]]:
+        return body["metadata"]["name"], body["metadata"].get("annotations") or {}
+
+    return dict(live.management.list(CONFIG, keep, namespace, metadata_only=True))
+
+
+def _appliers(ours: Sequence[Belonging]) -> Iterator[Problem]:
+    others = sorted({name for each in ours for name in other_appliers(each.metadata)})
+    if others:
+        yield Problem(
+            f"{', '.join(others)} applies some of these objects, and would bring our labels back",
+            fix="Take them out of what it applies first",
+        )
+
+
+def _leaving(held: Sequence[Belonging], *, stays: bool) -> Iterator[Problem]:
+    leaving = [each.ref for each in held if each.metadata.get("deletionTimestamp")]
+    if leaving and not stays:
+        yield Problem(
+            f"{some(leaving, _SHOWN)} is being deleted, and what was made for it would stay behind",
+            fix="Run osm-gitops apply --from cluster --to cluster first",
+        )
+
+
+def _without_jinja(
+    handover: Handover,
+    profiles: Mapping[tuple[str, str], Profile],
+    machines: Sequence[MachineDeployment],
+    namespace: str,
+) -> Handover:
+    """Profiles that OSM would misread: its templates are Go's. Ours go, where none of its pools is left without."""
+    jinja = {key for key, profile in profiles.items() if profile.jinja}
+    users: dict[tuple[str, str], list[ObjectRef]] = {}
+    for machine in machines:
+        key = wanted_profile(machine, namespace)
+        if key is not None:
+            users.setdefault(key, []).append(machine.ref)
+    own = [
+        each
+        for each in handover.released
+        if each.ref.kind == PROFILE.name and (each.ref.namespace, each.ref.name) in jinja
+    ]
+    ours = {(each.ref.namespace, each.ref.name) for each in own}
+    warnings, refusals = [], []
+    for key in sorted(jinja & users.keys()):
+        about, who = f"{PROFILE.name} {'/'.join(key)}", some(users[key], _SHOWN)
+        if key in ours and key[1] in _OSM_PROFILES:
+            what = f"it goes, Operating System Manager brings its own, and renders {who} anew with that"
+            warnings.append(Problem(what, about=about))
+        else:
+            what = f"Operating System Manager cannot read its Jinja2 templates, and {who} uses it"
+            refusals.append(Problem(what, about=about, fix="Give these pools a profile with Go templates first"))
+    return replace(
+        handover,
+        released=tuple(each for each in handover.released if each not in own),
+        deleted=tuple(own),
+        warnings=(*handover.warnings, *warnings),
+        refusals=(*handover.refusals, *refusals),
+    )
+
+
+def _rotations(
+    machines: Sequence[MachineDeployment],
+    configs: Mapping[str, Mapping[str, str]],
+    profiles: Mapping[tuple[str, str], Profile],
+    namespace: str,
+) -> Iterator[Problem]:
+    """Pools that OSM would render anew, or leave alone (contract §3, §4.4)."""
+    for machine in machines:
+        if machine.deleting:
+            continue
+        if not machine.annotation(PROFILE_ANNOTATION):
+            what = "it names no profile, so Operating System Manager leaves it alone until its webhook has stored one"
+            fix = f"Annotate it with {PROFILE_ANNOTATION}, which renders it anew, or write to it when OSM is back"
+            yield Problem(what, about=str(machine.ref), fix=fix)
+            continue
+        profile = profiles.get(wanted_profile(machine, namespace) or ("", ""))
+        found = configs.get(machine.config_name)
+        wanted = {
+            REVISION: machine.annotation(REVISION_ANNOTATION),
+            ANNOTATIONS_HASH: annotations_hash(machine.annotations),
+            PROFILE_VERSION: profile.version if profile else "",
+        }
+        if found is None or any(found.get(key, "") != value for key, value in wanted.items()):
+            what = (
+                "its configuration is missing or of another revision, so Operating System Manager will render it anew"
+            )
+            fix = "Run osm-gitops apply --from cluster --to cluster first"
+            yield Problem(what, about=str(machine.ref), fix=fix)

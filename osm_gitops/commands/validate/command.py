@@ -1,0 +1,172 @@
+"""``osm-gitops validate``: check what profiles, overlays and pools render to, without any cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osm_gitops import __version__
+from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, trust_of
+from osm_gitops.cli.console import console
+from osm_gitops.cli.options import Request, with_judged
+from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
+from osm_gitops.lint.rules.templates import problem_finding
+from osm_gitops.model.finding import Finding, Severity
+from osm_gitops.report.mask import Masker
+
+if TYPE_CHECKING:
+    from osm_gitops.commands.validate.scope import Scope
+
+
+class Form(Enum):
+    """How findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+@with_judged
+def validate(
+    request: Request,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Files or folders of manifests; else the fleet's sources."),
+    ] = None,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="How findings are written.", envvar="OSM_GITOPS_OUTPUT")
+    ] = Form.TEXT,
+    severity: Annotated[
+        Severity, typer.Option("--severity", help="Show findings from this severity on.", envvar="OSM_GITOPS_SEVERITY")
+    ] = Severity.NOTE,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail for warnings too.", envvar="OSM_GITOPS_STRICT")
+    ] = False,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="REV",
+            help="Also tell which specs of profiles changed since this git revision without a new version.",
+            envvar="OSM_GITOPS_AGAINST",
+            show_default=False,
+        ),
+    ] = "",
+) -> int:
+    """Check profiles and pools, and what they render to.
+
+    Asks no cluster and needs no key: every profile is rendered for all its providers, Kubernetes
+    versions and settings that it tells apart, every pool as it is. Scripts, units, cloud-config,
+    Ignition, containerd's and the kubelet's configuration are judged, by programs made for it where
+    they are installed. Each finding has a rule, and its line in the source; docs/validate.md lists
+    all rules and how to suppress one. Exits with 1 if there is an error.
+
+    Examples:
+      osm-gitops validate                                  # the sources of the fleet
+      osm-gitops validate osps/osp-mine.yaml               # one profile
+      osm-gitops validate osps pools --severity warning    # folders of manifests
+      osm-gitops validate --against origin/main -o github  # in a pull request
+      osm-gitops validate -o sarif > findings.sarif        # for code scanning
+    """
+    # Imported here: no other command needs it.
+    from osm_gitops.commands.validate import report  # noqa: PLC0415
+    from osm_gitops.commands.validate.run import validate as judged  # noqa: PLC0415
+
+    found: list[Finding] = []
+    named, environment = _checked(paths or []), request.environment
+    scopes = _scopes(request, named, found, environment)
+    if against:
+        found += _compared(request, named, scopes, environment, against)
+    verdict = judged(scopes, environment, found)
+    findings = report.masked(verdict.findings, Masker(verdict.sensitive))
+    shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
+    judgement = report.Judgement(shown, asdict(verdict.counts), __version__, console.colours())
+    writers = {
+        Form.TEXT: report.findings_text,
+        Form.JSON: report.findings_json,
+        Form.SARIF: report.findings_sarif,
+        Form.JUNIT: report.findings_junit,
+        Form.GITHUB: report.findings_github,
+    }
+    console.out(writers[output](judgement))
+    return 1 if any(_fails(finding, strict=strict) for finding in findings) else 0
+
+
+def _scopes(
+    request: Request, paths: list[Path], found: list[Finding], environment: Mapping[str, str], revision: str = ""
+) -> tuple[Scope, ...]:
+    """What is judged, as it is or at a revision."""
+    from osm_gitops.commands.validate.overlays import overlay_findings  # noqa: PLC0415 - see above
+    from osm_gitops.commands.validate.scope import fleet_scopes, path_scopes  # noqa: PLC0415 - see above
+
+    if paths:
+        trees = [TreeRef(path, str(path), revision) for path in paths]
+        like = _like(request, paths)
+        found += overlay_findings(trees, like.trust)
+        return path_scopes(trees, like, environment, found)
+    return tuple(fleet_scopes(_clusters(request, found, revision), environment, found))
+
+
+def _like(request: Request, paths: list[Path]) -> ClusterSpec:
+    """A cluster with the settings of the command line, for files that belong to none."""
+    nothing = TreeRef(Path(), "")
+    source, settings = SourceSpec(nothing, nothing, nothing), tuple(request.settings.values())
+    trust = trust_of(request, paths)
+    return ClusterSpec(DEFAULT_CLUSTER, source, settings, None, overlays=overlays_of(request), trust=trust)
+
+
+def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[ClusterSpec, ...]:
+    """The fleet's clusters; what is wrong with the fleet file is found like everything else."""
+    if revision:
+        return clusters_at(request, revision)
+    try:
+        return clusters_of(request, needs_target=False)
+    except InputError as failure:
+        if request.source is not None or not any(problem.where for problem in failure.problems):
+            raise
+        found += (problem_finding(FLEET_FILE, problem) for problem in failure.problems)
+        return ()
+
+
+def _compared(
+    request: Request, paths: list[Path], scopes: tuple[Scope, ...], environment: Mapping[str, str], revision: str
+) -> Iterator[Finding]:
+    """What changed since a revision. What was wrong there, or not there yet, is passed over: a change that mends
+    it must pass."""
+    from osm_gitops.commands.validate.against import Comparison  # noqa: PLC0415 - see above
+    from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - see above
+
+    for path in paths or [home_of(request, revision)]:
+        check_revision(path, revision, str(path), trust_of(request, paths))
+    troubles: list[Finding] = []
+    try:
+        earlier = _scopes(request, paths, troubles, environment, revision)
+    except InputError as failure:
+        earlier = ()
+        troubles += (problem_finding(FLEET_FILE, problem) for problem in failure.problems)
+    for trouble in troubles:
+        if trouble.rule is not PASSED_OVER:
+            what = f"{trouble.where}: {trouble.message}" if trouble.where else trouble.message
+            yield Finding(PASSED_OVER, f"not all is compared with {revision}: {what}", about=trouble.about)
+    yield from Comparison(scopes, earlier, revision).findings()
+
+
+def _checked(paths: list[Path]) -> list[Path]:
+    missing = [Problem("is not there", where=str(path)) for path in paths if not path.exists()]
+    if missing:
+        raise InputError(missing)
+    return paths
+
+
+def _fails(finding: Finding, *, strict: bool) -> bool:
+    least = Severity.WARNING if strict else Severity.ERROR
+    return not finding.suppressed and finding.severity.weight >= least.weight

@@ -1,0 +1,186 @@
+"""Running all checks on documents: every distinct one is looked at once, and told wherever it is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from typing import Final
+
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Checker, Half, Remark
+from osm_gitops.lint.rules.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
+from osm_gitops.lint.rules.cloud_config import user_data_files
+from osm_gitops.lint.rules.reporting import first_remarks
+from osm_gitops.lint.rules.templates import profile_name
+from osm_gitops.model.finding import Finding
+
+_VARYING: Final = re.compile(r"[0-9a-f]{32,}|v?\d+(?:\.\d+)+")
+
+_MOST_OF_DOCUMENT: Final = 100
+"""How much one check says of all that a pool boots from."""
+
+_Key = tuple[str, str, int]
+"""Path, text and permissions of a file."""
+
+
+@dataclass(slots=True)
+class _Distinct:
+    """The pools whose documents are the same but for their names. The document is looked at once and not kept."""
+
+    pools: list[str]
+
+
+@dataclass(slots=True)
+class _Text:
+    """A text with what our checks say of it, and by profile the first file that has it with all documents."""
+
+    file: BootFile
+    remarks: tuple[Remark, ...] = ()
+    where: dict[str, tuple[BootFile, list[_Distinct]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file as programs get it. ``telling``: it has lines that no other file of its profile has."""
+
+    path: str
+    text: str
+    permissions: int
+    half: Half
+    telling: bool
+
+
+@dataclass(slots=True)
+class Judge:
+    """Takes documents one by one, and tells at the end what is wrong with them."""
+
+    _documents: dict[bytes, _Distinct] = field(default_factory=dict)
+    _found: dict[Finding, list[_Distinct]] = field(default_factory=dict)
+    _texts: dict[_Key, _Text] = field(default_factory=dict)
+    _user_data: dict[_Key, _Text] = field(default_factory=dict)
+
+    def add(self, document: BootDocument, own: Sequence[str] = ()) -> None:
+        """Take a document; ``own`` are texts in it that name its pool, by which others need not differ."""
+        key = _key(document, own)
+        known = self._documents.get(key)
+        if known is not None:
+            known.pools.append(document.pool)
+            return
+        distinct = self._documents[key] = _Distinct([document.pool])
+        about, where = profile_name(document.profile), str(document.profile.manifest.origin)
+        for check in DOCUMENT_CHECKS:
+            for number, finding in enumerate(islice(check(document), _MOST_OF_DOCUMENT + 1)):
+                if number == _MOST_OF_DOCUMENT:
+                    more = f"there is more than these {_MOST_OF_DOCUMENT:,} findings, not listed"
+                    finding = replace(finding, message=more, fix="")  # noqa: PLW2901
+                self._found.setdefault(finding.at(about=about, where=where), []).append(distinct)
+        # Whole user-data is for programs alone: what is in it is there for checks as files and units.
+        for texts, files, checks in (
+            (self._texts, document.texts, FILE_CHECKS),
+            (self._user_data, user_data_files(document), ()),
+        ):
+            for file in files:
+                key_of_file = (file.path, _without(file.text, own), file.permissions)
+                text = texts.get(key_of_file)
+                if text is None:
+                    remarks = tuple(remark for check in checks for remark in first_remarks(check(file)))
+                    text = texts[key_of_file] = _Text(file, remarks)
+                text.where.setdefault(about, (file, []))[1].append(distinct)
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        """How many documents and texts there are that differ."""
+        return len(self._documents), len(self._texts)
+
+    def texts(self) -> tuple[Text, ...]:
+        """What programs are to judge. Files that differ in nothing but their permissions are one to them."""
+        distinct = [same[0] for same in self._same().values()]
+        telling = {id(text) for text in _telling(distinct)}
+        return tuple(
+            Text(text.file.path, text.file.text, text.file.permissions, text.file.half, id(text) in telling)
+            for text in distinct
+        )
+
+    def findings(self, remarks: Iterable[tuple[int, Remark]]) -> Iterator[Finding]:
+        """Everything that checks say, and what programs say, by the number of the text in :meth:`texts`."""
+        for finding, documents in self._found.items():
+            yield replace(finding, seen_in=finding.seen_in or _pools(documents))
+        for text in self._texts.values():
+            yield from _told(text, text.remarks)
+        same = list(self._same().values())
+        for number, remark in remarks:
+            for text in same[number]:
+                yield from _told(text, [remark])
+
+    def _same(self) -> dict[tuple[str, str], list[_Text]]:
+        texts: dict[tuple[str, str], list[_Text]] = {}
+        for text in (*self._texts.values(), *self._user_data.values()):
+            texts.setdefault((text.file.path, text.file.text), []).append(text)
+        return texts
+
+
+def ask_programs(checkers: Iterable[Checker], texts: Sequence[Text]) -> tuple[list[Finding], list[tuple[int, Remark]]]:
+    """What is missing to judge ``texts``, and what programs say of them, by their numbers."""
+    files = {(each.path, each.text): BootFile(each.path, each.text, each.permissions, each.half) for each in texts}
+    numbers = {(each.path, each.text): number for number, each in enumerate(texts)}
+    missing, remarks = [], []
+    for checker in checkers:
+        lacking = checker.missing()
+        if lacking is not None:
+            missing.append(lacking)
+            continue
+        chosen = [files[each.path, each.text] for each in texts if each.telling or not checker.slow]
+        remarks += [(numbers[file.path, file.text], remark) for file, remark in checker.check(chosen)]
+    return missing, remarks
+
+
+def _telling(texts: Iterable[_Text]) -> list[_Text]:
+    """Those texts of each profile in which every pair of neighbouring lines of all of them occurs.
+
+    Settings put blocks of lines in or leave them out, so that hundreds of scripts are made of the same few blocks.
+    What differs in nothing but versions and checksums is the same here.
+    """
+    chosen = []
+    seen: set[tuple[str, str, str, str]] = set()
+    for text in sorted(texts, key=lambda each: -len(each.file.text)):
+        profile = next(iter(text.where))
+        lines = ["", *_VARYING.sub("0", text.file.text).split("\n"), ""]
+        pairs = {(profile, text.file.path, *pair) for pair in pairwise(lines)}
+        if not pairs <= seen:
+            seen |= pairs
+            chosen.append(text)
+    return chosen
+
+
+def _key(document: BootDocument, own: Sequence[str]) -> bytes:
+    """A digest of all that checks may look at: paths and permissions are in user-data."""
+    digest = hashlib.sha256()
+    halves = (_without(document.user_data[half].decode(), own) for half in HALVES)
+    for part in (profile_name(document.profile), document.provider, document.kube_version, *halves):
+        digest.update(hashlib.sha256(part.encode()).digest())
+    return digest.digest()
+
+
+def _without(text: str, own: Sequence[str]) -> str:
+    for each in own:
+        text = text.replace(each, "…")
+    return text
+
+
+def _pools(documents: Iterable[_Distinct]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(pool for distinct in documents for pool in distinct.pools))
+
+
+def _told(text: _Text, remarks: Iterable[Remark]) -> Iterator[Finding]:
+    for remark in remarks:
+        for about, (file, documents) in text.where.items():
+            yield Finding(
+                remark.rule,
+                remark.message,
+                where=file.place(remark.line),
+                about=f"{about}, {file.path}",
+                fix=remark.fix,
+                seen_in=_pools(documents),
+            )

@@ -1,0 +1,169 @@
+"""What is judged: the clusters of a fleet as far as files tell of them, or files and folders that were named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from osm_gitops.commands.validate.overlays import overlays_in
+from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
+from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.lint.rules import rules
+from osm_gitops.lint.rules.templates import problem_finding
+from osm_gitops.model.finding import Finding
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.load import load_all_profiles, load_inputs, load_settings
+from osm_gitops.pipeline.overlaid_profiles import load_stack
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.inputs_builder import Twice
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.tree import with_profiles_of
+
+_SEVERAL: Final = "If they belong to several clusters, validate the fleet file, or the folders of one cluster at a time"
+_NOTHING: Final = "there is no profile, no MachineDeployment and no overlay in it"
+_WHERE_THEY_LIE: Final = "Name where they lie; a file that is no YAML, or says no kind, counts as none of them"
+_GIVE_FILES: Final = "Name files or folders of manifests to have them judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One cluster's objects. ``partial``: profiles may lie elsewhere, so that one that is not here is no mistake."""
+
+    name: str
+    inputs: Inputs
+    settings: Settings
+    partial: bool = False
+
+
+def fleet_scopes(
+    clusters: Iterable[ClusterSpec], environment: Mapping[str, str], findings: list[Finding]
+) -> Iterator[Scope]:
+    """Each cluster as its trees have it; what only a live cluster knows is passed over. Opens nothing encrypted."""
+    for spec in clusters:
+        about = f"cluster {spec.name}"
+        trees = [part for part in spec.source.parts if isinstance(part, TreeRef)]
+        if not trees:
+            message = "its objects are in the cluster itself, which is not asked"
+            findings.append(Finding(rules.PASSED_OVER, message, about=about, fix=_GIVE_FILES))
+            continue
+        findings += _live_parts(spec.source, about)
+        lacks_pools = isinstance(spec.source.machines, LiveRef)
+        scope = _read(_without_live(spec, trees[0]), environment, findings, whole=lacks_pools)
+        if scope is not None:
+            yield replace(scope, inputs=replace(scope.inputs, machines=())) if lacks_pools else scope
+
+
+def _live_parts(source: SourceSpec, about: str) -> Iterator[Finding]:
+    parts = (("MachineDeployments", source.machines), ("profiles", source.profiles))
+    for name, part in parts:
+        if isinstance(part, LiveRef):
+            yield Finding(rules.PASSED_OVER, f"its {name} are in the cluster itself, which is not asked", about=about)
+
+
+def _without_live(spec: ClusterSpec, tree: TreeRef) -> ClusterSpec:
+    parts = (tree if isinstance(part, LiveRef) else part for part in spec.source.parts)
+    return replace(spec, source=SourceSpec(*parts), lacks_profiles=isinstance(spec.source.profiles, LiveRef))
+
+
+def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Finding], *, whole: bool) -> Scope | None:
+    """The objects of a cluster; with the ``whole`` set of built-in profiles, or with those alone that pools name."""
+    about = f"cluster {spec.name}"
+    try:
+        stack = load_stack(spec.overlays, spec.trust)
+    except InputError as failure:
+        findings += (problem_finding(rules.OVERLAY, each, about=about) for each in failure.problems)
+        return None
+    try:
+        settings = load_settings(spec)
+    except InputError as failure:
+        findings += (problem_finding(rules.SETTING, each, about=about) for each in failure.problems)
+        return None
+    files = {overlay.manifest.origin.path for overlay in stack.overlays}
+    keys = KeySearch(environment, without_keys=True)
+    try:
+        if whole:
+            inputs = load_all_profiles(spec, settings, environment, keys, Connections(environment))
+        else:
+            inputs = load_inputs(spec, settings, environment, keys)
+    except OsmGitopsError as failure:
+        for each in failure.problems:
+            rule = rules.OVERLAY if each.where.rpartition(":")[0] in files else rules.UNREADABLE
+            findings.append(problem_finding(rule, each, about=about))
+        return None
+    return Scope(spec.name, inputs, settings, partial=spec.lacks_profiles)
+
+
+def path_scopes(
+    trees: Sequence[TreeRef], like: ClusterSpec, environment: Mapping[str, str], findings: list[Finding]
+) -> tuple[Scope, ...]:
+    """All that the trees hold as one cluster with the settings of ``like``, an object of two trees once; trees that
+    say different things of one object as clusters of their own, so that both are judged."""
+    scopes: list[Scope] = []
+    for tree in trees:
+        spec = replace(like, source=SourceSpec(tree, tree, tree))
+        scope = _read(spec, environment, findings, whole=bool(like.overlays))
+        if scope is None:
+            continue
+        scope = replace(scope, inputs=_facts_once(scope.inputs, findings), partial=True)
+        if _is_bare(scope.inputs) and not any(overlays_in(tree, like.trust)):
+            findings.append(Finding(rules.NOTHING_TO_JUDGE, _NOTHING, where=tree.display, fix=_WHERE_THEY_LIE))
+        joined = next((at for at, other in enumerate(scopes) if _agree(other.inputs, scope.inputs)), None)
+        if joined is not None:
+            scopes[joined] = replace(scope, name=scopes[joined].name, inputs=_both(scopes[joined].inputs, scope.inputs))
+        else:
+            scopes.append(replace(scope, name=tree.display) if scopes else scope)
+    return tuple(scopes)
+
+
+def _facts_once(inputs: Inputs, findings: list[Finding]) -> Inputs:
+    """Facts that stand there several times belong to several clusters; stand-ins serve as well for what is judged."""
+    findings += (
+        problem_finding(rules.PASSED_OVER, replace(each, fix=_SEVERAL))
+        for each in inputs.unreadable
+        if isinstance(each, Twice)
+    )
+    return replace(inputs, unreadable=tuple(each for each in inputs.unreadable if not isinstance(each, Twice)))
+
+
+def _agree(first: Inputs, second: Inputs) -> bool:
+    """Whether what both have of their own is the same."""
+    known = _bodies(first)
+    return all(known.get(name, body) == body for name, body in _bodies(second).items())
+
+
+def _is_bare(inputs: Inputs) -> bool:
+    """Whether a tree has nothing that could be judged, nor could be if it were right."""
+    return not (inputs.profiles or inputs.machines or inputs.broken or inputs.unfit or inputs.unreadable)
+
+
+def _bodies(inputs: Inputs) -> dict[ObjectRef, Mapping[str, Json]]:
+    profiles = (profile.manifest for profile in inputs.profiles.values() if not profile.built_in)
+    manifests = (*profiles, *(machine.manifest for machine in inputs.machines))
+    return {manifest.ref: manifest.body for manifest in manifests}
+
+
+def _both(first: Inputs, second: Inputs) -> Inputs:
+    machines = {machine.ref: machine for machine in (*second.machines, *first.machines)}
+    facts = replace(
+        first.facts,
+        secrets={**second.facts.secrets, **first.facts.secrets},
+        config_maps={**second.facts.config_maps, **first.facts.config_maps},
+        service_accounts={**second.facts.service_accounts, **first.facts.service_accounts},
+        endpoint_slices=first.facts.endpoint_slices or second.facts.endpoint_slices,
+    )
+    broken = {**second.broken, **first.broken}
+    # A profile that one of the trees has wins over the built-in one that the other was given.
+    ranked = sorted((*second.profiles.items(), *first.profiles.items()), key=lambda found: not found[1].built_in)
+    profiles = {key: each for key, each in ranked if not each.built_in or ObjectRef(PROFILE, *key) not in broken}
+    joined = with_profiles_of(first, replace(second, profiles=profiles))
+    return replace(
+        joined, machines=tuple(machines[ref] for ref in sorted(machines)), facts=facts, broken=_sorted(broken)
+    )
+
+
+def _sorted(found: Mapping[ObjectRef, tuple[Problem, ...]]) -> dict[ObjectRef, tuple[Problem, ...]]:
+    return {ref: found[ref] for ref in sorted(found)}

@@ -1,0 +1,186 @@
+"""OSM's own spelling of its flags, turned into ours, so that args can be pasted from its Deployment (design §3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+from osm_gitops.config.setting_names import (
+    CONNECTION_FLAGS,
+    LOG_FORMAT_FLAG,
+    PASSED_OVER,
+    PASSED_OVER_BOOLEANS,
+    SETTINGS_BY_FLAG,
+    Kind,
+)
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import parse_bool
+
+_FLAG: Final = re.compile(r"(--?)([a-z][a-z0-9-]*)(?:=(.*))?", re.DOTALL)
+_ANY_FLAG: Final = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
+_SHORTEST_MISSPELT: Final = 4  # what is shorter may be a group of our own one-letter options
+_SETTINGS: Final = frozenset(SETTINGS_BY_FLAG)
+_BOOLEANS: Final = PASSED_OVER_BOOLEANS | {name for name in _SETTINGS if SETTINGS_BY_FLAG[name].kind is Kind.BOOLEAN}
+_KNOWN: Final = _SETTINGS | frozenset(PASSED_OVER) | frozenset((*CONNECTION_FLAGS, LOG_FORMAT_FLAG))
+_LOG_FORMATS: Final = {"console": "text"}  # OSM's word for it, and ours
+
+
+@dataclass(frozen=True, slots=True)
+class NormalisedArguments:
+    """A command line in our spelling, and a note for each flag that was passed over."""
+
+    args: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def normalise_arguments(args: Sequence[str]) -> NormalisedArguments:
+    """Turn OSM's flags among ``args`` into ours; everything else stays as it is.
+
+    ``-cluster-dns=10.0.0.1`` becomes ``--cluster-dns 10.0.0.1``, ``-external-cloud-provider=f``
+    becomes ``--no-external-cloud-provider``, flags that mean nothing to a batch become notes.
+    Raises InputError for what Go's parser refuses, or would end at without a word.
+    """
+    run = _Run(iter(args))
+    run.read()
+    if run.problems:
+        raise InputError(run.problems)
+    return NormalisedArguments(tuple(run.args), tuple(run.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFlag:
+    """A flag as Go's parser finds it on OSM's command line: ``at`` is the index of the argument with its value."""
+
+    name: str
+    value: str | bool
+    at: int
+
+
+def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
+    """The flags among OSM's own arguments, in their order; one that we do not know comes too.
+
+    Raises InputError where Go's parser would refuse them, or would end without a word (contract §2).
+    No value is in a problem: it may come from a Secret.
+    """
+    found: list[GivenFlag] = []
+    problems: list[Problem] = []
+    at = 0
+    while at < len(args):
+        match = _ANY_FLAG.fullmatch(args[at])
+        if match is None:
+            problems.append(_end_of_flags(args, at, found[-1].name if found else ""))
+            break
+        name, value = match[1], match[2]
+        if name in _BOOLEANS:
+            found.append(GivenFlag(name, _boolean_of(name, value, problems), at))
+        elif value is None and _has_value(args, at, name):
+            at += 1
+            found.append(GivenFlag(name, args[at], at))
+        elif value is None and name in _KNOWN:
+            problems.append(Problem(f"-{name} is the last argument and lacks its value"))
+        else:
+            found.append(GivenFlag(name, True if value is None else value, at))
+        at += 1
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def _has_value(args: Sequence[str], at: int, name: str) -> bool:
+    """Whether the next argument is the value of a flag; of an unknown one, as far as can be told."""
+    following = args[at + 1 : at + 2]
+    return bool(following) and (name in _KNOWN or not following[0].startswith("-"))
+
+
+def _boolean_of(name: str, value: str | None, problems: list[Problem]) -> bool:
+    try:
+        return value is None or parse_bool(value)
+    except GoError:
+        problems.append(Problem(f"-{name} is neither true nor false", fix="Write true or false behind the ="))
+        return False
+
+
+def _end_of_flags(args: Sequence[str], at: int, last: str) -> Problem:
+    what = "an empty argument" if not args[at] else "an argument that is no flag"
+    behind = f" behind -{last}" if last else ""
+    ignored = len(args) - at - 1
+    lost = f", so that it ignores the {ignored} behind it" if ignored else ""
+    return Problem(
+        f"argument {at + 1}{behind} is {what}, where Operating System Manager stops reading flags{lost}",
+        fix="Correct the arguments of its Deployment first, and see what its machines get then",
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One pass over the arguments; ``last`` is the flag of OSM that ended just before, if one did."""
+
+    rest: Iterator[str]
+    args: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    last: str = ""
+
+    def read(self) -> None:
+        for argument in self.rest:
+            last, self.last = self.last, ""
+            match = _FLAG.fullmatch(argument)
+            if argument == "--":
+                self.args += [argument, *self.rest]
+            elif match is not None and match[2] in _KNOWN:
+                self.last = match[2]
+                self._read_flag(match[2], match[3])
+            elif last and _ends_flags(last, argument):
+                self._refuse_end(last, argument)
+            elif match is not None and match[1] == "-" and _closest(match[2]):
+                self._refuse(f"unknown flag -{match[2]}", f"Did you mean -{_closest(match[2])}?")
+            else:
+                self.args.append(argument)
+
+    def _read_flag(self, name: str, value: str | None) -> None:
+        if name in _BOOLEANS:
+            given = [f"--{name}" if self._boolean(name, value) else f"--no-{name}"]
+        else:
+            given = [f"--{name}", *([value] if value is not None else islice(self.rest, 1))]
+        if name == LOG_FORMAT_FLAG:
+            given[1:] = [_LOG_FORMATS.get(each.lower(), each) for each in given[1:]]
+        if name in PASSED_OVER:
+            self.notes.append(f"-{name} is passed over: {PASSED_OVER[name]}")
+        else:
+            self.args += given
+
+    def _boolean(self, name: str, value: str | None) -> bool:
+        try:
+            return value is None or parse_bool(value)
+        except GoError:
+            self._refuse(f'-{name} cannot be "{value}"', "Write true or false behind the =")
+            return False
+
+    def _refuse_end(self, name: str, argument: str) -> None:
+        shown = f'"{argument}"' if argument else "an empty argument"
+        fix = f"Write -{name}={argument}" if argument else "Remove it; a template may have left it there"
+        self._refuse(f"-{name} is followed by {shown}, where Operating System Manager stops reading flags", fix)
+
+    def _refuse(self, what: str, fix: str) -> None:
+        self.problems.append(Problem(what, where="command line", fix=fix))
+
+
+def _ends_flags(last: str, argument: str) -> bool:
+    """Whether Go's parser would end, without a word, at an argument behind flag ``last``."""
+    if not argument:
+        return True
+    try:
+        return last in _BOOLEANS and parse_bool(argument) in {True, False}
+    except GoError:
+        return False
+
+
+def _closest(name: str) -> str:
+    """The flag of OSM that a word behind one dash was meant to be, or nothing."""
+    close = get_close_matches(name, sorted(_KNOWN), n=1, cutoff=0.8) if len(name) >= _SHORTEST_MISSPELT else []
+    return close[0] if close else ""

@@ -1,0 +1,170 @@
+"""Where overlays lie: folders of this machine, of a git revision, and those that this program brings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path, PurePath
+from posixpath import normpath
+from typing import Final
+
+from osm_gitops.config.overlay_keys import OVERLAY_FILE
+from osm_gitops.errors import InputError, input_error
+from osm_gitops.gotemplate.hints import similar
+from osm_gitops.model.objects import BUILT_IN
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.sources.builtin import data_folder
+from osm_gitops.sources.files import Folder, Kind, SourceFiles
+from osm_gitops.sources.revision import open_revision
+from osm_gitops.sources.trust import TRUSTED, Trust
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
+_LARGEST: Final = 16 << 20
+
+
+def overlay_ref(base: Path, text: str) -> OverlayRef:
+    """What ``PATH``, ``PATH@REVISION`` or ``builtin:NAME`` names; a path that exists wins."""
+    if text.startswith(BUILT_IN):
+        return OverlayRef(data_folder("overlays") / text.removeprefix(BUILT_IN), text, built_in=True)
+    path, at, revision = text.rpartition("@")
+    if not (at and revision) or os.path.lexists(base / text):
+        return OverlayRef(base / text, text)
+    return OverlayRef(base / path, path, revision)
+
+
+def base_ref(ref: OverlayRef, text: str) -> OverlayRef:
+    """An overlay that the one at ``ref`` names: relative to it, and at the same revision unless it names one."""
+    if text.startswith(BUILT_IN):
+        return overlay_ref(Path(), text)
+    folder = ref.path.parent if ref.path.name.endswith((".yaml", ".yml")) else ref.path
+    found = overlay_ref(folder, text)
+    named = text.rpartition("@")[0] if found.revision else text
+    shown = os.path.normpath(named) if named.startswith("/") else normpath(f"{_folder_shown(ref)}/{named}")
+    return OverlayRef(Path(os.path.normpath(found.path)), shown, found.revision or ref.revision)
+
+
+def _folder_shown(ref: OverlayRef) -> str:
+    return ref.display.rpartition("/")[0] or "." if ref.display.endswith((".yaml", ".yml")) else ref.display
+
+
+def builtin_overlays() -> tuple[str, ...]:
+    """The names of the overlays that this program brings."""
+    folder = data_folder("overlays")
+    found = folder.iterdir() if folder.is_dir() else ()
+    return tuple(sorted(each.name for each in found if (each / OVERLAY_FILE).is_file()))
+
+
+@contextmanager
+def opened(ref: OverlayRef, trust: Trust = TRUSTED) -> Iterator[OverlayFiles]:
+    """The files of an overlay. Raises InputError where there is none, or it may not be read."""
+    if not ref.built_in:
+        trust.check(ref.path, ref.display)
+    with _source(ref, trust) as files:
+        found = _overlay_files(files, ref)
+        if not (ref.built_in or ref.revision):
+            trust.check(Path(found.file), found.shown)  # it may be a link
+        yield found
+
+
+def is_there(ref: OverlayRef, trust: Trust = TRUSTED) -> bool:
+    """Whether there is such an overlay, whatever it holds."""
+    try:
+        with opened(ref, trust):
+            return True
+    except InputError:
+        return False
+
+
+def _source(ref: OverlayRef, trust: Trust) -> AbstractContextManager[SourceFiles]:
+    if ref.built_in:
+        _check_name(ref)
+    return open_revision(ref.path, ref.revision, ref.display, trust) if ref.revision else _plain(ref)
+
+
+@contextmanager
+def _plain(ref: OverlayRef) -> Iterator[SourceFiles]:
+    yield Folder(ref.path, ref.display)
+
+
+def _check_name(ref: OverlayRef) -> None:
+    name = ref.display.removeprefix(BUILT_IN)
+    known = builtin_overlays()
+    if not _NAME.fullmatch(name) or name not in known:
+        hint = similar(name, known).removeprefix("; ").capitalize()
+        raise input_error(
+            f'there is no built-in overlay "{name}"', where=ref.display, fix=hint or f"There are: {', '.join(known)}"
+        )
+
+
+class OverlayFiles:
+    """The files of one overlay: ``file`` is ``overlay.yaml``, ``folder`` what it is in."""
+
+    def __init__(self, files: SourceFiles, ref: OverlayRef, file: PurePath) -> None:
+        self._files = files
+        self.ref = ref
+        self.file = file
+        self.folder = file.parent
+        inside = ref.display.endswith((".yaml", ".yml"))
+        self._shown = _folder_shown(ref)
+        self.name = file.stem if inside and file.name != OVERLAY_FILE else (self.folder.name or "overlay")
+
+    @property
+    def shown(self) -> str:
+        """How the overlay's file is called in the places of problems."""
+        return self.show(self.file.name)
+
+    def show(self, name: str) -> str:
+        """How a file beside it is called."""
+        folder = "" if self._shown == "." else f"{self._shown.rstrip('/')}/"
+        return f"{folder}{name}{self._files.suffix}".encode("utf-8", "backslashreplace").decode()
+
+    def text(self) -> bytes:
+        """What ``overlay.yaml`` holds. Raises InputError."""
+        return self._read(self.file, self.shown)
+
+    def beside(self, name: str) -> bytes:
+        """What a file in the overlay's folder holds. Raises InputError where it leads elsewhere, or is not there."""
+        shown = self.show(name)
+        try:
+            real, kind = self._files.locate(self.folder / name)
+            top, _ = self._files.locate(self.folder)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise input_error(f"there is no file {name} beside it: {_reason(error)}") from None
+        if kind is Kind.OUTSIDE or not real.is_relative_to(top):
+            raise input_error(f"{name} leads out of the overlay's folder", fix="Keep the file in that folder")
+        if kind is not Kind.FILE:
+            raise input_error(f"{name} is no file")
+        return self._read(real, shown)
+
+    def _read(self, file: PurePath, shown: str) -> bytes:
+        try:
+            text = self._files.read(file)
+        except OSError as error:
+            raise input_error(f"cannot be read: {_reason(error)}", where=shown) from None
+        if text is None or len(text) > _LARGEST:
+            raise input_error(f"is larger than {_LARGEST >> 20} MiB", where=shown)
+        return text
+
+
+def _overlay_files(files: SourceFiles, ref: OverlayRef) -> OverlayFiles:
+    shown = f"{ref.display}{files.suffix}"
+    try:
+        real, kind = files.locate(files.root)
+        if kind is Kind.FOLDER:
+            real, kind = files.locate(real / OVERLAY_FILE)
+    except (OSError, RuntimeError) as error:
+        raise input_error(
+            f"there is no overlay here: {_reason(error)}",
+            where=shown,
+            fix=f"An overlay is a folder with {OVERLAY_FILE}",
+        ) from None
+    if kind is not Kind.FILE:
+        raise input_error("is no overlay", where=shown, fix=f"An overlay is a folder with {OVERLAY_FILE}")
+    return OverlayFiles(files, ref, real)
+
+
+def _reason(error: Exception) -> str:
+    strerror = getattr(error, "strerror", None)
+    return str(strerror) if strerror else "its path leads nowhere"

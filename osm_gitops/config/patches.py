@@ -1,0 +1,209 @@
+"""Patched profiles (design §4): what overlays change in them, and the version that they get."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final
+
+from osm_gitops.config.json_patch import WrongOperation, charge, operate
+from osm_gitops.config.merging import merge_piece
+from osm_gitops.config.patch_limits import PatchBudget, PatchLimitError, check_size
+from osm_gitops.config.placed import PlacedFields, Places, places_of, spots_within
+from osm_gitops.errors import Problem, first_problems
+from osm_gitops.model.objects import Json, Manifest
+from osm_gitops.model.overlay import Overlay, Patch, Spot
+from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION, TEMPLATE_ANNOTATION, OperatingSystemProfile
+
+_DIGEST: Final = 12
+_DERIVED: Final = re.compile(rf"\+[0-9a-zA-Z.-]+\.[0-9a-f]{{{_DIGEST}}}$")
+_SMALLER: Final = "Let patches write less; objects beyond 1.5 MiB fit into no cluster"
+_NOT_IN_VERSIONS: Final = re.compile(r"[^0-9A-Za-z-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedProfile:
+    """What overlays make of a profile's manifest: ``applied`` are the patches, ``warnings`` the fields that two
+    overlays set differently, ``problems`` what could not be done."""
+
+    manifest: Manifest
+    applied: tuple[Patch, ...]
+    warnings: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
+
+
+def fits(patch: Patch, profile: OperatingSystemProfile) -> bool:
+    """Whether the patch is for this profile."""
+    return _glob(patch.name).fullmatch(profile.name) is not None and patch.os_name in {"", profile.os_name}
+
+
+@lru_cache(maxsize=8192)  # fnmatch itself keeps few, and an overlay has many
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
+
+
+def is_derived(profile: OperatingSystemProfile) -> bool:
+    """Whether the profile was patched by us before it came into the source: then it is never patched again."""
+    return profile.overlaid and _DERIVED.search(profile.version) is not None
+
+
+def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) -> PatchedProfile | None:
+    """The profile with all patches of ``overlays`` that are for it, in their order; ``None`` where none is."""
+    if is_derived(profile):
+        return None
+    wanted = [(patch, overlay) for overlay in overlays for patch in overlay.patches if fits(patch, profile)]
+    if not wanted:
+        return None
+    try:
+        check_size(profile.manifest.body)
+    except PatchLimitError as beyond:
+        problem = Problem(f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin))
+        told = problem.at(about=str(profile.manifest.ref))
+        return PatchedProfile(profile.manifest, tuple(patch for patch, _ in wanted), (), (told,))
+    work = _Work(profile, overlays)
+    for patch, overlay in wanted:
+        try:
+            work.apply(patch, overlay)
+        except PatchLimitError as beyond:
+            work.stop(beyond, patch)
+            break
+    return work.result()
+
+
+@dataclass(slots=True)
+class _Work:
+    """A profile's manifest while it is patched; ``owners`` are the overlays by the manifests of their patches."""
+
+    profile: OperatingSystemProfile
+    overlays: Sequence[Overlay]
+    applied: list[Patch] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    budget: PatchBudget = field(default_factory=PatchBudget)
+    body: dict[str, Json] = field(init=False)
+    places: Json = field(init=False)
+    owners: dict[int, Overlay] = field(init=False)
+
+    def __post_init__(self) -> None:
+        manifest = self.profile.manifest
+        self.body = copy.deepcopy(dict(manifest.body))
+        self.places = places_of(self.body, Spot(manifest, ""))
+        self.owners = {id(patch.spot.manifest): overlay for overlay in self.overlays for patch in overlay.patches}
+
+    def apply(self, patch: Patch, overlay: Overlay) -> None:
+        self.applied.append(patch)
+        if overlay.name not in self.names:
+            self.names.append(overlay.name)
+        if patch.merge is not None:
+            self.budget.write(patch.merge)
+            found = merge_piece(self.body, self.places, patch.merge, patch.spot, self._replaced)
+            self.problems += (self._told(problem) for problem in found)
+            return
+        for index, operation in enumerate(patch.operations):
+            spot = replace(patch.spot, field=f"{patch.spot.field}[{index}]")
+            try:
+                _check_pointers(operation)
+                charge(self.body, operation, self.budget)
+                old = operate(self.body, self.places, operation, spot)
+                if old is not None:
+                    self._replaced(_field(operation["path"]), old, spot)
+            except WrongOperation as wrong:
+                self.problems.append(self._told(Problem(str(wrong), where=spot.where)))
+
+    def stop(self, beyond: PatchLimitError, patch: Patch) -> None:
+        """Tell that a patch goes beyond a limit, after which no other is applied."""
+        overlay = self.owners[id(patch.spot.manifest)]
+        what = f"a patch of overlay {overlay.display} goes beyond a limit: {beyond}"
+        self.problems.append(self._told(Problem(what, where=patch.spot.where, fix=_SMALLER)))
+
+    def _told(self, problem: Problem) -> Problem:
+        return problem.at(about=str(self.profile.manifest.ref))
+
+    def _replaced(self, path: str, old: Places, new: Spot) -> None:
+        """A field that another overlay had set already, itself or something in it; neither is built on the other."""
+        second = self.owners[id(new.manifest)]
+        rivals: dict[str, Problem] = {}
+        for spot in spots_within(old):
+            first = self.owners.get(id(spot.manifest))
+            if first is not None and are_rivals(first, second):
+                rivals.setdefault(first.key, self._told(replace(fight(first, second, spot, new), field=path)))
+        self.warnings += rivals.values()
+
+    def result(self) -> PatchedProfile:
+        manifest = self.profile.manifest
+        self._name_version()
+        if not self.problems:
+            try:
+                check_size(self.body)
+            except PatchLimitError as beyond:
+                self.stop(beyond, self.applied[-1])
+        elsewhere = PlacedFields(self.places)
+        changed = replace(manifest, body=self.body, elsewhere=elsewhere, lines={})
+        return PatchedProfile(changed, tuple(self.applied), tuple(self.warnings), first_problems(self.problems))
+
+    def _name_version(self) -> None:
+        spec, metadata = self.body.get("spec"), self.body.get("metadata")
+        if not isinstance(spec, dict) or not isinstance(metadata, dict) or not _holds_maps(metadata):
+            what = "spec, metadata, annotations and labels must stay mappings"
+            self.problems.append(self._told(Problem(what, where=self.applied[-1].spot.where)))
+            return
+        annotations = metadata.get("annotations") or {}
+        spec.pop("version", None)
+        digest = _digest({"spec": spec, "language": annotations.get(TEMPLATE_ANNOTATION)})[:_DIGEST]
+        spec["version"] = derived_version(self.profile.version, self.names, digest)
+        base = _digest(self.profile.manifest.body.get("spec"))
+        metadata["annotations"] = {**annotations, OVERLAY_BASE_ANNOTATION: base}
+
+
+def _holds_maps(metadata: Mapping[str, Json]) -> bool:
+    return all(isinstance(metadata.get(key) or {}, dict) for key in ("annotations", "labels"))
+
+
+def derived_version(version: str, names: Sequence[str], digest: str) -> str:
+    """``v1.11.2`` patched by ``prod-eu``: ``v1.11.2+prod-eu.<digest>``."""
+    words = [_NOT_IN_VERSIONS.sub("-", name).strip("-") or "overlay" for name in names]
+    return f"{version}{'.' if '+' in version else '+'}{'.'.join([*words, digest])}"
+
+
+def are_rivals(first: Overlay, second: Overlay) -> bool:
+    """Whether neither of two overlays is built on the other, so that neither knows what the other sets."""
+    return first.key != second.key and first.key not in second.bases and second.key not in first.bases
+
+
+def fight(first: Overlay, second: Overlay, old: Spot, new: Spot) -> Problem:
+    """What is said of a field that two overlays set differently."""
+    return Problem(
+        f"overlays {first.display} ({old.where}) and {second.display} set this differently: "
+        f"{second.display} wins, for it comes later",
+        where=new.where,
+        fix=f"Take one of them away, or name {first.display} under overlays of {second.display}",
+    )
+
+
+def _digest(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_FIXED: Final = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace", "/spec/version")
+
+
+def _field(pointer: str) -> str:
+    """A pointer as fields are written elsewhere: ``/spec/files/0`` is ``spec.files[0]``."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    return "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps).removeprefix(".")
+
+
+def _check_pointers(operation: Mapping[str, Json]) -> None:
+    """What says which profile this is cannot be changed; it can be copied."""
+    changed = [operation["path"], *([operation["from"]] if operation["op"] == "move" else [])]
+    for pointer in changed if operation["op"] != "test" else ():
+        if any(fixed == pointer or fixed.startswith(f"{pointer.rstrip('/')}/") for fixed in _FIXED):
+            raise WrongOperation(f"{pointer} cannot be changed by a patch: it says which profile this is")

@@ -1,0 +1,353 @@
+"""The verbs of the Kubernetes API. Every one of them is retried, and says what that means for who calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from osm_gitops.bounded.json_values import parse_json
+from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.kube.failures import (
+    Wanted,
+    is_missing_object,
+    refusal,
+    status_of,
+    uncalled_webhook,
+    webhook_refusal,
+)
+from osm_gitops.kube.kinds import (
+    ACCESS_REVIEW,
+    FIELD_MANAGER,
+    KINDS,
+    MUTATING_WEBHOOKS,
+    SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOKS,
+    Kind,
+)
+from osm_gitops.kube.shapes import misfit
+from osm_gitops.kube.transport import PAGE_OF_OBJECTS, Answer, Call, OversizedError, Transport
+
+PAGE: Final = 500
+"""Objects that a list brings at a time."""
+
+_RESTARTS = 5
+_PAGES: Final = 4000  # two million objects
+_LIST: Final = 4 << 30  # bytes of all pages
+_TOKEN: Final = 16 << 10  # of a next page: it goes into an address
+_LONGEST_NAME: Final = 253
+_NO_API: Final = "Check that the address is that of an API server"
+_PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
+_APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+# A body of server-side apply is read as YAML, which forbids these characters, or takes them for ends of lines, unless
+# they are escaped.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+T = TypeVar("T")
+Object = dict[str, Any]
+
+
+class Api:
+    """One API server as one user. Thread-safe; requests share their connections.
+
+    Whatever a server refuses, or cannot be asked, is a ClusterError with a sentence. Busy servers, failures of theirs
+    and lost connections are asked again, so a request may have been carried out more than once.
+    """
+
+    def __init__(
+        self, transport: Transport, display: str, authority: bytes = b"", check: Callable[[], None] | None = None
+    ) -> None:
+        self.display = display
+        self.certificate_authority = authority
+        """PEM, as Operating System Manager finds it (contract §2): of a pod its mounted file, of a kubeconfig what it
+        holds itself; empty where that names a file, or nothing."""
+        self._transport = transport
+        self._check = check
+
+    def checked(self, check: Callable[[], None]) -> Api:
+        """The same server, user and connections; ``check`` is called before every try of a request that writes.
+
+        What it raises ends the request: one that is tried again for minutes must not come after others have taken over.
+        """
+        return Api(self._transport, self.display, self.certificate_authority, check)
+
+    @property
+    def host(self) -> str:
+        """The server's address, without userinfo."""
+        return self._transport.server.url
+
+    @property
+    def requests(self) -> int:
+        """How many have been made, retries included."""
+        return self._transport.requests
+
+    def hurry(self) -> None:
+        """The run was interrupted: what is under way gets two seconds more, and nothing is tried again."""
+        self._transport.hurry()
+
+    def close(self) -> None:
+        """End the connections; a further request makes new ones."""
+        self._transport.close()
+
+    def list(
+        self,
+        kind: Kind,
+        keep: Callable[[Object], T | None],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> list[T]:
+        """What ``keep`` makes of each object, but for ``None``; no more than a page of objects is held.
+
+        A list whose pages expire on the way starts again, so ``keep`` may see an object twice; what it made before is
+        dropped. Without a namespace all of them are read.
+        """
+        wanted = Wanted("list", kind, namespace)
+        query = {name: text for name, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
+        for _ in range(_RESTARTS):
+            kept: list[T] = []
+            try:
+                for item in self._items(wanted, query, metadata_only=metadata_only):
+                    made = keep(item)
+                    if made is not None:
+                        kept.append(made)
+            except ClusterError as failure:
+                if failure.status == 410:
+                    continue
+                raise
+            return kept
+        what = f"{wanted}: its pages expired {_RESTARTS} times on the way"
+        raise ClusterError([Problem(what, where=self.display, fix="The server is very busy: try again later")], 410)
+
+    def _items(self, wanted: Wanted, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
+        kind, token, size, length = wanted.kind, "", PAGE, 0
+        path, accept = kind.collection(wanted.namespace), _accept("List", metadata_only=metadata_only)
+        seen = {token}
+        while len(seen) <= _PAGES and length <= _LIST:
+            page = {**query, "limit": str(size)} | ({"continue": token} if token else {})
+            try:
+                answer = self._transport.send(Call("GET", path, page, accept=accept, most=PAGE_OF_OBJECTS))
+            except OversizedError:
+                if size == 1:
+                    raise
+                size = max(1, size // 8)  # large objects: fewer at a time
+                continue
+            length += len(answer.data)
+            listed = self._object(wanted, answer)
+            items, metadata = listed.get("items") or [], listed.get("metadata") or {}
+            if not isinstance(items, list) or not isinstance(metadata, dict):
+                raise self._wrong(wanted, "it is not a list of objects")
+            for item in items:
+                yield self._checked(wanted, item)
+            token = metadata.get("continue") or ""
+            if not token:
+                return
+            if not isinstance(token, str) or len(token) > _TOKEN or token in seen:
+                raise self._wrong(wanted, "the token of its next page is not a new one")
+            seen.add(token)
+        raise self._wrong(wanted, f"it has more than {_PAGES} pages or {_LIST >> 30} GiB")
+
+    def serves(self, kind: Kind) -> bool:
+        """Whether the server has this kind at all, which whoever is logged in may ask."""
+        answer = self._transport.send(Call("GET", kind.collection().rpartition("/")[0]))
+        if answer.status == 404:
+            return False
+        found = self._object(Wanted("discover", kind), answer)
+        resources = found.get("resources") or []
+        if not isinstance(resources, list) or not all(isinstance(each, dict) for each in resources):
+            raise self._wrong(Wanted("discover", kind), "it is not a list of resources")
+        return any(each.get("name") == kind.plural for each in resources)
+
+    def may(self, verb: str, kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> bool:
+        """Whether this user is allowed something, which whoever is logged in may ask. Nothing is done."""
+        asked = {"verb": verb, "group": kind.group, "resource": kind.plural, "namespace": namespace, "name": name}
+        body = {
+            "apiVersion": ACCESS_REVIEW.api_version,
+            "kind": ACCESS_REVIEW.name,
+            "spec": {"resourceAttributes": asked | {"subresource": subresource}},
+        }
+        call = Call("POST", ACCESS_REVIEW.collection(), {}, _json(body))
+        wanted = Wanted("create", ACCESS_REVIEW)
+        status = self._object(wanted, self._transport.send(call, self._check)).get("status") or {}
+        if not isinstance(status, dict):
+            raise self._wrong(wanted, "status is not a mapping")
+        return status.get("allowed") is True
+
+    def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
+        """An object; ``None`` where the server says that it is not there, and only then."""
+        wanted = Wanted("get", kind, namespace, name)
+        answer = self._transport.send(
+            Call("GET", kind.path(namespace, name), accept=_accept(metadata_only=metadata_only))
+        )
+        if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
+            return None
+        return self._checked(wanted, self._object(wanted, answer))
+
+    def apply(
+        self,
+        body: Mapping[str, Any],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        subresource: str = "",
+        manager: str = FIELD_MANAGER,
+        metadata_only: bool = False,
+    ) -> Object:
+        """Server-side apply, which creates or updates; the object as it is then. Done twice it is as done once.
+
+        Raises ConflictError with the names of those who own the fields.
+        """
+        wanted = _wanted("patch", body, subresource)
+        query = {"fieldManager": manager, "force": "true" if force else "false"}
+        call = Call(
+            "PATCH",
+            _path(wanted),
+            query | ({"dryRun": "All"} if dry_run else {}),
+            _json(body),
+            _APPLY,
+            _accept(metadata_only=metadata_only),
+        )
+        return self._ask(wanted, call)
+
+    def create(self, body: Mapping[str, Any]) -> Object:
+        """POST. Raises ClusterError with status 409 where it exists.
+
+        That may be so because an earlier try was carried out and its answer lost: who needs to know, reads it.
+        """
+        wanted = _wanted("create", body)
+        path = wanted.kind.collection(wanted.namespace)
+        return self._ask(wanted, Call("POST", path, {"fieldManager": FIELD_MANAGER}, _json(body)))
+
+    def replace(self, body: Mapping[str, Any]) -> Object:
+        """PUT. Raises ConflictError where the body's resourceVersion is no longer that of the object.
+
+        After a lost answer that may be our own doing, as with :meth:`create`.
+        """
+        wanted = _wanted("update", body)
+        return self._ask(wanted, Call("PUT", _path(wanted), {"fieldManager": FIELD_MANAGER}, _json(body)))
+
+    def merge(
+        self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], *, metadata_only: bool = True
+    ) -> Object:
+        """JSON merge patch, which nobody's fields stop; the object as it is then. Done twice it is as done once.
+
+        A uid or a resourceVersion in the patch's metadata is a precondition: ConflictError where it is not met, which
+        for a resourceVersion may after a lost answer be our own doing.
+        """
+        wanted = Wanted("patch", kind, namespace, name)
+        accept = _accept(metadata_only=metadata_only)
+        call = Call("PATCH", _path(wanted), {"fieldManager": FIELD_MANAGER}, _json(patch), _MERGE, accept)
+        return self._ask(wanted, call)
+
+    def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> bool:
+        """Delete an object, what depends on it in the background; whether it was there, as far as can be known.
+
+        Raises ConflictError where it is another one than the preconditions say. One with finalizers may remain.
+        """
+        wanted = Wanted("delete", kind, namespace, name)
+        given = {"uid": uid, "resourceVersion": resource_version}
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        options["preconditions"] = {key: value for key, value in given.items() if value}
+        answer = self._transport.send(
+            Call("DELETE", _path(wanted), {}, _json(options), accept=_accept(metadata_only=True)), self._check
+        )
+        if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
+            return answer.unsure  # then it was most likely ours that had no answer
+        self._object(wanted, answer)
+        return True
+
+    def token(self, namespace: str, account: str, seconds: int) -> tuple[str, str]:
+        """A new token of a ServiceAccount, and when it expires (RFC 3339): servers shorten what they find too long."""
+        wanted = Wanted("create", SERVICE_ACCOUNT, namespace, account, "token")
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": seconds},
+        }
+        answer = self._object(wanted, self._transport.send(Call("POST", _path(wanted), {}, _json(body)), self._check))
+        status = answer.get("status")
+        found = [status.get(key) for key in ("token", "expirationTimestamp")] if isinstance(status, dict) else []
+        token, until = (each if isinstance(each, str) else "" for each in found or ("", ""))
+        if not token or not until:
+            raise self._wrong(wanted, "it holds no token with its end")
+        return token, until
+
+    def _ask(self, wanted: Wanted, call: Call) -> Object:
+        return self._checked(wanted, self._object(wanted, self._transport.send(call, self._check)))
+
+    def _checked(self, wanted: Wanted, body: Any) -> Object:
+        """An object of the wanted kind, named so. Raises ClusterError for what the API defines otherwise."""
+        wrong = misfit(wanted.kind, body)
+        if wrong:
+            metadata = body.get("metadata") if isinstance(body, dict) else None
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            named = f" (of {name[:_LONGEST_NAME]})" if isinstance(name, str) and name else ""
+            raise self._wrong(wanted, f"{wrong}{named}")
+        body["apiVersion"], body["kind"] = wanted.kind.api_version, wanted.kind.name
+        checked: Object = body
+        return checked
+
+    def _wrong(self, wanted: Wanted, what: str) -> ClusterError:
+        told = f"{wanted}: the answer is not what the API defines, {what}"
+        return ClusterError([Problem(told, where=self.display, fix=_NO_API)])
+
+    def _object(self, wanted: Wanted, answer: Answer) -> Object:
+        """What a good answer holds. Raises ClusterError for any other, WebhookError for a webhook without a pod."""
+        if not 200 <= answer.status < 300:
+            webhook = uncalled_webhook(answer.status, answer.data)
+            if webhook:
+                configurations = self._configurations(webhook)
+                raise webhook_refusal(wanted, webhook, configurations, answer.data, self.display)
+            raise refusal(wanted, answer.status, answer.data, self.display)
+        try:
+            parsed = parse_json(answer.data)
+            why = "" if isinstance(parsed, dict) else "it is a list or a single value"
+        except ValueError as fault:
+            parsed, why = None, f"it {fault}"
+        if why:
+            what = f"{wanted}: the answer is no JSON object: {why}"
+            raise ClusterError([Problem(what, where=self.display, fix=_NO_API)], answer.status)
+        found: Object = parsed
+        return found
+
+    def _configurations(self, webhook: str) -> Sequence[tuple[Kind, str]]:
+        """The configurations that have a webhook of this name, as far as this user may list them."""
+
+        def keep(body: Object) -> str | None:
+            hooks = body.get("webhooks") or ()
+            return body["metadata"]["name"] if any(hook.get("name") == webhook for hook in hooks) else None
+
+        found: list[tuple[Kind, str]] = []
+        for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+            try:
+                found += [(kind, name) for name in self.list(kind, keep)]
+            except ClusterError:
+                continue  # the write has failed, whatever it is called: without the name the error says where to look
+        return found
+
+
+def _wanted(verb: str, body: Mapping[str, Any], subresource: str = "") -> Wanted:
+    kind = KINDS.get(str(body.get("kind")))
+    metadata = body["metadata"]
+    if kind is None or kind.api_version != body.get("apiVersion"):
+        raise LookupError(f"{body.get('kind')} is not among the kinds that are written")
+    return Wanted(verb, kind, metadata.get("namespace") or "", metadata["name"], subresource)
+
+
+def _path(wanted: Wanted) -> str:
+    path = wanted.kind.path(wanted.namespace, wanted.name)
+    return f"{path}/{wanted.subresource}" if wanted.subresource else path
+
+
+def _accept(suffix: str = "", *, metadata_only: bool) -> str:
+    partial = _PARTIAL.format(f"PartialObjectMetadata{suffix}")
+    return f"application/json{partial},application/json" if metadata_only else "application/json"
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    """JSON in UTF-8 that is YAML too: characters beyond U+FFFF as they are, as YAML knows no surrogate pairs."""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text).encode()

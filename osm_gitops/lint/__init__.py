@@ -1,0 +1,5 @@
+"""What ``validate`` checks in profiles, pools and the boot files that they render to.
+
+Belongs here: ``rules``, pure functions from files to findings, and ``external``, programs of others that check files.
+May not come in: which pools are checked and how findings are reported (``osm_gitops.commands.validate``).
+"""

@@ -1,0 +1,197 @@
+"""``systemd-analyze verify`` on every unit and drop-in, in a root of their own with stand-ins for what they run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, Final
+
+from osm_gitops.lint.external.programs import answered, batches, find_program, run, scratch, side_by_side
+from osm_gitops.lint.external.shell import stopped
+from osm_gitops.lint.rules.boot_file import BootFile, Remark
+from osm_gitops.lint.rules.ini import parse
+from osm_gitops.lint.rules.reporting import MOST_REMARKS, first_remarks
+from osm_gitops.lint.rules.systemd import check_unit, is_unit_file, unit_of
+from osm_gitops.lint.rules.wording import meant
+from osm_gitops.model.finding import Finding, Rule, Severity
+
+VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
+NOT_INSTALLED: Final = Rule(
+    "systemd-analyze-not-installed", Severity.NOTE, "units were not looked at by systemd-analyze"
+)
+RULES: Final = (VERIFY, NOT_INSTALLED)
+
+_SECONDS: Final = 5  # of a processor; a batch takes half of one
+_MOST_PROGRAMS: Final = 200  # of one unit
+_UNITS_AT_ONCE: Final = 40
+_SYSTEM_UNITS: Final = ("/usr/lib/systemd/system", "/lib/systemd/system")
+# Units that nodes have and the machine that validates may lack.
+_NODE_UNITS: Final = (
+    *("containerd.service", "docker.service", "docker.socket", "kubelet.service", "NetworkManager.service"),
+    *("NetworkManager-wait-online.service", "cloud-init.service", "cloud-final.service", "coreos-metadata.service"),
+    *("cloud-config.target", "cloud-init.target", "systemd-networkd.service", "systemd-resolved.service"),
+    *("systemd-networkd-wait-online.service", "sshd.service", "ssh.service", "iscsid.service", "multipathd.service"),
+    *("rpc-statd.service", "rpcbind.service", "chronyd.service", "waagent.service", "vmtoolsd.service", "rngd.service"),
+)
+_NOT_FOUND: Final = re.compile(r"Unit (\S+)\.([a-z]+) not found")
+_STAND_IN: Final = "[Service]\nExecStart=/bin/true\n"
+_COMMAND: Final = re.compile(r"Exec[A-Z]\w+")
+_AT_LINE: Final = re.compile(r"^\S*/(u(\d+)-[^/:\s]+)(?:\.d/[^:/]+)?:(\d+): (.*)$")
+_OF_UNIT: Final = re.compile(r"^(?:Unit )?(u(\d+)-[^:\s]+?\.[a-z]+):? (.*)$")
+# Their names say where they mount: they cannot be renamed.
+_NAMED_BY_PATH: Final = (".mount", ".automount", ".swap")
+_ACTIVATING: Final = (".timer", ".socket", ".path")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemdAnalyze:
+    """Each text is a unit of its own, ``u7-kubelet.service``, so that many fit into one root and one process."""
+
+    environment: Mapping[str, str] = field(repr=False)
+    slow: ClassVar[bool] = False
+
+    def missing(self) -> Finding | None:
+        if find_program("systemd-analyze", self.environment):
+            return None
+        message = "systemd-analyze is not installed, so that units were looked at by our own checks only"
+        return Finding(NOT_INSTALLED, message, fix="Run validate on Linux with systemd")
+
+    def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
+        told = cache(lambda file: {remark.line for remark in first_remarks(check_unit(file))})
+        for file, remark in verify(files, self.environment):
+            # What a check of ours tells of the same line, with a fix, need not be told twice.
+            if remark.line not in told(file):
+                yield file, remark
+
+
+def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterator[tuple[BootFile, Remark]]:
+    """All that ``systemd-analyze verify`` says of those files that are units or drop-ins."""
+    units = [file for file in files if is_unit_file(file.path) and not _is_named_by_path(file)]
+
+    def together(batch: Sequence[BootFile]) -> list[tuple[BootFile, Remark]] | None:
+        found = _batch(batch, environment)
+        return None if isinstance(found, str) else found
+
+    def alone(file: BootFile) -> list[tuple[BootFile, Remark]]:
+        found = _batch([file], environment)
+        return [(file, stopped("systemd-analyze", found))] if isinstance(found, str) else found
+
+    for found in side_by_side(lambda batch: answered(together, alone, batch), batches(units, _UNITS_AT_ONCE)):
+        yield from found
+
+
+def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tuple[BootFile, Remark]] | str:
+    """What it says of a batch of units, or why it gave no answer."""
+    program = find_program("systemd-analyze", environment) or "systemd-analyze"
+    with scratch() as root:
+        names = _lay_out(files, root)
+        words = [program, "verify", f"--root={root}", "--man=no"]
+        ran = run([*words, "--recursive-errors=yes", *names], root, environment, _SECONDS)
+        if "recursive-errors" in ran.errors:  # before systemd 250
+            ran = run([*words, *names], root, environment, _SECONDS)
+    if ran.code is None:
+        return ran.stopped
+    return list(dict.fromkeys(_told(files, ran.errors)))
+
+
+def _is_named_by_path(file: BootFile) -> bool:
+    return unit_of(file.path)[0].endswith(_NAMED_BY_PATH)
+
+
+def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
+    """Write the units with all that they need; their names."""
+    folder = root / "etc/systemd/system"
+    folder.mkdir(parents=True)
+    system = root / "usr/lib/systemd/system"
+    here = next((Path(each) for each in _SYSTEM_UNITS if Path(each).is_dir()), None)
+    if here is not None:
+        shutil.copytree(here, system, symlinks=True, ignore=shutil.ignore_patterns("*.wants", "*.requires"))
+    system.mkdir(parents=True, exist_ok=True)
+    for name in {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}:
+        if not (system / name).exists() and name.endswith((".service", ".socket", ".target")):
+            text = _STAND_IN if name.endswith(".service") else _stand_in_of(name)
+            (system / name).write_text(text, "utf-8")
+    _program(root, "/bin/true")
+    return [_lay_out_unit(number, file, folder, root) for number, file in enumerate(files)]
+
+
+def _stand_in_of(name: str) -> str:
+    return "[Socket]\nListenStream=/run/x.sock\n" if name.endswith(".socket") else "[Unit]\n"
+
+
+def _lay_out_unit(number: int, file: BootFile, folder: Path, root: Path) -> str:
+    unit, drop_in = unit_of(file.path)
+    suffix = unit.rpartition(".")[2] if "." in unit else "service"
+    name = f"u{number}-{unit}" if "." in unit else f"u{number}-{unit}.{suffix}"
+    data = file.text.encode("utf-8", "surrogateescape")
+    if drop_in:
+        stand_in = _STAND_IN if suffix == "service" else _stand_in_of(name)
+        (folder / name).write_text(stand_in, "utf-8")
+        (folder / f"{name}.d").mkdir()
+        (folder / f"{name}.d" / "drop-in.conf").write_bytes(data)
+    else:
+        (folder / name).write_bytes(data)
+    if name.endswith(_ACTIVATING):
+        (folder / f"{name.rpartition('.')[0]}.service").write_text(_STAND_IN, "utf-8")
+    commands = (entry for entry in parse(file.text).entries if _COMMAND.fullmatch(entry.key))
+    for entry in islice(commands, _MOST_PROGRAMS):
+        program = entry.value.lstrip("@-:+!|").split(None, 1)[:1]
+        if program:
+            path = program[0].strip("\"'")
+            # What a name alone stands for is looked for on the node's own PATH.
+            _program(root, path if "/" in path else f"/usr/bin/{path}")
+    return name
+
+
+def _program(root: Path, path: str) -> None:
+    """A stand-in for a program, where its path can be one."""
+    if ".." in path.split("/") or "\0" in path:
+        return
+    target = root / path.lstrip("/")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("#!/bin/true\n", "utf-8")
+        target.chmod(0o755)
+    except OSError:  # the path is a folder, or too long: systemd-analyze will say so
+        return
+
+
+def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Remark]]:
+    lines: Counter[int] = Counter()
+    for line in errors.splitlines():
+        if match := _AT_LINE.match(line):
+            number, at, message = int(match[2]), int(match[3]), match[4]
+        elif match := _OF_UNIT.match(line):
+            number, at, message = int(match[2]), 1, match[3]
+        else:
+            continue
+        lines[number] += 1
+        if lines[number] > MOST_REMARKS:
+            continue
+        said = re.sub(r"\bu\d+-", "", message).rstrip(".")
+        if number < len(files) and not (
+            said.startswith("Cannot add dependency job, ignoring") or _on_nodes(said, files)
+        ):
+            yield files[number], Remark(VERIFY, f"systemd says: {_without_values(said)}", at, "Correct the unit")
+
+
+def _on_nodes(said: str, files: Sequence[BootFile]) -> bool:
+    """Whether a unit that is not found here may be there on a node: packages and images bring units, and what the
+    profile writes is there, too. A name that is nearly one of those that are known is a slip of the pen."""
+    match = _NOT_FOUND.search(said)
+    if match is None:
+        return False
+    known = {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}
+    stems = {each.rpartition(".")[0] for each in known if each.endswith(f".{match[2]}")}
+    return match[1] in stems or not meant(match[1], stems)
+
+
+def _without_values(message: str) -> str:
+    """Its words without what it quotes of a line, which may be a credential."""
+    return re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", message)

@@ -1,0 +1,246 @@
+"""``#cloud-config`` user-data: what cloud-init refuses, and what it passes over in silence."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from posixpath import normpath
+from typing import Any, Final
+
+from osm_gitops.errors import InputError
+from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half, Remark
+from osm_gitops.lint.rules.reporting import first_remarks, told
+from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault
+from osm_gitops.lint.rules.wording import instead, words
+from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.yaml.kubernetes import Document, load_documents
+
+HEADER: Final = Rule("cloud-config-header", Severity.ERROR, "the user-data does not begin with #cloud-config")
+SYNTAX: Final = Rule("cloud-config-syntax", Severity.ERROR, "the cloud-config is no YAML, or a key stands twice in it")
+UNKNOWN_KEY: Final = Rule("cloud-config-unknown-key", Severity.ERROR, "cloud-init knows no such key, and ignores it")
+WRITE_FILES: Final = Rule("cloud-config-write-files", Severity.ERROR, "cloud-init cannot write a file")
+COMMAND: Final = Rule("cloud-config-command", Severity.ERROR, "cloud-init cannot run a command")
+TYPE: Final = Rule("cloud-config-type", Severity.ERROR, "a key of a cloud-config has the wrong type")
+RULES: Final = (HEADER, SYNTAX, UNKNOWN_KEY, WRITE_FILES, COMMAND, TYPE, SSH_KEY)
+
+# Of cloud-init 22.4 and 25.1.
+_KEYS: Final = words(
+    """
+    allow_public_ssh_keys ansible apk_repos apt apt_pipelining apt_reboot_if_required apt_update apt_upgrade
+    authkey_hash autoinstall bootcmd byobu_by_default ca-certs ca_certs chef chpasswd cloud_config_modules
+    cloud_final_modules cloud_init_modules create_hostname_file datasource datasource_list device_aliases
+    disable_ec2_metadata disable_root disable_root_opts disk_setup drivers fan final_message fqdn fs_setup groups
+    growpart grub-dpkg grub_dpkg hostname keyboard landscape launch-index locale locale_configfile lxd manage_etc_hosts
+    manage_resolv_conf mcollective merge_how merge_type migrate mount_default_fields mounts network
+    no_ssh_fingerprints ntp output package_reboot_if_required package_update package_upgrade packages password
+    phone_home power_state prefer_fqdn_over_hostname preserve_hostname puppet random_seed reporting resize_rootfs
+    resolv_conf rh_subscription rsyslog runcmd salt_minion snap spacewalk ssh ssh_authorized_keys ssh_deletekeys
+    ssh_fp_console_blacklist ssh_genkeytypes ssh_import_id ssh_key_console_blacklist ssh_keys ssh_publish_hostkeys
+    ssh_pwauth ssh_quiet_keygen swap system_info timezone ubuntu_advantage ubuntu_pro updates user users vendor_data
+    version wireguard write_files yum_repo_dir yum_repos zypper
+    """
+)
+# Flatcar reads cloud-configs with coreos-cloudinit, which has units of its own and little else.
+_FLATCAR_KEYS: Final = words("coreos hostname manage_etc_hosts ssh_authorized_keys users write_files")
+_FILE_KEYS: Final = words("path content source owner permissions encoding append defer")
+_ENCODINGS: Final = words("gz gzip gz+base64 gzip+base64 gz+b64 gzip+b64 b64 base64 text/plain")
+_BASE64: Final = words("gz+base64 gzip+base64 gz+b64 gzip+b64 b64 base64")
+_BOOLEANS: Final = words("package_update package_upgrade package_reboot_if_required ssh_deletekeys disable_root")
+_FILE_HEAD: Final = re.compile(r"^- path: '(.*)'$")
+
+
+def check_cloud_config(document: BootDocument) -> Iterator[Finding]:
+    """The user-data of a pool that boots by cloud-init; flaws in a file are told where the file stands."""
+    if document.utility != "cloud-init":
+        return
+    for half in HALVES:
+        text = document.user_data[half].decode(errors="replace")
+        for remark in cloud_config_remarks(text, flatcar=document.os == "flatcar"):
+            yield _finding(document, half, text, remark)
+
+
+def _finding(document: BootDocument, half: Half, text: str, remark: Remark) -> Finding:
+    found = _file_at(document, half, text, remark.line)
+    if found is not None:
+        file, line = found
+        return told(document, file, Remark(remark.rule, remark.message, line, remark.fix))
+    where = document.profile.manifest.line_of(f"spec.{half}Config.modules")
+    return Finding(remark.rule, f"in the {half} user-data, {remark.message}", where=where, fix=remark.fix)
+
+
+def _file_at(document: BootDocument, half: Half, text: str, line: int) -> tuple[BootFile, int] | None:
+    """The file that a line of the user-data belongs to, and the line in it; 1 where its text is encoded."""
+    lines = text.split("\n")[:line]
+    for number in range(len(lines), 0, -1):
+        if match := _FILE_HEAD.match(lines[number - 1]):
+            of_path = (file for file in document.files if file.half == half and file.path == match[1])
+            file = next(of_path, None)
+            head = next((at for at in range(number, len(lines)) if lines[at].startswith("  content: ")), len(lines))
+            encoded = any(each.startswith("  encoding: ") for each in lines[number:head])
+            inside = 1 if encoded else max(line - head - 1, 1)
+            return (file, min(inside, file.text.count("\n") + 1)) if file else None
+        if re.match(r"[a-z_]+:", lines[number - 1]):
+            return None
+    return None
+
+
+USER_DATA: Final = "/var/lib/cloud/instance/user-data.txt"
+"""Where a node has its user-data, and what it is called for checkers."""
+
+
+def user_data_files(document: BootDocument) -> Iterator[BootFile]:
+    """The user-data of both halves as files for checkers; their lines are told in the files that they came from."""
+    if document.utility != "cloud-init" or document.os == "flatcar":
+        return
+    for half in HALVES:
+        text = document.user_data[half].decode(errors="replace")
+        yield BootFile(USER_DATA, text, 600, half, _Place(document, half, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """``place`` of user-data: where the file, or the module, stands that a line belongs to."""
+
+    document: BootDocument
+    half: Half
+    text: str
+
+    def __call__(self, line: int) -> str:
+        found = _file_at(self.document, self.half, self.text, line)
+        where = found[0].place(found[1]) if found else ""
+        return where or self.document.profile.manifest.line_of(f"spec.{self.half}Config.modules")
+
+
+@lru_cache(maxsize=256)
+def cloud_config_remarks(text: str, *, flatcar: bool = False) -> tuple[Remark, ...]:
+    """Flaws of a whole cloud-config. Lines are those of the text."""
+    return tuple(first_remarks(_remarks(text, flatcar=flatcar)))
+
+
+def _remarks(text: str, *, flatcar: bool) -> Iterator[Remark]:
+    if text.split("\n", 1)[0].rstrip() != "#cloud-config":
+        yield Remark(HEADER, "the first line is not #cloud-config", 1, "Write #cloud-config")
+        return
+    try:
+        documents = load_documents(text, "")
+    except InputError as error:
+        for problem in error.problems:
+            number = problem.where.rpartition(":")[2]
+            yield Remark(SYNTAX, problem.what, int(number) if number.isdecimal() else 1, problem.fix)
+        return
+    if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
+        line = documents[1].line if len(documents) > 1 else 1
+        yield Remark(SYNTAX, "the cloud-config is not one YAML mapping", line, "Indent what belongs to a text")
+        return
+    yield from _Config(documents[0], flatcar=flatcar).remarks()
+
+
+class _Config:
+    def __init__(self, document: Document, *, flatcar: bool) -> None:
+        self.document = document
+        self.value: Mapping[str, Any] = document.value
+        self.flatcar = flatcar
+
+    def remark(self, rule: Rule, place: str, message: str, fix: str = "Correct it") -> Remark:
+        return Remark(rule, message, self.document.lines.get(place, 1), fix)
+
+    def remarks(self) -> Iterator[Remark]:
+        known = _KEYS | _FLATCAR_KEYS if self.flatcar else _KEYS
+        for name in self.value:
+            if name not in known:
+                fix = instead(name, known, "Remove it")
+                yield self.remark(UNKNOWN_KEY, name, f"cloud-init knows no key {name}", fix)
+        for name in _BOOLEANS & self.value.keys():
+            if not isinstance(self.value[name], bool):
+                yield self.remark(TYPE, name, f"{name} must be true or false")
+        yield from self.write_files()
+        for name in ("runcmd", "bootcmd"):
+            yield from self.commands(name)
+        yield from self.keys()
+
+    def write_files(self) -> Iterator[Remark]:
+        files = self.value.get("write_files")
+        if files is None:
+            return
+        if not isinstance(files, list):
+            yield self.remark(TYPE, "write_files", "write_files must be a list")
+            return
+        seen: set[str] = set()
+        for index, file in enumerate(files):
+            place = f"write_files[{index}]"
+            if not isinstance(file, Mapping) or not isinstance(file.get("path"), str):
+                yield self.remark(WRITE_FILES, place, "an entry of write_files has no path", "Give it one")
+                continue
+            path = normpath(file["path"])
+            if path in seen:
+                message = f"{path} stands twice in write_files; the later one wins"
+                yield self.remark(WRITE_FILES, place, message, "Keep one")
+            seen.add(path)
+            yield from self.one_file(file, place)
+
+    def one_file(self, file: Mapping[str, Any], place: str) -> Iterator[Remark]:
+        path = file["path"]
+        for name in file:
+            if name not in _FILE_KEYS:
+                fix = instead(name, _FILE_KEYS, "Remove it")
+                yield self.remark(WRITE_FILES, f"{place}.{name}", f"write_files knows no key {name}", fix)
+        if not path.startswith("/"):
+            yield self.remark(WRITE_FILES, place, f"the path {path} is not absolute", "Begin it with a slash")
+        permissions = file.get("permissions", "0644")
+        if not (isinstance(permissions, str) and re.fullmatch("0?[0-7]{3,4}", permissions)):
+            message = f"the permissions of {path} are no octal digits in quotes"
+            yield self.remark(WRITE_FILES, f"{place}.permissions", message, "Write '0644'")
+        for name in ("owner", "content", "encoding"):
+            if not isinstance(file.get(name, ""), str | None):
+                yield self.remark(WRITE_FILES, f"{place}.{name}", f"{name} of {path} must be a text")
+        encoding, content = file.get("encoding") or "text/plain", file.get("content") or ""
+        if isinstance(encoding, str) and isinstance(content, str):
+            if encoding not in _ENCODINGS:
+                fix = instead(encoding, _ENCODINGS, "Use b64, or none")
+                message = f"cloud-init knows no encoding {encoding!r}, and takes the content of {path} as it is"
+                yield self.remark(WRITE_FILES, f"{place}.encoding", message, fix)
+            elif fault := _content_fault(content, encoding):
+                message = f"the content of {path} {fault}; cloud-init writes neither it nor what follows"
+                yield self.remark(WRITE_FILES, f"{place}.content", message)
+
+    def commands(self, name: str) -> Iterator[Remark]:
+        commands = self.value.get(name)
+        if name not in self.value:
+            return
+        if not isinstance(commands, list) or not commands:
+            yield self.remark(COMMAND, name, f"{name} must be a list of commands", "Add one, or remove the key")
+            return
+        for index, command in enumerate(commands):
+            if isinstance(command, Mapping):
+                message = f"entry {index + 1} of {name} is a mapping, as it has a colon and a blank"
+                yield self.remark(COMMAND, f"{name}[{index}]", message, "Put the command in quotes")
+            elif isinstance(command, list):
+                if not command or not all(isinstance(each, str | int) for each in command):
+                    yield self.remark(COMMAND, f"{name}[{index}]", f"entry {index + 1} of {name} is no list of words")
+            elif not isinstance(command, str):
+                yield self.remark(COMMAND, f"{name}[{index}]", f"entry {index + 1} of {name} is no text")
+
+    def keys(self) -> Iterator[Remark]:
+        keys = self.value.get("ssh_authorized_keys")
+        if keys is not None and not isinstance(keys, list):
+            yield self.remark(TYPE, "ssh_authorized_keys", "ssh_authorized_keys must be a list")
+            return
+        for index, key in enumerate(keys or []):
+            if fault := key_fault(str(key)):
+                yield self.remark(SSH_KEY, f"ssh_authorized_keys[{index}]", f"SSH key {index + 1} {fault}")
+
+
+def _content_fault(content: str, encoding: str) -> str:
+    data = decode_base64(content) if encoding in _BASE64 else content.encode()
+    if data is None:
+        return "is no base64"
+    if encoding.startswith("gz"):
+        try:
+            zlib.decompress(data, zlib.MAX_WBITS | 16)
+        except zlib.error:
+            return "is no gzip"
+    return ""

@@ -1,0 +1,241 @@
+"""containerd's config.toml and the hosts.toml of registries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from osm_gitops.gocompat.tomltext import TomlError, read_toml
+from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, Remark
+from osm_gitops.lint.rules.containerd_keys import (
+    CAPABILITIES,
+    CRI_RUNTIMES,
+    HOST_KEYS,
+    PLUGIN_TABLES,
+    PLUGINS,
+    RUNC_OPTIONS,
+    RUNTIME_KEYS,
+    TABLES,
+    TOP,
+)
+from osm_gitops.lint.rules.reporting import told
+from osm_gitops.lint.rules.wording import instead, line_of, line_with
+from osm_gitops.model.finding import Finding, Rule, Severity
+
+SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")
+VERSION: Final = Rule(
+    "containerd-version", Severity.ERROR, "containerd's configuration has no version that it can have"
+)
+UNKNOWN_KEY: Final = Rule("containerd-unknown-key", Severity.ERROR, "containerd knows no such key, and ignores it")
+UNKNOWN_PLUGIN: Final = Rule("containerd-unknown-plugin", Severity.ERROR, "containerd has no such plugin")
+RUNC_OPTION: Final = Rule("containerd-runc-option", Severity.ERROR, "runc has no such option, or of another type")
+VALUE: Final = Rule("containerd-value", Severity.ERROR, "containerd cannot use a value of its configuration")
+TOO_OLD: Final = Rule(
+    "containerd-too-old", Severity.ERROR, "the containerd that is installed cannot read its configuration"
+)
+HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use a registry's hosts.toml")
+RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
+
+_CONFIG: Final = "/etc/containerd/config.toml"
+_INSTALLS_OLD: Final = re.compile(r"^(?![ \t]*#).*\binstall\b.*\bcontainerd(?:\.io)?[-=](1\.[0-9]+)", re.MULTILINE)
+_VERSION_3: Final = re.compile(r"^version[ \t]*=[ \t]*3\b", re.MULTILINE)
+_AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
+_RUNC: Final = "io.containerd.runc.v2"
+_RUNTIME_TYPE: Final = re.compile(r"io\.containerd\.[a-z0-9-]+\.v[0-9]+|/\S+")
+
+
+def check_containerd(file: BootFile) -> Iterator[Remark]:
+    """``/etc/containerd/config.toml``, what it imports from conf.d, and ``certs.d/*/hosts.toml``."""
+    is_config = file.path == _CONFIG or re.fullmatch(r"/etc/containerd/conf\.d/[^/]+\.toml", file.path)
+    is_hosts = re.fullmatch(r"/etc/containerd/certs\.d/[^/]+/hosts\.toml", file.path)
+    if not (is_config or is_hosts):
+        return
+    try:
+        document = read_toml(file.text)
+    except TomlError as error:
+        yield toml_remark(str(error), file.text)
+        return
+    yield from _Config(file.text, document).remarks() if is_config else _Hosts(file.text, document).remarks()
+
+
+def check_installed_containerd(document: BootDocument) -> Iterator[Finding]:
+    """containerd 1.x stops at a configuration of version 3; containerd 2 takes one of version 2."""
+    installs = next((match for file in document.files if (match := _INSTALLS_OLD.search(file.text))), None)
+    for file in document.files if installs else ():
+        if file.path == _CONFIG and (match := _VERSION_3.search(file.text)):
+            message = (
+                f"containerd {installs[1] if installs else ''} is installed, which reads no configuration of version 3"
+            )
+            line = line_of(file.text, match.start())
+            yield told(document, file, Remark(TOO_OLD, message, line, "Write version = 2, or install containerd 2"))
+
+
+def toml_remark(message: str, text: str) -> Remark:
+    """What the TOML reader said, at its line."""
+    match = _AT_LINE.search(message)
+    line = int(match[1]) if match else len(text.splitlines())
+    what = _AT_LINE.sub("", message).replace("(at end of document)", "").strip()
+    return Remark(SYNTAX, f"this is no TOML: {what[:1].lower()}{what[1:]}", max(line, 1), "Correct the line")
+
+
+class _Config:
+    def __init__(self, text: str, document: Mapping[str, Any]) -> None:
+        self.text = text
+        self.document = document
+        self.version = document.get("version", 1)
+
+    def remark(self, rule: Rule, message: str, fix: str, *names: str) -> Remark:
+        return Remark(rule, message, line_with(self.text, *names), fix)
+
+    def remarks(self) -> Iterator[Remark]:
+        if type(self.version) is not int or self.version not in PLUGINS:
+            fix = "Write version = 3 for containerd 2.x, version = 2 for containerd 1.7"
+            yield self.remark(
+                VERSION, f"version {self.version!r} of the configuration is none of 2 and 3", fix, "version"
+            )
+            return
+        yield from self.keys(self.document, TOP, "at the top", ())
+        for name, known in TABLES.items():
+            if isinstance(table := self.document.get(name), Mapping):
+                yield from self.keys(table, known, f"in [{name}]", (name,))
+        plugins = self.document.get("plugins", {})
+        if not isinstance(plugins, Mapping):
+            yield self.remark(VALUE, "plugins is no table", "Correct it", "plugins")
+            return
+        yield from self.plugin_remarks(plugins)
+        yield from self.runtime_remarks(plugins)
+
+    def keys(
+        self, table: Mapping[str, Any], known: frozenset[str], where: str, path: tuple[str, ...]
+    ) -> Iterator[Remark]:
+        for name in table:
+            if name not in known:
+                yield self.remark(
+                    UNKNOWN_KEY,
+                    f"containerd knows no key {name} {where}",
+                    instead(name, known, "Remove it"),
+                    *path,
+                    name,
+                )
+
+    def plugin_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
+        known = PLUGINS[self.version]
+        for name in plugins:
+            if name in known:
+                continue
+            elsewhere = [version for version, ids in PLUGINS.items() if name in ids]
+            fix = instead(name, known, "Remove it, or suppress this finding if it is your own")
+            if elsewhere:
+                fix = f"Write version = {elsewhere[0]}, or use the plugins of version {self.version}"
+            message = f"containerd has no plugin {name} in version {self.version} of its configuration"
+            yield self.remark(UNKNOWN_PLUGIN, message, fix, name)
+        for path, keys in PLUGIN_TABLES[self.version].items():
+            table = _at(plugins, path)
+            if isinstance(table, Mapping):
+                yield from self.keys(table, keys, f"in plugin {'.'.join(path)}", path)
+
+    def runtime_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
+        path = CRI_RUNTIMES[self.version]
+        containerd, runtimes = _at(plugins, path[:-1]), _at(plugins, path)
+        if not isinstance(runtimes, Mapping) or not isinstance(containerd, Mapping):
+            return
+        default = containerd.get("default_runtime_name")
+        if isinstance(default, str) and default not in {*runtimes, "runc"}:
+            fix = instead(default, runtimes, "Name one of the runtimes")
+            yield self.remark(VALUE, f"default_runtime_name {default} names no runtime", fix, "default_runtime_name")
+        for name, runtime in runtimes.items():
+            if not isinstance(runtime, Mapping):
+                yield self.remark(VALUE, f"the runtime {name} is no table", "Correct it", f"runtimes.{name}")
+                continue
+            yield from self.one_runtime(name, runtime)
+
+    def one_runtime(self, name: str, runtime: Mapping[str, Any]) -> Iterator[Remark]:
+        at = f"runtimes.{name}"
+        yield from self.keys(runtime, RUNTIME_KEYS[self.version], f"in runtime {name}", (at,))
+        kind = runtime.get("runtime_type", _RUNC)
+        if not isinstance(kind, str) or not _RUNTIME_TYPE.fullmatch(kind):
+            yield self.remark(
+                VALUE, f"runtime_type of {name} is no name of a shim", f"Write {_RUNC}", at, "runtime_type"
+            )
+            return
+        options = runtime.get("options", {})
+        if kind != _RUNC:
+            return
+        if not isinstance(options, Mapping):
+            yield self.remark(RUNC_OPTION, f"the options of runtime {name} are no table", "Correct it", at, "options")
+            return
+        for option, value in options.items():
+            wanted = RUNC_OPTIONS.get(option)
+            if wanted is None:
+                fix = instead(option, RUNC_OPTIONS, "Remove it")
+                yield self.remark(RUNC_OPTION, f"runc has no option {option}, and passes over it", fix, at, option)
+            elif type(value) is not wanted:
+                kinds = {bool: "true or false", int: "a number", str: "a text"}
+                yield self.remark(RUNC_OPTION, f"{option} must be {kinds[wanted]}", "Correct it", at, option)
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+class _Hosts:
+    def __init__(self, text: str, document: Mapping[str, Any]) -> None:
+        self.text = text
+        self.document = document
+
+    def remark(self, message: str, fix: str, *names: str) -> Remark:
+        return Remark(HOSTS, message, line_with(self.text, *names), fix)
+
+    def remarks(self) -> Iterator[Remark]:
+        yield from self.table(self.document, "")
+        hosts = self.document.get("host", {})
+        if not isinstance(hosts, Mapping):
+            yield self.remark("host is no table of hosts", 'Write [host."https://…"]', "host")
+            return
+        for name, host in hosts.items():
+            yield from self.address(name, name)
+            if isinstance(host, Mapping):
+                yield from self.table(host, name)
+            else:
+                yield self.remark(f"host {_shown(name)} is no table", "Correct it", name)
+
+    def table(self, table: Mapping[str, Any], host: str) -> Iterator[Remark]:
+        where = f"of host {_shown(host)}" if host else "of hosts.toml"
+        for key in table:
+            if key not in HOST_KEYS:
+                fix = instead(key, HOST_KEYS, "Remove it")
+                yield self.remark(f"containerd knows no key {key} {where}", fix, host, key)
+        for name in ("skip_verify", "override_path"):
+            if not isinstance(table.get(name, False), bool):
+                yield self.remark(f"{name} {where} must be true or false", "Correct it", host, name)
+        capabilities = table.get("capabilities", [])
+        if not isinstance(capabilities, list):
+            yield self.remark(f"capabilities {where} is no list", "Correct it", host, "capabilities")
+            return
+        for each in capabilities:
+            if not (isinstance(each, str) and each in CAPABILITIES):
+                fix = instead(str(each), CAPABILITIES, f"Use {', '.join(sorted(CAPABILITIES))}")
+                yield self.remark(f"a registry has no capability {each!r}", fix, host, "capabilities")
+        server = table.get("server")
+        if server:  # an empty one is as none
+            yield from self.address(server, "server")
+
+    def address(self, address: Any, name: str) -> Iterator[Remark]:
+        """Without a scheme containerd takes https, unless the name itself begins with http."""
+        text = address if isinstance(address, str) else ""
+        scheme, separator, rest = text.partition("://")
+        if separator and (scheme not in ("http", "https") or not rest):
+            yield self.remark(f"{_shown(text)} is no URL of a registry", "Begin it with https://", name)
+        elif not text or (not separator and text.startswith("http")):
+            fix = "Begin it with https://"
+            yield self.remark(f"containerd finds no host in {_shown(text)}", fix, name)
+
+
+def _shown(address: str) -> str:
+    """An address without what may be a user and a password."""
+    return re.sub(r"//[^/@]*@", "//…@", address) or "an empty address"

@@ -1,0 +1,140 @@
+"""One file of a node: its path, its permissions, and text that no file of a node should have."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from osm_gitops.lint.rules.boot_file import BootFile, Remark
+from osm_gitops.lint.rules.systemd import is_unit_file
+from osm_gitops.lint.rules.wording import line_of
+from osm_gitops.model.finding import Rule, Severity
+from osm_gitops.render.data import ROOT_TYPES
+
+PATH: Final = Rule("unclean-path", Severity.ERROR, "a file has no absolute, clean path")
+PERMISSIONS: Final = Rule("permissions", Severity.ERROR, "permissions are no octal digits, or let nobody use the file")
+WORLD_WRITABLE: Final = Rule("world-writable", Severity.WARNING, "everybody on the node may change a file")
+SECRET: Final = Rule("world-readable-secret", Severity.WARNING, "everybody on the node may read a secret")
+TEMPLATE: Final = Rule("template-left-over", Severity.ERROR, "a rendered file still has template text, or a Go value")
+CARRIAGE_RETURNS: Final = Rule("carriage-returns", Severity.ERROR, "lines of a script or unit end in CR LF")
+SHEBANG: Final = Rule("shebang", Severity.ERROR, "the kernel does not find a script's interpreter")
+RULES: Final = (PATH, PERMISSIONS, WORLD_WRITABLE, SECRET, TEMPLATE, CARRIAGE_RETURNS, SHEBANG)
+
+_DECIMALS_OF_OCTAL: Final = {384: "600", 420: "644", 416: "640", 448: "700", 488: "750", 493: "755", 511: "777"}
+
+_LEFT_OVERS: Final = (
+    (re.compile(r"<no value>"), "<no value>, which Go prints for what is not there"),
+    (re.compile(r"<nil>"), "<nil>, which Go prints for what is not there"),
+    (re.compile(r"%!\w\(\w*=?"), "what Go's printf says when it fails"),
+    (re.compile(r"&[A-Z]\w+\{\w+:"), "a Go struct instead of a value"),
+    (re.compile(r"\bmap\[\w+:"), "a Go map instead of a value"),
+)
+_BRACES: Final = re.compile(r"\{\{-? *(?=[.$\w\"(])(?P<action>[^{}\n]*)|\{%-? *\w")
+# Braces in a rendered file were written there on purpose, for docker, Prometheus and the like, unless what stands
+# between them is ours. Units are never rendered, so that theirs are what somebody took for an action.
+_OURS: Final = re.compile(rf"\b(?:{'|'.join(ROOT_TYPES)})\b|\.?\bValues\.|\bvalue\(")
+# Templates of other programs are arguments of commands: docker inspect --format '{{.Id}}'.
+_FORMAT_OPTION: Final = re.compile(
+    r"(?:-f|-o|--format|--template|--output|-t|jsonpath|go-template)\S*[ =]*['\"]?[^'\"]*$"
+)
+
+_CREDENTIALS: Final = (
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "a private key"),
+    (re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+"), "a token"),
+    (re.compile(r"(?i)\bbearer +(?![a-z]+[.,;:]?(?:\s|$))[\w.~+/-]{8,}=*"), "a token"),
+    (re.compile(r"\bclient-key-data: *\S{8,}"), "the key of a kubeconfig"),
+    (re.compile(r"://[^/\s:@\"'$]+:[^/\s@\"'$]+@"), "a password in a URL"),
+    (
+        re.compile(
+            r"(?i)(?:passw(?:or)?d|token|api[-_]?key|secret[-_]?(?:access[-_]?)?key|client[-_]?secret)"
+            # Neither the word of a call, nor nsswitch.conf, which says where accounts come from.
+            r"[\"']?[ \t]*[:=][ \t]*[\"']?(?![\w.]+\(|compat\b|systemd\b)[^\s\"'$<{(\[/`]{6,}"
+        ),
+        "a password or a token",
+    ),
+)
+_FOLDERS_OF_PROGRAMS: Final = ("/opt/bin/", "/usr/local/bin/", "/usr/local/sbin/", "/usr/bin/", "/usr/sbin/")
+
+
+def check_path(file: BootFile) -> Iterator[Remark]:
+    """cloud-init writes a relative path below its own folder, Ignition refuses it; unclean ones hide duplicates."""
+    path = file.path
+    if not path.startswith("/"):
+        yield Remark(PATH, f"the path {path!r} is not absolute", 0, "Begin it with a slash")
+    elif path != posixpath.normpath(path) or path.startswith("//"):
+        yield Remark(PATH, f"the path {path!r} is not clean", 0, f"Write {posixpath.normpath(path).replace('//', '/')}")
+    elif not path.isprintable() or path != path.strip():
+        yield Remark(PATH, f"the path {path!r} has blanks or control characters", 0, "Write it without them")
+
+
+def check_permissions(file: BootFile) -> Iterator[Remark]:
+    """Permissions are octal digits; numbers that are decimal forms of usual modes are mistakes."""
+    digits = str(file.permissions)
+    if file.permissions in _DECIMALS_OF_OCTAL:
+        meant = _DECIMALS_OF_OCTAL[file.permissions]
+        message = f"{digits} is the decimal form of mode {meant}, and is read as the octal digits {digits}"
+        yield Remark(PERMISSIONS, message, 0, f"Write {meant}")
+    elif not re.fullmatch("[0-7]{1,4}", digits):
+        yield Remark(PERMISSIONS, f"{digits} are no permissions: they are octal digits", 0, "Write 644, 600 or 755")
+    elif not int(digits, 8) & 0o400:
+        yield Remark(PERMISSIONS, f"with permissions {digits} not even the file's owner can read it", 0, "Write 600")
+    elif int(digits, 8) & 0o002:
+        yield Remark(WORLD_WRITABLE, f"permissions {digits} let everybody change the file", 0, "Write 644 or 755")
+
+
+def check_secrets(file: BootFile) -> Iterator[Remark]:
+    """Credentials in files that all users may read. Their values are never told."""
+    if not re.fullmatch("[0-7]{1,4}", str(file.permissions)) or not int(str(file.permissions), 8) & 0o004:
+        return
+    for pattern, what in _CREDENTIALS:
+        if match := pattern.search(file.text):
+            fix = "Set permissions to 600, or 700 for a script"
+            message = f"everybody may read the file ({file.permissions}), which seems to hold {what}"
+            yield Remark(SECRET, message, line_of(file.text, match.start()), fix)
+            return
+
+
+def check_left_overs(file: BootFile) -> Iterator[Remark]:
+    """Text of templates, and Go's way of printing what is no text."""
+    for pattern, what in _LEFT_OVERS:
+        if match := pattern.search(file.text):
+            yield Remark(TEMPLATE, f"the file has {what}", line_of(file.text, match.start()), "Correct the template")
+    for match in _BRACES.finditer(file.text):
+        if not _is_of_another_program(file, match):
+            fix = "Correct the template; text in rendered files is not rendered again"
+            yield Remark(TEMPLATE, "the file has an action of a template", line_of(file.text, match.start()), fix)
+            return
+
+
+def _is_of_another_program(file: BootFile, match: re.Match[str]) -> bool:
+    action = match["action"]
+    before = file.text[max(file.text.rfind("\n", 0, match.start()) + 1, match.start() - 200) : match.start()]
+    if _FORMAT_OPTION.search(before) and (is_script(file) or is_unit_file(file.path)):
+        return True
+    return action is not None and not is_unit_file(file.path) and not _OURS.search(action)
+
+
+def check_line_ends(file: BootFile) -> Iterator[Remark]:
+    """CR LF breaks shell scripts, and values in units and settings."""
+    if "\r\n" in file.text and (is_script(file) or is_unit_file(file.path) or file.path.startswith("/etc/")):
+        line = line_of(file.text, file.text.index("\r\n"))
+        yield Remark(CARRIAGE_RETURNS, "the file has lines that end in CR LF", line, "Save the profile with LF alone")
+
+
+def check_shebang(file: BootFile) -> Iterator[Remark]:
+    """The interpreter stands in the first two bytes, or nowhere."""
+    if file.text.lstrip().startswith("#!") and not file.text.startswith("#!"):
+        yield Remark(SHEBANG, "something stands before the #! of the script", 1, "Let the file begin with #!")
+    elif file.text.startswith("#!"):
+        interpreter = file.text[2:].split("\n", 1)[0].strip().split(" ")[0]
+        if not interpreter.startswith("/"):
+            yield Remark(SHEBANG, "the script's interpreter is no absolute path", 1, "Write #!/usr/bin/env bash")
+    elif file.path.startswith(_FOLDERS_OF_PROGRAMS) and file.text.strip() and str(file.permissions)[-3:-2] in "1357":
+        yield Remark(SHEBANG, "the program is text without a #! line", 1, "Begin it with #!/usr/bin/env bash")
+
+
+def is_script(file: BootFile) -> bool:
+    """Whether a shell runs the file."""
+    return file.text.lstrip().startswith("#!") or file.path.endswith((".sh", ".bash"))

@@ -1,0 +1,198 @@
+"""KubeletConfiguration, as a kubelet of the pool's Kubernetes minor reads it when it starts.
+
+Like the kubelet it refuses unknown fields and gates, wrong types and values out of range. Besides it looks at what the
+kubelet only trips over later, or never says: reserved quantities, cipher suites, DNS addresses, a second document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from osm_gitops.errors import InputError
+from osm_gitops.lint.rules.boot_file import BootDocument, Remark
+from osm_gitops.lint.rules.feature_gates import gate_fault, gates
+from osm_gitops.lint.rules.files import is_script
+from osm_gitops.lint.rules.kubelet_fields import NEEDED_GATES, RANGES, SINCE, TYPES, WORDS
+from osm_gitops.lint.rules.kubelet_values import VALUE, value_remarks
+from osm_gitops.lint.rules.quantities import duration, is_quantity
+from osm_gitops.lint.rules.reporting import first_remarks, told
+from osm_gitops.lint.rules.wording import instead
+from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.yaml.kubernetes import Document, load_documents
+
+SYNTAX: Final = Rule("kubelet-syntax", Severity.ERROR, "the kubelet's configuration is no single YAML document")
+UNKNOWN_FIELD: Final = Rule("kubelet-unknown-field", Severity.ERROR, "the kubelet does not know a field")
+FIELD_TYPE: Final = Rule("kubelet-type", Severity.ERROR, "a field of the kubelet's configuration has the wrong type")
+FEATURE_GATE: Final = Rule("kubelet-feature-gate", Severity.ERROR, "the kubelet does not take a feature gate")
+CGROUP_V1: Final = Rule("kubelet-cgroup-v1", Severity.ERROR, "a kubelet from 1.35 on does not start with cgroup v1")
+RULES: Final = (SYNTAX, UNKNOWN_FIELD, FIELD_TYPE, VALUE, FEATURE_GATE, CGROUP_V1)
+
+_API: Final = "kubelet.config.k8s.io/v1beta1"
+_KIND: Final = re.compile(r"^[\"']?kind[\"']?:[ \t]*[\"']?KubeletConfiguration\b", re.MULTILINE)
+_MINOR: Final = re.compile(r"v?1\.([0-9]+)")
+# Operating systems that boot with cgroup v1.
+_CGROUP_V1_SYSTEMS: Final = ("amzn2",)
+_OLDEST_REFUSING_CGROUP_V1: Final = 35
+_INTEGERS: Final = {"int32": 31, "int64": 63}
+
+
+def check_kubelet(document: BootDocument) -> Iterator[Finding]:
+    """Every file of the node that is a KubeletConfiguration."""
+    match = _MINOR.match(document.kube_version)
+    minor = int(match[1]) if match else 0
+    for file in document.files:
+        # A script may write one, of which nobody knows what becomes of it.
+        if is_script(file) or not _KIND.search(file.text):
+            continue
+        remarks = kubelet_remarks(file.text, minor, cgroup_v1=document.os in _CGROUP_V1_SYSTEMS)
+        yield from (told(document, file, remark) for remark in remarks)
+
+
+# The same configuration is in many documents.
+@lru_cache(maxsize=256)
+def kubelet_remarks(text: str, minor: int, *, cgroup_v1: bool = False) -> tuple[Remark, ...]:
+    """What a kubelet 1.``minor`` minds about its configuration."""
+    try:
+        documents = load_documents(text, "")
+    except InputError as error:
+        return tuple(Remark(SYNTAX, each.what, _line(each.where), each.fix) for each in error.problems)
+    return tuple(first_remarks(_document_remarks(documents, minor, cgroup_v1=cgroup_v1)))
+
+
+def _line(where: str) -> int:
+    number = where.rpartition(":")[2]
+    return int(number) if number.isdecimal() else 1
+
+
+def _document_remarks(documents: Sequence[Document], minor: int, *, cgroup_v1: bool) -> Iterator[Remark]:
+    if not documents:
+        yield Remark(SYNTAX, "the configuration is empty")
+        return
+    first = documents[0]
+    if len(documents) > 1:
+        yield Remark(SYNTAX, "the kubelet reads the first document only", documents[1].line, "Remove what follows ---")
+    if not isinstance(first.value, Mapping):
+        yield Remark(SYNTAX, "the configuration is no mapping")
+        return
+    for name, expected in (("apiVersion", _API), ("kind", "KubeletConfiguration")):
+        if first.value.get(name) != expected:
+            line = first.lines.get(name, 1)
+            yield Remark(
+                SYNTAX, f"the {name} of the kubelet's configuration is not {expected}", line, f"Write {expected}"
+            )
+    look = _Look(first, minor)
+    yield from look.members(first.value, "", "")
+    yield from look.gate_remarks()
+    yield from value_remarks(first)
+    if cgroup_v1 and minor >= _OLDEST_REFUSING_CGROUP_V1 and first.value.get("failCgroupV1") is not False:
+        fix = "Set failCgroupV1: false, or use an operating system with cgroup v2"
+        yield Remark(CGROUP_V1, "the operating system boots with cgroup v1, which this kubelet refuses", 1, fix)
+
+
+class _Look:
+    """One walk through a configuration. A place is a path with indices, a shape one of the table of fields."""
+
+    def __init__(self, document: Document, minor: int) -> None:
+        self.document = document
+        self.minor = minor
+
+    def line(self, place: str) -> int:
+        return self.document.lines.get(place, 1)
+
+    def members(self, value: Mapping[str, Any], place: str, shape: str) -> Iterator[Remark]:
+        known = _members_of(shape)
+        for name, member in value.items():
+            at = f"{place}.{name}" if place else name
+            if not shape and name in ("apiVersion", "kind"):
+                continue
+            if known != {"*"} and name not in known:
+                fix = instead(name, known, "Remove it")
+                yield Remark(UNKNOWN_FIELD, f"the kubelet knows no field {at}", self.line(at), fix)
+                continue
+            below = "*" if known == {"*"} else name
+            if 0 < self.minor < SINCE.get(at, 0):
+                message = f"{at} came with Kubernetes 1.{SINCE[at]}, and the pool runs 1.{self.minor}"
+                yield Remark(UNKNOWN_FIELD, message, self.line(at), "Set it for newer pools only")
+            yield from self.node(member, at, f"{shape}.{below}" if shape else below)
+
+    def node(self, value: Any, place: str, shape: str) -> Iterator[Remark]:
+        if value is None:
+            return
+        if f"{shape}[]" in _SHAPES:
+            if not isinstance(value, list):
+                yield self.wrong(place, "a list")
+                return
+            for index, entry in enumerate(value):
+                yield from self.node(entry, f"{place}[{index}]", f"{shape}[]")
+        elif _members_of(shape):
+            if not isinstance(value, Mapping):
+                yield self.wrong(place, "a mapping")
+                return
+            yield from self.members(value, place, shape)
+        else:
+            yield from self.scalar(value, place, shape)
+
+    def scalar(self, value: Any, place: str, shape: str) -> Iterator[Remark]:
+        kind = TYPES[shape]
+        if kind in _INTEGERS:
+            yield from self.integer(value, place, shape, _INTEGERS[kind])
+        elif kind == "boolean" and not isinstance(value, bool):
+            yield self.wrong(place, "true or false")
+        elif kind == "number" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            yield self.wrong(place, "a number")
+        elif kind == "string" and not isinstance(value, str):
+            yield self.wrong(place, "a text in quotes")
+        elif kind == "duration" and not (isinstance(value, str) and duration(value) is not None):
+            yield self.wrong(place, "a duration such as 30s or 2m")
+        elif kind == "quantity" and not is_quantity(str(value)):
+            yield self.wrong(place, "a quantity such as 200Mi")
+        elif shape in WORDS and value and value not in WORDS[shape]:
+            fix = instead(str(value), WORDS[shape], "Write one of them")
+            yield self.wrong(place, f"one of {', '.join(sorted(WORDS[shape]))}", fix)
+
+    def integer(self, value: Any, place: str, shape: str, bits: int) -> Iterator[Remark]:
+        if isinstance(value, bool) or not isinstance(value, int):
+            yield self.wrong(place, "a whole number without quotes")
+            return
+        least, most = RANGES.get(shape, (-(2**bits), 2**bits - 1))
+        if not least <= value <= most:
+            yield self.wrong(place, f"between {least} and {most}")
+
+    def wrong(self, place: str, wanted: str, fix: str = "") -> Remark:
+        return Remark(FIELD_TYPE, f"{place} must be {wanted}", self.line(place), fix or "Correct it")
+
+    def gate_remarks(self) -> Iterator[Remark]:
+        chosen = self.document.value.get("featureGates")
+        chosen = chosen if isinstance(chosen, Mapping) else {}
+        for path, (gate, on_since) in NEEDED_GATES.items():
+            if path in self.document.lines and not chosen.get(gate, 0 < on_since <= self.minor):
+                message = f"{path} needs feature gate {gate}, which is off in Kubernetes 1.{self.minor}"
+                yield Remark(FEATURE_GATE, message, self.line(path), f"Set featureGates.{gate}: true, or remove it")
+        for name, value in chosen.items():
+            if fault := gate_fault(name, self.minor, value=bool(value)):
+                fix = instead(name, gates(), "Remove it") if name not in gates() else "Remove it for this version"
+                line = self.line(f"featureGates.{name}")
+                message = f"the kubelet of Kubernetes 1.{self.minor} does not start with feature gate {name}: {fault}"
+                yield Remark(FEATURE_GATE, message, line, fix)
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    """``a.b[].c`` → a, a.b, a.b[], a.b[].c."""
+    for match in re.finditer(r"\.|\[\]|$", path):
+        yield path[: match.start()]
+        if match[0] == "[]":
+            yield path[: match.end()]
+
+
+_SHAPES: Final = frozenset(shape for path in TYPES for shape in _ancestors(path))
+
+
+@lru_cache(maxsize=256)
+def _members_of(shape: str) -> frozenset[str]:
+    """The names below a shape; ``*`` alone where it takes any."""
+    head = f"{shape}." if shape else ""
+    below = (each.removeprefix(head) for each in _SHAPES if each.startswith(head))
+    return frozenset(name for name in below if name and not re.search(r"[.\[]", name))

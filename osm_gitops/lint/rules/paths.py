@@ -1,0 +1,122 @@
+"""Files and units of one half that are in each other's way, and programs that units cannot run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from posixpath import normpath
+from typing import Final
+
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark
+from osm_gitops.lint.rules.ini import parse
+from osm_gitops.lint.rules.reporting import told
+from osm_gitops.lint.rules.systemd import is_unit_file, unit_name_remark
+from osm_gitops.model.finding import Finding, Rule, Severity
+
+DUPLICATE_PATH: Final = Rule("duplicate-path", Severity.ERROR, "two files have the same path")
+FILE_AND_UNIT: Final = Rule("file-and-unit", Severity.ERROR, "a file lies where a unit of the profile is written")
+FILE_BELOW_FILE: Final = Rule("file-below-file", Severity.ERROR, "a file lies below another file")
+DUPLICATE_UNIT: Final = Rule("duplicate-unit", Severity.ERROR, "two units or drop-ins have the same name")
+NOT_EXECUTABLE: Final = Rule("not-executable", Severity.ERROR, "a unit runs a file that may not be executed")
+UNIT_NOT_ENABLED: Final = Rule("unit-without-install", Severity.WARNING, "a unit is enabled and has no [Install]")
+DROP_IN_NAME: Final = Rule("drop-in-name", Severity.ERROR, "systemd does not read a drop-in because of its name")
+RULES: Final = (
+    DUPLICATE_PATH,
+    FILE_AND_UNIT,
+    FILE_BELOW_FILE,
+    DUPLICATE_UNIT,
+    NOT_EXECUTABLE,
+    UNIT_NOT_ENABLED,
+    DROP_IN_NAME,
+)
+
+_FIX: Final = "Keep one of them, and raise the profile's version"
+_EXEC_KEYS: Final = ("ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "ExecReload")
+
+_SHELL_CALLS: Final = re.compile(
+    r"""(?:[ ]-[a-z]*c[ ]+['"]?|[;&|(!]|\b(?:do|then|else)[ ])[ ]*(/[\w./-]+)(?=[\s'";)&|]|$)"""
+)
+
+
+def check_paths(document: BootDocument) -> Iterator[Finding]:
+    """Each half for itself: the provisioning half may write a file again that the bootstrap half wrote."""
+    for half in HALVES:
+        files = [file for file in document.files if file.half == half]
+        units = [unit for unit in document.units if unit.half == half]
+        for file, remark in _remarks(files, units):
+            yield told(document, file, remark)
+
+
+def check_programs(document: BootDocument) -> Iterator[Finding]:
+    """Commands of units that are files of the node need permission to be executed."""
+    programs = {file.path: file for file in document.files}
+    for file in document.texts:
+        if is_unit_file(file.path):
+            yield from (told(document, file, remark) for remark in _program_remarks(file, programs))
+
+
+def _program_remarks(unit: BootFile, programs: Mapping[str, BootFile]) -> Iterator[Remark]:
+    for entry in parse(unit.text).entries:
+        called = _called(entry.value) if entry.key in _EXEC_KEYS else ()
+        for program in (programs[path] for path in called if path in programs):
+            if not re.search("[1357]", str(program.permissions)[-3:]):
+                message = (
+                    f"{entry.key} runs {program.path}, whose permissions {program.permissions} do not let it be run"
+                )
+                yield Remark(NOT_EXECUTABLE, message, entry.line, "Set its permissions to 755 or 700")
+
+
+def _called(command: str) -> Iterator[str]:
+    """The program of a command, and those that stand as commands in what it gives to a shell."""
+    yield from command.lstrip("@-:+!|").split(None, 1)[:1]
+    if "chmod" not in command:
+        yield from _SHELL_CALLS.findall(command)
+
+
+def _remarks(files: Iterable[BootFile], units: Iterable[BootUnit]) -> Iterator[tuple[BootFile, Remark]]:
+    written: dict[str, BootFile] = {}
+    for file in files:
+        path = normpath(file.path)
+        if path in written:
+            yield file, Remark(DUPLICATE_PATH, f"{path} stands twice in this half; the later one wins, if any", 0, _FIX)
+        written.setdefault(path, file)
+    for path, file in written.items():
+        for above in _above(path):
+            if above in written:
+                message = f"{path} lies below {above}, which is a file"
+                yield file, Remark(FILE_BELOW_FILE, message, 0, "Give one of them another path")
+    yield from _unit_remarks(units, written)
+
+
+def _above(path: str) -> Iterator[str]:
+    while (path := path.rpartition("/")[0]) not in ("", "/"):
+        yield path
+
+
+def _unit_remarks(units: Iterable[BootUnit], written: Mapping[str, BootFile]) -> Iterator[tuple[BootFile, Remark]]:
+    names: set[str] = set()
+    for unit in units:
+        place = unit.content or next(iter(unit.drop_ins), None) or BootFile(unit.name, "", 644, unit.half)
+        if unit.name in names:
+            yield place, Remark(DUPLICATE_UNIT, f"the unit {unit.name} stands twice in this half", 0, _FIX)
+        names.add(unit.name)
+        if remark := unit_name_remark(unit.name):
+            yield place, replace(remark, line=0)
+        yield from _text_remarks(unit, written)
+        if unit.enable and unit.content and not re.search(r"^\[Install\]", unit.content.text, re.MULTILINE):
+            message = f"{unit.name} is enabled, but has no [Install] section that says what wants it"
+            yield unit.content, Remark(UNIT_NOT_ENABLED, message, 0, "Add [Install] with WantedBy=multi-user.target")
+
+
+def _text_remarks(unit: BootUnit, written: Mapping[str, BootFile]) -> Iterator[tuple[BootFile, Remark]]:
+    paths: set[str] = set()
+    for text in unit.files:
+        if text.path in written:
+            yield text, Remark(FILE_AND_UNIT, f"{text.path} is a file and a unit of this half", 0, _FIX)
+        if text.path in paths:
+            yield text, Remark(DUPLICATE_UNIT, f"the drop-in {text.path} stands twice in this half", 0, _FIX)
+        paths.add(text.path)
+        if text is not unit.content and not text.path.endswith(".conf"):
+            message = f"systemd reads drop-ins whose names end in .conf, not {text.path.rpartition('/')[2]}"
+            yield text, Remark(DROP_IN_NAME, message, 0, "Let its name end in .conf")

@@ -1,0 +1,216 @@
+"""systemd unit files and drop-ins, as far as can be said without systemd (systemd.unit(5), .service(5), .time(7))."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from osm_gitops.lint.rules.boot_file import BootFile, Remark
+from osm_gitops.lint.rules.ini import SYNTAX, Entry, Parsed, parse
+from osm_gitops.lint.rules.systemd_keys import (
+    BOOLEANS,
+    COUNTS,
+    MODES,
+    SECTIONS,
+    SERVICE_TYPES,
+    TIMES,
+    UNIT_SUFFIXES,
+    WORDS,
+)
+from osm_gitops.lint.rules.wording import instead, words
+from osm_gitops.model.finding import Rule, Severity
+
+UNKNOWN_KEY: Final = Rule("systemd-unknown-key", Severity.ERROR, "systemd knows no such key and ignores the line")
+UNKNOWN_SECTION: Final = Rule("systemd-unknown-section", Severity.ERROR, "systemd ignores a whole section")
+VALUE: Final = Rule("systemd-value", Severity.ERROR, "systemd cannot read a value and ignores the line")
+EXEC_START: Final = Rule("systemd-exec-start", Severity.ERROR, "a service has no command, or several")
+UNIT_NAME: Final = Rule("systemd-unit-name", Severity.ERROR, "a unit has a name that systemd does not take")
+RULES: Final = (SYNTAX, UNKNOWN_KEY, UNKNOWN_SECTION, VALUE, EXEC_START, UNIT_NAME)
+
+_UNIT_FOLDERS: Final = tuple(f"{top}/systemd/system/" for top in ("/etc", "/run", "/usr/lib", "/lib"))
+_SETTINGS: Final = re.compile(
+    r"/etc/systemd/(?:network/.+\.(?:network|netdev|link|conf)|[a-z]+\.conf(?:\.d/.+\.conf)?)"
+)
+_BOOLEAN_WORDS: Final = frozenset({"1", "yes", "y", "true", "t", "on", "0", "no", "n", "false", "f", "off"})
+_SPAN_UNITS: Final = words(
+    """
+    usec us μs µs msec ms seconds second sec s minutes minute min m hours hour hr h days day d weeks week w
+    months month M years year y
+    """
+)
+_ANY_UNIT: Final = "|".join(sorted(_SPAN_UNITS, key=lambda unit: (-len(unit), unit)))
+# Possessive throughout: linear in the text, whatever it holds.
+_SPAN: Final = re.compile(rf"(?:\s*+[0-9]++(?:\.[0-9]++)?+\s*+(?:{_ANY_UNIT})?+)++\s*+")
+_LIMIT: Final = re.compile(r"(?:[0-9]+[KMGTPE]?|infinity)(?::(?:[0-9]+[KMGTPE]?|infinity))?")
+# Their limits are spans of time, or have a sign.
+_OTHER_LIMITS: Final = ("LimitCPU", "LimitRTTIME", "LimitNICE")
+_UNIT_NAME: Final = re.compile(r"[A-Za-z0-9:_.\\-]+(?:@[A-Za-z0-9:_.\\-]*)?\.([a-z]+)")
+_UNIT_LISTS: Final = words(
+    """
+    Requires Requisite Wants BindsTo PartOf Upholds Conflicts Before After OnFailure OnSuccess WantedBy RequiredBy
+    UpheldBy Also
+    """
+)
+_COMMANDS: Final = words("ExecStart ExecStartPre ExecStartPost ExecCondition ExecReload ExecStop ExecStopPost")
+_PREFIXES: Final = "@-:+!|"
+_SPECIFIERS: Final = frozenset("aAbBCdDEfgGhHiIjJlLmMnNopPqrsStTuUvVwWyY%")
+_LONE_PERCENT: Final = re.compile(r"%(.?)")
+
+
+def is_unit_file(path: str) -> bool:
+    """Whether systemd reads the file as a unit or a drop-in of one."""
+    return path.startswith(_UNIT_FOLDERS) and (
+        path.rpartition(".")[2] in UNIT_SUFFIXES or (path.endswith(".conf") and path.rpartition("/")[0].endswith(".d"))
+    )
+
+
+def unit_of(path: str) -> tuple[str, bool]:
+    """The name of the unit that a unit file or drop-in belongs to, and whether it is a drop-in."""
+    folder, _, name = path.rpartition("/")
+    if name.endswith(".conf"):
+        return folder.rpartition("/")[2].removesuffix(".d"), True
+    return name, False
+
+
+def check_unit(file: BootFile) -> Iterator[Remark]:
+    """Unit files and drop-ins, where systemd looks for them; of its other files the syntax."""
+    if is_unit_file(file.path):
+        name, drop_in = unit_of(file.path)
+        yield from unit_remarks(file.text, name, drop_in=drop_in)
+    elif _SETTINGS.fullmatch(file.path):
+        yield from parse(file.text).remarks
+
+
+def unit_name_remark(name: str) -> Remark | None:
+    """What is odd in the name of a unit of an OSP (``kubelet.service``)."""
+    match = _UNIT_NAME.fullmatch(name)
+    if match is None or match[1] not in UNIT_SUFFIXES or len(name) > 255:
+        fix = f"Use letters, digits and :_.-, and one of the suffixes {', '.join(f'.{each}' for each in UNIT_SUFFIXES)}"
+        return Remark(UNIT_NAME, f"{name!r} is no name of a systemd unit", 1, fix)
+    return None
+
+
+def unit_remarks(text: str, name: str, *, drop_in: bool) -> Iterator[Remark]:
+    """Remarks of a unit file. ``name`` is the unit's (``kubelet.service``), for drop-ins as well."""
+    parsed = parse(text)
+    yield from parsed.remarks
+    yield from _section_remarks(parsed, name)
+    for entry in parsed.entries:
+        known = SECTIONS.get(entry.section)
+        if known is None or entry.section.startswith("X-") or entry.key.startswith("X-"):
+            continue
+        if entry.key not in known:
+            yield _unknown_key(entry, known)
+            continue
+        yield from _value_remarks(entry)
+    if name.endswith(".service"):
+        yield from _service_remarks(parsed, drop_in=drop_in)
+
+
+def _unknown_key(entry: Entry, known: frozenset[str]) -> Remark:
+    elsewhere = [section for section, keys in SECTIONS.items() if entry.key in keys]
+    if elsewhere:
+        fix = f"Put it below [{elsewhere[0]}]"
+    else:
+        fix = instead(entry.key, known, "Correct or remove it; systemd ignores it")
+    return Remark(UNKNOWN_KEY, f"systemd knows no key {entry.key} in section [{entry.section}]", entry.line, fix)
+
+
+def _section_remarks(parsed: Parsed, name: str) -> Iterator[Remark]:
+    own = UNIT_SUFFIXES.get(name.rpartition(".")[2], "")
+    allowed = {"Unit", "Install", *([own] if own else [])}
+    for section, line in parsed.sections:
+        if section not in allowed and not section.startswith("X-"):
+            fix = instead(section, allowed, f"Use one of {', '.join(sorted(allowed))}")
+            yield Remark(UNKNOWN_SECTION, f"systemd reads no section [{section}] in {name}", line, fix)
+
+
+def _value_remarks(entry: Entry) -> Iterator[Remark]:
+    value, key = entry.value, entry.key
+    if not value:
+        return
+    if key in BOOLEANS and value.lower() not in _BOOLEAN_WORDS:
+        yield _value_remark(entry, "no yes or no")
+    elif key in TIMES and not (_SPAN.fullmatch(value) or value in ("infinity", "default")):
+        yield _value_remark(entry, "no time span (30, 5min 20s, infinity)")
+    elif key in COUNTS and not value.isdecimal():
+        yield _value_remark(entry, "no whole number")
+    elif key in MODES and not re.fullmatch("[0-7]{1,4}", value):
+        yield _value_remark(entry, "no octal mode")
+    elif key in WORDS and value not in WORDS[key]:
+        yield _value_remark(entry, f"none of {', '.join(sorted(WORDS[key]))}")
+    elif key == "Type" and entry.section == "Service" and value not in SERVICE_TYPES:
+        yield _value_remark(entry, f"none of {', '.join(sorted(SERVICE_TYPES))}")
+    elif key in _UNIT_LISTS:
+        yield from _unit_list_remarks(entry)
+    elif key in _COMMANDS:
+        yield from _command_remarks(entry)
+    elif key == "EnvironmentFile" and not value.removeprefix("-").startswith(("/", "%")):
+        yield _value_remark(entry, "no absolute path")
+    elif key.startswith("Limit") and key not in _OTHER_LIMITS and not _LIMIT.fullmatch(value):
+        yield _value_remark(entry, "no limit (65536, 1024:65536, infinity)")
+
+
+def _value_remark(entry: Entry, fault: str) -> Remark:
+    """The value itself is left out: whatever a template puts there may be a credential."""
+    return Remark(VALUE, f"the value of {entry.key} is {fault}", entry.line, "systemd ignores it: correct it")
+
+
+def _unit_list_remarks(entry: Entry) -> Iterator[Remark]:
+    for name in entry.value.split():
+        match = _UNIT_NAME.fullmatch(re.sub("%.", "x", name))
+        if match is None or match[1] not in UNIT_SUFFIXES:
+            yield Remark(VALUE, f"{entry.key} names {name!r}, which is no unit", entry.line, _SUFFIX_FIX)
+
+
+_SUFFIX_FIX: Final = "Write the unit's whole name, such as containerd.service"
+
+
+def _command_remarks(entry: Entry) -> Iterator[Remark]:
+    program = entry.value.lstrip(_PREFIXES).split(None, 1)[:1]
+    if not program:
+        yield Remark(VALUE, f"{entry.key} names no program", entry.line)
+    elif not program[0].strip("\"'").startswith(("/", "%")) and "/" in program[0]:
+        fix = "Begin it with a slash, or name the program alone"
+        yield Remark(VALUE, f"the program of {entry.key} is no absolute path", entry.line, fix)
+    if _open_quote(entry.value):
+        yield Remark(VALUE, f"a quotation mark of {entry.key} is never closed", entry.line, "Close it")
+    for match in _LONE_PERCENT.finditer(entry.value.replace("%%", "")):
+        if match[1] not in _SPECIFIERS or not match[1]:
+            fix = "Write %% for a percent sign"
+            yield Remark(VALUE, f"{entry.key} has an unknown specifier %{match[1]}", entry.line, fix)
+
+
+def _open_quote(value: str) -> bool:
+    """Whether a quotation mark that begins a word has no end."""
+    quote, before, escaped = "", " ", False
+    for character in value:
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'" and before.isspace():
+            quote = character
+        before = character
+    return bool(quote)
+
+
+def _service_remarks(parsed: Parsed, *, drop_in: bool) -> Iterator[Remark]:
+    kind = next((entry.value for entry in reversed(parsed.entries) if _is(entry, "Service", "Type")), "simple")
+    starts = parsed.values("Service", "ExecStart")
+    if len(starts) > 1 and kind != "oneshot":
+        fix = "Keep one, or set Type=oneshot; in a drop-in an empty ExecStart= first takes the unit's own back"
+        yield Remark(EXEC_START, f"a service of Type={kind} has one ExecStart, not {len(starts)}", starts[1].line, fix)
+    if drop_in:
+        return
+    if not any(section == "Service" for section, _ in parsed.sections):
+        yield Remark(EXEC_START, "a service unit without a [Service] section starts nothing", 1, "Add it")
+    elif not starts and not parsed.values("Service", "ExecStop") and not parsed.values("Unit", "SuccessAction"):
+        yield Remark(EXEC_START, "the service has no ExecStart", 1, "Add the command that it runs")
+
+
+def _is(entry: Entry, section: str, key: str) -> bool:
+    return entry.section == section and entry.key == key

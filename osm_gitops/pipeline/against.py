@@ -1,0 +1,140 @@
+"""A plan against an earlier revision: what a change to the sources does, whatever the target holds.
+
+Both sides are read and rendered alike, so it needs no target, and no key where both are read with stand-ins: this is
+how a pull request from a fork shows what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from osm_gitops.config.fleet_file import parse_fleet
+from osm_gitops.config.overlay_files import is_there
+from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceRef, SourceSpec
+from osm_gitops.errors import Problem, input_error, some
+from osm_gitops.git.repository import find_repository
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.plan import ClusterPlan, CurrentObject, CurrentState, Plan
+from osm_gitops.pipeline.options import Outcome, RunOptions
+from osm_gitops.pipeline.states import check_only, desired_states
+from osm_gitops.plan.compare import make_cluster_plan
+from osm_gitops.sources.revision import open_revision
+from osm_gitops.sources.trust import TRUSTED, Trust
+
+_NAMED = 10
+
+
+def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) -> tuple[ClusterSpec, ...]:
+    """The clusters that a fleet file named at a revision; none where it was not there yet.
+
+    Raises InputError where there is no such revision, or the file was none that can be read.
+    """
+    found = find_repository(path)
+    if found is None:
+        raise input_error("the fleet file is in no git repository", where=f"--against {revision}")
+    root, inside = found
+    with open_revision(root, revision, str(root), trust) as files:
+        try:
+            place, _ = files.locate(PurePosixPath(inside))
+            text = files.read(place)
+        except OSError:
+            return ()
+    return parse_fleet(text or b"", path.parent, f"{display}@{revision}")
+
+
+def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
+    """A cluster whose trees are read at a revision, if they lie in the repository that ``home`` is in.
+
+    Clusters, trees elsewhere, and those that name a revision of their own, stay as they are.
+    """
+    parts = spec.source.parts
+    repository = _repository(home)
+    return replace(
+        spec,
+        source=SourceSpec(
+            *(_part_at(part, revision, repository) for part in parts), applies_machines=spec.source.applies_machines
+        ),
+        overlays=tuple(_overlay_at(overlay, revision, repository) for overlay in spec.overlays),
+    )
+
+
+def given_at(
+    overlays: Sequence[OverlayRef], revision: str, home: Path, trust: Trust = TRUSTED
+) -> tuple[OverlayRef, ...]:
+    """Overlays that flags name, as they were at a revision; without those that were not there yet, which a flag is
+    there to try."""
+    repository = _repository(home)
+    found = ((overlay, _overlay_at(overlay, revision, repository)) for overlay in overlays)
+    return tuple(then for now, then in found if then == now or is_there(then, trust))
+
+
+def plan_against(
+    clusters: Sequence[ClusterSpec], earlier: Sequence[ClusterSpec], revision: str, options: RunOptions
+) -> Outcome:
+    """Plan all clusters as if their targets held what ``earlier`` renders to.
+
+    What was wrong at that revision is a warning: a change that mends it must pass.
+    """
+    problems: list[Problem] = []
+    plans: list[ClusterPlan] = []
+    pools: list[ObjectRef] = []
+    before = {spec.name: spec for spec in earlier}
+    for spec, desired in desired_states(clusters, options, problems):
+        pools += (*desired.pools, *desired.failed)
+        plans.append(_plan(desired, before.get(spec.name), revision, options))
+    check_only(options.only, pools, problems)
+    names = {spec.name for spec in clusters}
+    plans.extend(_gone(spec, revision) for spec in earlier if spec.name not in names)
+    return Outcome(Plan(tuple(plans)), tuple(problems))
+
+
+def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: RunOptions) -> ClusterPlan:
+    if spec is None:
+        return make_cluster_plan(desired, CurrentState(), options.plan)
+    troubles: list[Problem] = []
+    earlier = next((found for _, found in desired_states([spec], options, troubles)), Desired(spec.name, ()))
+    known = {wanted.ref: wanted.digest for wanted in desired.objects if wanted.digest}
+    current = CurrentState(
+        objects={wanted.ref: CurrentObject(wanted.ref, wanted.side, wanted.body) for wanted in earlier.objects},
+        identical=frozenset(wanted.ref for wanted in earlier.objects if known.get(wanted.ref) == wanted.digest),
+        warnings=tuple(_warnings(desired, earlier, troubles, revision)),
+    )
+    # What was secret then is so now.
+    masked = replace(desired, sensitive=desired.sensitive | earlier.sensitive)
+    return replace(make_cluster_plan(masked, current, options.plan), secret_before=earlier.secret_texts)
+
+
+def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], revision: str) -> Iterator[Problem]:
+    unknown = [pool.name for pool in desired.pools if pool in earlier.failed]
+    if unknown:
+        named = some(unknown, _NAMED)
+        yield Problem(f"pools that could not be rendered at {revision} are shown as new: {named}")
+    for problem in troubles:
+        yield replace(problem, what=f"at {revision}, with which this is compared: {problem.what}", fix="")
+
+
+def _gone(spec: ClusterSpec, revision: str) -> ClusterPlan:
+    left = Problem(f"it was in the fleet at {revision} and is so no more: its folder stays as it is")
+    return ClusterPlan(spec.name, (), warnings=(left,))
+
+
+def _part_at(part: SourceRef, revision: str, repository: Path | None) -> SourceRef:
+    # Where there is no repository at all, reading the revision says so.
+    if isinstance(part, LiveRef) or part.revision or _repository(part.path) != repository:
+        return part
+    return replace(part, revision=revision)
+
+
+def _overlay_at(overlay: OverlayRef, revision: str, repository: Path | None) -> OverlayRef:
+    if overlay.built_in or overlay.revision or _repository(overlay.path) != repository:
+        return overlay
+    return replace(overlay, revision=revision)
+
+
+def _repository(path: Path) -> Path | None:
+    found = find_repository(path)
+    return found[0] if found else None

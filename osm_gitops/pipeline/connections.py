@@ -1,0 +1,127 @@
+"""The API servers of a run: each is connected to once, for all clusters of a fleet that are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from osm_gitops.config.spec import ClusterSpec, LiveTarget
+from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.model.desired import Side
+from osm_gitops.model.settings import Settings
+
+if TYPE_CHECKING:
+    from osm_gitops.kube.api import Api
+    from osm_gitops.kube.clusters import Clusters
+    from osm_gitops.kube.context_ref import Access
+
+
+def refuse_server(spec: ClusterSpec, part: str) -> None:
+    """Refuse to ask a server where the tree is not trusted; ``part`` is what of the fleet file asks for it.
+
+    Raises InputError.
+    """
+    if spec.trust.untrusted:
+        raise input_error(
+            f"{part} is a cluster, and an untrusted run asks no server",
+            fix="Name a tree in its place, choose other clusters with --cluster, or, if you trust the tree, run "
+            "without --untrusted and --without-keys",
+        )
+
+
+class Connections:
+    """Opens what a cluster of the fleet names, at the first use. ``environment`` is that of the process.
+
+    Nothing is asked of a server here. Where a kubeconfig leads nowhere, InputError says so; and for clusters of a tree
+    that is not trusted, of which no kubeconfig is even read.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        opened: dict[Access, Api] | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        self._environment = environment
+        self._open: dict[Access, Api] = {} if opened is None else opened
+        self._check = check
+        self._checked: dict[Access, Api] = {}
+
+    def checked(self, check: Callable[[], None]) -> Connections:
+        """The same connections; ``check`` is called before every try of a request that writes."""
+        return Connections(self._environment, self._open, check)
+
+    def management(self, spec: ClusterSpec) -> Api:
+        """Where profiles and OSCs are."""
+        refuse_server(spec, "its management cluster")
+        return self._api(spec.management)
+
+    def worker(self, spec: ClusterSpec) -> Api:
+        """Where all else is; in the single mode the same as :meth:`management`."""
+        refuse_server(spec, "its worker cluster")
+        return self._api(spec.worker)
+
+    def clusters(self, spec: ClusterSpec) -> Clusters:
+        """Both sides."""
+        from osm_gitops.kube.clusters import Clusters  # noqa: PLC0415 - a run from trees to git needs none
+
+        return Clusters(self.management(spec), self.worker(spec))
+
+    def hosts(self, spec: ClusterSpec, sides: Collection[Side] = tuple(Side)) -> tuple[str, ...]:
+        """The servers of these sides as plans name them, a line each."""
+        if spec.worker == spec.management:
+            return (f"cluster {self.management(spec).display}",) if sides else ()
+        apis = {Side.MANAGEMENT: self.management, Side.WORKER: self.worker}
+        return tuple(f"{side.value} cluster {apis[side](spec).display}" for side in Side if side in sides)
+
+    def close(self) -> None:
+        """End all connections; a further use makes new ones."""
+        for api in self._open.values():
+            api.close()
+        self._open.clear()
+
+    def _api(self, access: Access) -> Api:
+        from osm_gitops.kube.connecting import connect  # noqa: PLC0415 - a run from trees to git needs none
+
+        if access not in self._open:
+            self._open[access] = connect(access, self._environment)
+        if self._check is None:
+            return self._open[access]
+        return self._checked.setdefault(access, self._open[access].checked(self._check))
+
+
+def check_live_targets(specs: Iterable[ClusterSpec], connections: Connections) -> None:
+    """Two desired states in one cluster would prune each other; raises InputError with all that would."""
+    live = [spec for spec in specs if isinstance(spec.target, LiveTarget)]
+    problems = list(_shared_targets(live, connections)) if len(live) > 1 else []
+    if problems:
+        raise InputError(problems)
+
+
+def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> Iterator[Problem]:
+    workers: dict[str, str] = {}
+    namespaces: dict[tuple[str, str], str] = {}
+    for spec in specs:
+        try:
+            clusters = connections.clusters(spec)
+        except OsmGitopsError:  # told when the cluster is reached for; it stops no other
+            continue
+        worker, place = clusters.worker.host, (clusters.management.host, _namespace(spec))
+        if worker in workers:
+            other, display = workers[worker], clusters.worker.display
+            what = f"it would be applied to the same worker cluster as cluster {other}: {display}"
+            fix = "Give each cluster its own context, or choose one of them with --cluster"
+            yield Problem(what, about=f"cluster {spec.name}", fix=fix)
+        elif place in namespaces:
+            what = (
+                f"its configurations would be in namespace {place[1]} of {clusters.management.display}, "
+                f"as those of cluster {namespaces[place]}"
+            )
+            yield Problem(what, about=f"cluster {spec.name}", fix="Give each cluster its own management.namespace")
+        workers.setdefault(worker, spec.name)
+        namespaces.setdefault(place, spec.name)
+
+
+def _namespace(spec: ClusterSpec) -> str:
+    named = (str(setting.value) for setting in spec.settings if setting.name == "namespace")
+    return next(named, Settings().namespace)

@@ -1,0 +1,109 @@
+"""The built-in profiles beside those of a source (design §3, §6): which are at hand, and who wins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OperatingSystemProfile
+from osm_gitops.model.settings import Settings
+from osm_gitops.plan.compare import is_ours
+from osm_gitops.render.resolve.named_facts import named_profiles
+from osm_gitops.sources import builtin
+from osm_gitops.sources.manifests import PROFILE
+
+
+def default_profiles(settings: Settings) -> frozenset[tuple[str, str]]:
+    """The built-in profiles, each as ``(namespace, name)``; none where they are switched off.
+
+    Raises InputError where there is no such version of them.
+    """
+    if settings.disable_default_osps:
+        return frozenset()
+    return frozenset((settings.namespace, name) for name in builtin.names(_version(settings)))
+
+
+def with_default_profiles(
+    inputs: Inputs,
+    settings: Settings,
+    *,
+    from_cluster: bool,
+    unused: bool = False,
+    unreadable: Sequence[Problem] = (),
+) -> Inputs:
+    """``inputs`` with the built-in profiles that pools refer to, or with all of them (``unused``).
+
+    A profile of the source wins. Only where profiles were read ``from_cluster``, one that carries our label and says
+    that it is built in is nobody else's: the version that is asked for takes its place, and with
+    ``--replace-default-osps`` that of any. Where documents of the source are ``unreadable``, any of them may be a
+    profile that wins: those that it lacks are broken then. Raises InputError where there is no such version.
+    """
+    every = at_hand = default_profiles(settings)
+    if not unused:
+        at_hand &= named_profiles(inputs.machines, settings.namespace)
+    inputs = replace(inputs, unread=every - at_hand)
+    taken = sorted(key for key in at_hand if _gives_way(inputs, key, settings, from_cluster))
+    return _with(inputs, taken, settings) if not unreadable else _without(inputs, taken, unreadable)
+
+
+def built_in_profile(name: str, version: str) -> OperatingSystemProfile:
+    """A built-in profile of a version, as an object of the default namespace. Raises InputError."""
+    checked = builtin.read_builtin(name, version, Settings().namespace)
+    if checked.value is None:
+        raise InputError(checked.problems)
+    return checked.value
+
+
+def _gives_way(inputs: Inputs, key: tuple[str, str], settings: Settings, from_cluster: bool) -> bool:
+    """Whether the source has nothing of this name that wins."""
+    ref, found = ObjectRef(PROFILE, *key), inputs.profiles.get(key)
+    if from_cluster and settings.replace_default_osps:
+        return True
+    if found is None:
+        return ref not in inputs.broken
+    annotations = found.manifest.body["metadata"].get("annotations") or {}
+    return from_cluster and is_ours(found.manifest.body) and BUILT_IN_ANNOTATION in annotations
+
+
+def _without(inputs: Inputs, keys: Iterable[tuple[str, str]], unreadable: Sequence[Problem]) -> Inputs:
+    """``inputs`` in which profiles are broken that may stand in what nobody could read."""
+    broken = dict(inputs.broken)
+    for key in keys:
+        ref = ObjectRef(PROFILE, *key)
+        what = "the built-in profile is not taken: what cannot be read here may be one of that name, which would win"
+        broken[ref] = (
+            Problem(what, where=unreadable[0].where, about=str(ref), fix="Correct what cannot be read first"),
+        )
+    return replace(inputs, broken=broken)
+
+
+def _with(inputs: Inputs, keys: Collection[tuple[str, str]], settings: Settings) -> Inputs:
+    if not keys:
+        return inputs
+    version = _version(settings)
+    profiles, broken = dict(inputs.profiles), dict(inputs.broken)
+    warnings: list[Problem] = []
+    for namespace, name in keys:
+        checked = builtin.read_builtin(name, version, namespace)
+        ref = ObjectRef(PROFILE, namespace, name)
+        broken.pop(ref, None)
+        profiles.pop((namespace, name), None)
+        warnings += checked.warnings
+        if checked.value is not None:
+            profiles[namespace, name] = checked.value
+        else:
+            broken[ref] = checked.problems
+    return replace(
+        inputs,
+        profiles=profiles,
+        broken=broken,
+        warnings=(*inputs.warnings, *warnings),
+        sources=tuple(dict.fromkeys((*inputs.sources, f"built-in profiles {version}"))),
+    )
+
+
+def _version(settings: Settings) -> str:
+    return settings.profiles_version or builtin.newest()

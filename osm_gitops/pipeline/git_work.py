@@ -1,0 +1,177 @@
+"""A git target: plan from what is there, commit, push, and plan again where others pushed first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from osm_gitops import __version__
+from osm_gitops.config.spec import ClusterSpec, TargetSpec
+from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
+from osm_gitops.git.clone import CLONE_REMOTE
+from osm_gitops.git.remote import PushOutcome
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.live import Delivery
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.pipeline.options import Confirm, ReadClusters, RunOptions
+from osm_gitops.pipeline.osm_activity import osm_in_sources
+from osm_gitops.pipeline.recording import Ended, measure
+from osm_gitops.pipeline.states import desired_states
+from osm_gitops.report.metrics import Measured
+from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.session import GitSession
+
+_PUSH_ATTEMPTS: Final = 5
+COMPARED: Final = "files compared"
+
+
+def git_place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOptions) -> GitPlace:
+    wanted, clone = options.git, options.git.clone
+    cloned = clone is not None and Path(os.path.normpath(target.path)).is_relative_to(clone.root)
+    return GitPlace(
+        folder=target.path,
+        branch=target.branch,
+        own_branch=wanted.own_branch,
+        remote=CLONE_REMOTE if cloned else target.remote,
+        # What is not pushed goes with the clone.
+        push=cloned or (target.push if wanted.push is None else wanted.push),
+        clusters=tuple(spec.name for spec in specs),
+        plaintext_secrets=options.plaintext_secrets,
+        sign=target.sign if wanted.sign is None else wanted.sign,
+        token=wanted.token,
+        cloned=cloned,
+    )
+
+
+@dataclass(slots=True)
+class GitWork:
+    """What is to be done in one git target, while it is locked."""
+
+    session: GitSession
+    specs: list[ClusterSpec]
+    read: ReadClusters
+    planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
+    commits: Mapping[str, str] = field(default_factory=dict)
+    pushed: bool = False
+    moved: bool = False
+    stale: bool = False
+
+    @property
+    def plans(self) -> list[ClusterPlan]:
+        return [plan for _, plan in self.planned]
+
+    @property
+    def pools(self) -> list[ObjectRef]:
+        return [pool for desired, _ in self.planned for pool in (*desired.pools, *desired.failed)]
+
+    def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
+        """Plan from what the remote has now. The sources may lie in the same repo, so they are read after."""
+        try:
+            if self.session.is_published:
+                self.session.catch_up()
+                self._read_again()
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+            self.planned = []
+            return
+        self.plan(options, problems)
+
+    def plan(self, options: RunOptions, problems: list[Problem]) -> None:
+        self.planned = []
+        for spec, desired in desired_states(self.specs, options, problems, into_git=True):
+            try:
+                osm = osm_in_sources(spec, options)
+                if not options.live.beside_osm:
+                    osm.refuse(spec.name, unknown=False)
+                advance = options.advance(desired.cluster, COMPARED)
+                plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing, advance=advance)
+                plan = replace(plan, warnings=(*osm.warnings, *plan.warnings))
+                self.planned.append((desired, plan))
+            except OsmGitopsError as failure:
+                problems.extend(failure.problems)
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Commit, and push where asked; then ``commits`` has them by cluster."""
+        self.commits = self._deliver(options, confirm, problems)
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Figures alone: what is in git tells of itself."""
+        return tuple(measure(spec.name, self._ended(spec.name, problems), started, options) for spec in self.specs), ()
+
+    def _ended(self, cluster: str, problems: Sequence[Problem]) -> Ended:
+        others = {f"cluster {spec.name}" for spec in self.specs if spec.name != cluster}
+        plan = next((plan for plan in self.plans if plan.cluster == cluster), None)
+        changes = plan.effective if plan and cluster in self.commits else ()
+        written = tuple(dict.fromkeys(change.pool for change in changes))
+        delivery = Delivery(written=written, left=plan.left if plan else {})
+        return Ended(plan, delivery, tuple(problem for problem in problems if problem.about not in others))
+
+    def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
+        if self.stale and not self._plan_again(options, confirm, problems):
+            return {}
+        for _ in range(_PUSH_ATTEMPTS):
+            commits = self._commit(options, problems)
+            try:
+                outcome = self.session.publish() if self.session.is_published else PushOutcome.KEPT
+            except TargetError as failure:
+                problems.extend(failure.problems)
+                return {}  # it says what became of them
+            if outcome is not PushOutcome.MOVED:
+                self.pushed = outcome is PushOutcome.PUSHED
+                return commits
+            self.moved = True
+            options.note("The remote has newer commits: planning again from them.")
+            if not self._plan_again(options, confirm, problems):
+                return {}
+        problems.append(
+            Problem(
+                f"the remote moved during {_PUSH_ATTEMPTS} attempts to push",
+                where=str(self.session.root),
+                fix="Run again when fewer others push to this branch",
+            )
+        )
+        return {}
+
+    def _plan_again(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> bool:
+        """Whether to go on, with a plan from newer commits."""
+        before = self.plans
+        try:
+            self._read_again()
+        except OsmGitopsError as failure:
+            problems.extend(failure.problems)
+            return False
+        self.plan(options, problems)
+        return before == self.plans or confirm(Plan(tuple(self.plans)))
+
+    def _read_again(self) -> None:
+        """Take what the fleet file says now; it may have come with the commits of others."""
+        now = {spec.name: spec for spec in self.read()}
+        for spec in self.specs:
+            if spec.name not in now or now[spec.name].target != spec.target:
+                what = "the fleet file that others pushed has it no more, or with another target"
+                fix = "Nothing was changed for it. Run again"
+                raise TargetError([Problem(what, about=f"cluster {spec.name}", fix=fix)])
+        self.specs = [now[spec.name] for spec in self.specs]
+
+    def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, str]:
+        commits = {}
+        for desired, plan in self.planned:
+            try:
+                if plan.refusals:
+                    raise UnsafePlanError(plan.refusals)
+                advance = options.advance(desired.cluster, "files written")
+                commit = self.session.commit(desired, plan, __version__, advance=advance)
+            except OsmGitopsError as failure:
+                problems.extend(failure.problems)
+                continue
+            if commit is not None:
+                commits[desired.cluster] = commit
+        return commits

@@ -1,0 +1,263 @@
+"""Reading what one cluster's run needs: settings, and objects of trees and clusters."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from posixpath import join
+from typing import TYPE_CHECKING, TypeVar
+
+from osm_gitops.bounded.files import DOCUMENT, read_file
+from osm_gitops.config.overlay_stack import Stack
+from osm_gitops.config.settings import RawSetting, parse_settings, raises_bound
+from osm_gitops.config.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
+from osm_gitops.errors import Problem
+from osm_gitops.model.desired import Side
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.connections import Connections, refuse_server
+from osm_gitops.pipeline.default_profiles import default_profiles, with_default_profiles
+from osm_gitops.pipeline.overlaid_profiles import load_stack, overlaid
+from osm_gitops.pipeline.provenance import Origin, named_files, origins_of
+from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources import cluster
+from osm_gitops.sources.builtin import check_version
+from osm_gitops.sources.files import Folder, SourceFiles
+from osm_gitops.sources.machines import as_authored, without_server_annotations
+from osm_gitops.sources.revision import open_revision
+from osm_gitops.sources.tree import read_tree, with_profiles_of
+from osm_gitops.sources.trust import TRUSTED, Trust
+
+if TYPE_CHECKING:
+    from osm_gitops.kube.api import Api
+
+T = TypeVar("T")
+
+
+def load_settings(spec: ClusterSpec) -> Settings:
+    """The cluster's settings. Raises InputError with every problem."""
+    return checked_settings(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
+
+
+def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
+    """What the cluster's settings come from, one entry a name. Raises InputError with every problem of its overlays."""
+    return _given(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
+
+
+def checked_settings(raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRUSTED) -> Settings:
+    """Settings that fit this program: ``raw`` and, below them, those of overlays. Raises InputError with every
+    problem."""
+    given = _given(raw, stack, trust)
+    texts = {join(each.folder, name): text for each in stack.overlays for name, text in each.texts.items()}
+    settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path, trust))
+    for setting in given:
+        if setting.name == "profiles-version":
+            check_version(settings.profiles_version, setting.where)
+    return settings
+
+
+def _given(raw: Sequence[RawSetting], stack: Stack, trust: Trust) -> tuple[RawSetting, ...]:
+    """Flags, environment and fleet file win over overlays. A tree that is not trusted cannot allow itself more."""
+    given = [each for each in (*stack.settings, *raw) if not _goes_too_far(each, trust)]
+    return tuple({each.name: each for each in given}.values())
+
+
+def _goes_too_far(setting: RawSetting, trust: Trust) -> bool:
+    return trust.untrusted and setting.from_tree and raises_bound(setting)
+
+
+def _refused_bounds(spec: ClusterSpec, stack: Stack) -> tuple[Problem, ...]:
+    """Settings of a tree that is not trusted that do not count."""
+    return tuple(
+        Problem(
+            f"an untrusted run does not raise {each.name}: its default counts",
+            where=each.where,
+            fix=f"Give --{each.name} if templates need it",
+        )
+        for each in (*stack.settings, *spec.settings)
+        if _goes_too_far(each, spec.trust)
+    )
+
+
+def load_inputs(
+    spec: ClusterSpec,
+    settings: Settings,
+    environment: Mapping[str, str],
+    keys: KeySearch | None = None,
+    connections: Connections | None = None,
+    *,
+    tokens: bool = True,
+) -> Inputs:
+    """The cluster's objects, each part from a tree or from a cluster. Raises InputError or ClusterError where one
+    cannot be read.
+
+    SOPS-encrypted manifests are opened with ``keys``, else with those that ``environment`` leads to. One that no key
+    opens is among the problems. ``KeySearch(environment, without_keys=True)`` opens none: every encrypted value is
+    then a stand-in that follows from its ciphertext and fits where the value is used, so that inputs which are read
+    so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
+
+    Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
+    profiles those are there that pools refer to. What the cluster's overlays say is applied to all of it.
+
+    MachineDeployments of a tree count as their authors wrote them (:func:`as_authored`), and so do the annotations of
+    live ones where the target is git, unless the cluster is :attr:`ClusterSpec.frozen`.
+    """
+    reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
+    return _inputs(reader, tokens=tokens, unused=False)
+
+
+def load_all_profiles(
+    spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch, connections: Connections
+) -> Inputs:
+    """As :func:`load_inputs`, with the built-in profiles that no pool refers to."""
+    return _inputs(_Reader(spec, settings, environment, keys, connections), tokens=True, unused=True)
+
+
+def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
+    spec, settings = reader.spec, reader.settings
+    source = spec.source
+    inputs = reader.machines()
+    if not spec.frozen:
+        if isinstance(source.machines, TreeRef):
+            inputs = as_authored(inputs)
+        elif isinstance(spec.target, TargetSpec):  # `refresh` alone knows the revision when what is in git arrives
+            machines = tuple(map(without_server_annotations, inputs.machines))
+            inputs = replace(inputs, machines=machines)
+    from_cluster = isinstance(source.profiles, LiveRef)
+    unreadable = inputs.unreadable
+    if source.facts != source.machines or isinstance(source.facts, LiveRef):
+        inputs = _with_facts_of(inputs, reader.facts(inputs, tokens=tokens))
+    if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
+        profiles = reader.profiles(inputs)
+        # What a server holds can be told apart by name, whatever is wrong with it.
+        unreadable = () if from_cluster else profiles.unreadable
+        inputs = with_profiles_of(inputs, profiles)
+    stack = load_stack(spec.overlays, spec.trust)
+    files = [each for each in named_files(spec, stack) if spec.trust.allows(each.path)]
+    found = zip(files, origins_of(files, spec.trust), strict=True)
+    overlays = {each.path for each in spec.overlays}
+    origins = [origin for file, origin in found if origin.in_git or file.path in overlays]
+    fixed = tuple(
+        f"{each.display}@{each.revision}" if each.revision else each.display
+        for each in spec.overlays
+        if each.built_in or each.revision
+    )
+    read = replace(
+        inputs,
+        hosts=reader.hosts(),
+        sources=_joined(inputs.sources, (*(each.source for each in origins), *fixed)),
+        uncommitted=tuple(
+            dict.fromkeys(problem for origin in (*reader.origins, *origins) for problem in origin.uncommitted)
+        ),
+        warnings=_joined(
+            inputs.warnings,
+            (*(problem for origin in origins for problem in origin.warnings), *_refused_bounds(spec, stack)),
+        ),
+    )
+    hidden = () if unused else unreadable  # a list of profiles tells of both
+    inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
+
+    def unread() -> Iterable[OperatingSystemProfile]:
+        return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
+
+    return overlaid(inputs, stack, unread, partial=spec.lacks_profiles)
+
+
+def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:
+    """``inputs`` with the facts of another source in place of its own."""
+    return replace(
+        inputs,
+        facts=facts.facts,
+        unreadable=_joined(inputs.unreadable, facts.unreadable),
+        warnings=_joined(inputs.warnings, facts.warnings),
+        notes=_joined(inputs.notes, facts.notes),
+        sources=_joined(inputs.sources, facts.sources),
+        sensitive=inputs.sensitive | facts.sensitive,
+    )
+
+
+class _Reader:
+    """Reads the parts of one cluster's source; every tree once, of clusters what MachineDeployments need."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        settings: Settings,
+        environment: Mapping[str, str],
+        keys: KeySearch,
+        connections: Connections | None,
+    ) -> None:
+        self.spec = spec
+        self.settings = settings
+        self._environment = environment
+        self._keys = keys
+        self._connections = connections or Connections(environment)
+        self.origins: list[Origin] = []
+        self._trees: dict[TreeRef, Inputs] = {}
+
+    def machines(self) -> Inputs:
+        part = self.spec.source.machines
+        if isinstance(part, TreeRef):
+            return self._tree(part)
+        refuse_server(self.spec, "from.machineDeployments")
+        return cluster.read_machines(self._worker)
+
+    def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
+        part = self.spec.source.facts
+        if isinstance(part, TreeRef):
+            return self._tree(part)
+        refuse_server(self.spec, "from.facts")
+        return cluster.read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
+
+    def profiles(self, inputs: Inputs) -> Inputs:
+        part = self.spec.source.profiles
+        if isinstance(part, TreeRef):
+            return self._tree(part)
+        refuse_server(self.spec, "from.profiles")
+        management = self._connections.management(self.spec)
+        at_hand = default_profiles(self.settings)
+        return cluster.read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
+
+    def hosts(self) -> tuple[str, ...]:
+        """The API servers that were read."""
+        source = self.spec.source
+        asked = {Side.WORKER: (source.machines, source.facts), Side.MANAGEMENT: (source.profiles,)}
+        sides = {side for side, parts in asked.items() if LiveRef() in parts}
+        return self._connections.hosts(self.spec, sides) if sides else ()
+
+    @property
+    def _worker(self) -> Api:
+        return self._connections.worker(self.spec)
+
+    def _tree(self, tree: TreeRef) -> Inputs:
+        if tree not in self._trees:
+            self._trees[tree] = self._read(tree)
+        return self._trees[tree]
+
+    def _read(self, tree: TreeRef) -> Inputs:
+        trust = self.spec.trust
+        trust.check(tree.path, tree.display)
+        if tree.revision:
+            with open_revision(tree.path, tree.revision, tree.display, trust) as files:
+                # A branch moves on; the commit tells for ever what was read.
+                return replace(self._objects(files), sources=(f"{tree.display}@{files.commit}",))
+        (origin,) = origins_of([tree], trust)
+        self.origins.append(origin)
+        inputs = self._objects(Folder(tree.path, tree.display, origin.keeper))
+        return replace(inputs, sources=(origin.source,), warnings=(*inputs.warnings, *origin.warnings))
+
+    def _objects(self, files: SourceFiles) -> Inputs:
+        namespace = self.settings.namespace
+        return read_tree(files, management_namespace=namespace, environment=self._environment, keys=self._keys)
+
+
+def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+def _read_text(path: str, trust: Trust) -> str:
+    if not trust.allows(path):
+        raise PermissionError(errno.EACCES, "it leads out of the tree, and an untrusted run reads nothing there", path)
+    return read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")

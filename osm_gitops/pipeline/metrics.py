@@ -1,0 +1,61 @@
+"""Where the figures of a run go: a file, a Pushgateway, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from osm_gitops.errors import OsmGitopsError, Problem
+from osm_gitops.report.metrics import JOB, Measured, exposition, last_good_runs
+from osm_gitops.targets.files import drop_staged, place_file, read_file, stage_file
+
+if TYPE_CHECKING:
+    from osm_gitops.kube.pushgateway import Pushgateway
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSinks:
+    """Where they go; ``environment`` says which proxy leads to the Pushgateway."""
+
+    file: Path | None = None
+    gateway: Pushgateway | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def publish(self, runs: Sequence[Measured]) -> tuple[Problem, ...]:
+        """Tell the figures; what could not be told, which fails no run."""
+        problems: list[Problem] = []
+        if self.file is not None and runs:
+            try:
+                _write(self.file, exposition(_with_times_of(self.file, runs)))
+            except OsmGitopsError as failure:
+                problems += failure.problems
+        for run in runs if self.gateway is not None else ():
+            try:
+                self._push(run)
+            except OsmGitopsError as failure:
+                problems += failure.problems
+                break  # the next group would wait as long
+        return tuple(problems)
+
+    def _push(self, run: Measured) -> None:
+        assert self.gateway is not None
+        group = {"job": JOB, "cluster": run.ran.cluster}
+        # What this run could not find out, the gateway may still know.
+        self.gateway.push(exposition([run]), group, self.environment, whole=run.last_good is not None)
+
+
+def _with_times_of(path: Path, runs: Sequence[Measured]) -> Sequence[Measured]:
+    """``runs`` that know when the last good one was, from the file as it is, where they could not find out."""
+    known = last_good_runs((read_file(path) or b"").decode(errors="replace"))
+    return [run if run.last_good else replace(run, last_good=known.get(run.ran.cluster)) for run in runs]
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = stage_file(path, text.encode(), None)
+    try:
+        place_file(temporary, path)
+    except OsmGitopsError:
+        drop_staged([temporary])
+        raise

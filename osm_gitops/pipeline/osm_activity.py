@@ -1,0 +1,134 @@
+"""Whether Operating System Manager writes to a cluster too: its Deployment, and the Lease of its controller.
+
+Both are looked for in the management namespace. In KKP the Deployment is in the seed cluster; in the user cluster the
+Lease alone tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from osm_gitops.config.spec import ClusterSpec, LiveRef
+from osm_gitops.errors import ClusterError, Problem, UnsafePlanError
+from osm_gitops.kube.kinds import LEASE
+from osm_gitops.model.objects import Json
+from osm_gitops.pipeline.load import load_settings
+from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.sources.osm_deployment import OSM_LEASE, OsmDeployment, find_osm
+
+if TYPE_CHECKING:
+    from osm_gitops.kube.api import Api
+
+RECENT: Final = timedelta(minutes=1)
+"""A running controller renews its Lease every two seconds; the rest is for clocks that differ."""
+_FORBIDDEN: Final = 403
+_UNTIL_THEN: Final = "Until then, apply and refresh write only with --beside-osm"
+
+
+@dataclass(frozen=True, slots=True)
+class OsmActivity:
+    """What is known of OSM's controller, each problem about the object that tells.
+
+    ``running``: it writes. ``starting``: it is wanted, and no replica is ready. ``unknown``: what may not be read.
+    """
+
+    running: tuple[Problem, ...] = ()
+    starting: tuple[Problem, ...] = ()
+    unknown: tuple[Problem, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return (*self.running, *self.starting, *self.unknown)
+
+    def refuse(self, cluster: str, *, unknown: bool = True) -> None:
+        """Raise UnsafePlanError where the controller writes, and with ``unknown`` where it may as far as is known."""
+        found = (*self.running, *(self.unknown if unknown else ()))
+        if found:
+            raise UnsafePlanError(problem.at(where=f"cluster {cluster}") for problem in found)
+
+
+def osm_in_target(spec: ClusterSpec, options: RunOptions) -> OsmActivity:
+    """What is known of OSM's controller where a run's target is. Raises InputError and ClusterError."""
+    return read_osm_activity(options.connections.management(spec), load_settings(spec).namespace, options.live.now())
+
+
+def osm_in_sources(spec: ClusterSpec, options: RunOptions) -> OsmActivity:
+    """The same for a run into git, which asks no server but those that it reads sources from.
+
+    Raises InputError and ClusterError."""
+    source, single = spec.source, spec.management == spec.worker
+    asked = source.parts if single else (source.profiles,)
+    return osm_in_target(spec, options) if any(isinstance(part, LiveRef) for part in asked) else OsmActivity()
+
+
+def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActivity:
+    """Look for OSM's controller, in two requests, or in one where its Deployment says that it runs.
+
+    What this user may not read is ``unknown``. Raises ClusterError for a server that does not answer.
+    """
+    unknown: list[Problem] = []
+    deployments: list[OsmDeployment] = []
+    try:
+        deployments = find_osm(management, namespace)
+    except ClusterError as failure:
+        unknown += _forbidden(failure)
+    running = [_running(osm) for osm in deployments if osm.ready]
+    if not running:
+        try:
+            lease = management.get(LEASE, namespace, OSM_LEASE)
+            running = [_leading(namespace)] if lease is not None and _is_renewed(lease, now) else []
+        except ClusterError as failure:
+            unknown += _forbidden(failure)
+    return OsmActivity(
+        running=tuple(running),
+        starting=tuple(_starting(osm) for osm in deployments if osm.replicas and not osm.ready),
+        unknown=() if running else tuple(map(_unknown, unknown)),
+    )
+
+
+def _running(osm: OsmDeployment) -> Problem:
+    what = f"Operating System Manager runs ({osm.ready} of {osm.replicas} replicas ready) and writes the same objects"
+    return Problem(what, about=str(osm), fix=f"{_switch_off(osm)}. {_UNTIL_THEN}")
+
+
+def _starting(osm: OsmDeployment) -> Problem:
+    what = f"Operating System Manager is not switched off ({osm.ready} of {osm.replicas} replicas ready)"
+    return Problem(f"{what}: once it starts, it writes the same objects", about=str(osm), fix=_switch_off(osm))
+
+
+def _switch_off(osm: OsmDeployment) -> str:
+    scale = f"kubectl --namespace {osm.namespace} scale deployment {osm.name} --replicas 0"
+    return f"Switch it off as docs/adoption.md says: {scale}"
+
+
+def _leading(namespace: str) -> Problem:
+    what = "Operating System Manager runs, as its controller renews this Lease, and writes the same objects"
+    fix = f"Switch it off where it runs, as docs/adoption.md says, and wait a minute. {_UNTIL_THEN}"
+    return Problem(what, about=f"{LEASE.name} {namespace}/{OSM_LEASE}", fix=fix)
+
+
+def _forbidden(failure: ClusterError) -> tuple[Problem, ...]:
+    if failure.status != _FORBIDDEN:
+        raise failure
+    return failure.problems
+
+
+def _unknown(problem: Problem) -> Problem:
+    what = f"it is not known whether Operating System Manager runs: {problem.what}"
+    return replace(problem, what=what, fix=f"{problem.fix}. {_UNTIL_THEN}" if problem.fix else _UNTIL_THEN)
+
+
+def _is_renewed(lease: Mapping[str, Json], now: datetime) -> bool:
+    """Whether somebody holds it and has said so lately. A controller that ends leaves it as it is, or gives it back."""
+    spec = lease.get("spec") or {}
+    if not (spec.get("holderIdentity") and spec.get("renewTime")):
+        return False
+    try:
+        renewed = datetime.fromisoformat(spec["renewTime"]).astimezone(UTC)
+    except (ValueError, OverflowError) as fault:
+        what = f"spec.renewTime is not a time: {spec['renewTime']!r}"
+        raise ClusterError([Problem(what, about=f"{LEASE.name} {OSM_LEASE}")]) from fault
+    return now - renewed < RECENT

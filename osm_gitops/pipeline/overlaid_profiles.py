@@ -1,0 +1,176 @@
+"""Overlays of a cluster: reading them, and what they make of its inputs (design §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import chain
+
+from osm_gitops.config.overlay_stack import Stack, stack_overlays
+from osm_gitops.config.overlays import read_overlays
+from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
+from osm_gitops.errors import MOST_PROBLEMS, InputError, Problem
+from osm_gitops.gotemplate.value_uses import ValuePath, is_used, value_uses
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.render.pools import template_texts
+from osm_gitops.render.resolve.json_fields import did_you_mean
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.profiles import read_profile
+from osm_gitops.sources.trust import TRUSTED, Trust
+from osm_gitops.workers.calls import Series, call
+from osm_gitops.workers.process import LimitReached
+
+OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
+"""Profiles that are at hand but were not read, as no pool needs them; read only where a question needs them."""
+
+
+def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
+    """What overlays say together. Raises InputError with every problem of them."""
+    return call(stack_overlays, read_overlays(overlays, trust)) if overlays else Stack()
+
+
+def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:
+    """``inputs`` with the profiles that the cluster gets, patched, and with its values.
+
+    A profile that a patch does not fit is broken. Raises InputError where an overlay says something that is for
+    nothing at all: a patch, a name of a profile, a value. Of ``partial`` inputs, which lack profiles that the cluster
+    has, nobody can tell.
+    """
+    if not stack.overlays:
+        return inputs
+    work = _Work(inputs, stack, others, Series(tuple, stack.overlays))
+    for key, profile in inputs.profiles.items():
+        work.take(key, profile)
+    problems = [] if partial else [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
+    if problems:
+        raise InputError(problems)
+    return replace(
+        inputs,
+        profiles=work.profiles,
+        unread=frozenset(key for key in inputs.unread if stack.gets(key[1])),
+        left_out=work.left_out,
+        patched=work.patched,
+        broken={**inputs.broken, **work.broken},
+        values=stack.tree(),
+        value_places={".".join(path): given.spot.where for path, given in stack.values.items()},
+        warnings=tuple(dict.fromkeys((*inputs.warnings, *stack.warnings, *work.warnings))),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    inputs: Inputs
+    stack: Stack
+    others: OtherProfiles
+    patching: Series[tuple[Overlay, ...]]
+    profiles: dict[tuple[str, str], OperatingSystemProfile] = field(default_factory=dict)
+    left_out: dict[ObjectRef, str] = field(default_factory=dict)
+    patched: dict[ObjectRef, tuple[Patch, ...]] = field(default_factory=dict)
+    broken: dict[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def take(self, key: tuple[str, str], profile: OperatingSystemProfile) -> None:
+        """Patch a profile, if the cluster gets it at all."""
+        ref = profile.manifest.ref
+        if not self.stack.gets(profile.name):
+            self.left_out[ref] = self.stack.chosen_at
+            return
+        fitting = [patch for overlay in self.stack.overlays for patch in overlay.patches if fits(patch, profile)]
+        if not fitting:
+            self.profiles[key] = profile
+            return
+        try:
+            found = self.patching.ask(patched, profile)
+        except LimitReached as failure:
+            self.broken[ref] = failure.named(f"patching {ref}", where=fitting[0].spot.where)
+            return
+        if found is None:
+            self.profiles[key] = profile
+            return
+        self.warnings += found.warnings
+        known = {(each.what, each.field) for each in read_profile(profile.manifest).warnings}
+        checked = read_profile(found.manifest)
+        # What the API server would drop from a patch does not do what was meant.
+        dropped = [each for each in checked.warnings if (each.what, each.field) not in known]
+        problems = (*found.problems, *(() if found.problems else (*checked.problems, *dropped)))
+        if problems or checked.value is None:
+            self.broken[ref] = problems
+        else:
+            self.profiles[key] = replace(checked.value, built_in=profile.built_in)
+            self.patched[ref] = found.applied
+
+    def at_hand(self) -> Iterator[OperatingSystemProfile]:
+        """All profiles, those last that no pool needs."""
+        yield from self.inputs.profiles.values()
+        yield from self.others()
+
+    def broken_names(self) -> list[str]:
+        return [ref.name for ref in self.inputs.broken if ref.kind == PROFILE]
+
+    def idle_patches(self) -> Iterator[Problem]:
+        """Patches that are for no profile; of broken ones only the name is known, and of derived ones no patch is."""
+        for overlay in self.stack.overlays:
+            for patch in overlay.patches:
+                if any(fnmatchcase(name, patch.name) for name in self.broken_names()):
+                    continue
+                if not any(fits(patch, profile) for profile in self.at_hand()):
+                    yield self._idle(patch, overlay)
+
+    def _idle(self, patch: Patch, overlay: Overlay) -> Problem:
+        named = f'"{patch.name}"' + (f" for {patch.os_name}" if patch.os_name else "")
+        return Problem(
+            f"this patch is for no profile: there is none that {named} names",
+            where=patch.spot.where,
+            about=f"overlay {overlay.display}",
+            fix=self._names(patch.name),
+        )
+
+    def idle_choices(self) -> Iterator[Problem]:
+        """Entries of ``profiles`` that name none."""
+        for glob in self.stack.profiles or ():
+            names = (*self.broken_names(), *(profile.name for profile in self.at_hand()))
+            if not any(fnmatchcase(name, glob) for name in names):
+                what = f'there is no profile that "{glob}" names'
+                yield Problem(what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob))
+
+    def _names(self, word: str) -> str:
+        names = sorted({profile.name for profile in self.at_hand()})
+        return did_you_mean(word, names) if names else "There are no profiles at hand"
+
+    def idle_values(self) -> Iterator[Problem]:
+        """Values that nothing reads: misspelt, or meant for other profiles. A built-in overlay sets what it can.
+
+        A profile that a patch has broken may read any.
+        """
+        if self.broken:
+            return
+        waiting = {path: given for path, given in self.stack.values.items() if not given.overlay.built_in}
+        uses: set[ValuePath] = set(self.stack.uses)
+        for profile in chain(self.profiles.values(), self.at_hand()):
+            waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
+            if not waiting:
+                return
+            uses |= self.patching.ask(values_read, profile)
+        waiting = {path: given for path, given in waiting.items() if not is_used(path, uses)}
+        known = [".".join(use) for use in uses if use]
+        for number, (path, given) in enumerate(waiting.items()):
+            if number == MOST_PROBLEMS:
+                yield Problem(f"values that no profile reads and that are not listed here: {len(waiting) - number:,}")
+                return
+            name = ".".join(path)
+            fix = did_you_mean(name, known) if known else "No profile reads any value"
+            yield Problem(f"no profile reads the value {name}", where=given.spot.where, field=f"values.{name}", fix=fix)
+
+
+def patched(overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> PatchedProfile | None:
+    """In a worker: the profile with the patches that are for it."""
+    return patch_profile(profile, overlays)
+
+
+def values_read(_overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> frozenset[ValuePath]:
+    """In a worker: the values that the texts of a profile read."""
+    return frozenset().union(*(value_uses(text, native=profile.jinja) for text in template_texts(profile)))

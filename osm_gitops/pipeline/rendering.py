@@ -1,0 +1,292 @@
+"""Desired state of one cluster: every pool resolved and rendered in a worker process; one that fails stops no other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Final
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.bounds import Bounds
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.model.desired import Desired, DesiredObject, LazyBody
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.secret_texts import ALL_SECRET, NO_SECRETS, SecretTexts
+from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.overlaid_profiles import patched
+from osm_gitops.plan.counterfactual import Counterfactuals
+from osm_gitops.plan.sensitive import collect_sensitive
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
+from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
+from osm_gitops.workers.calls import Series, warm_up
+from osm_gitops.workers.limits import MEBIBYTE, Limits
+from osm_gitops.workers.process import LimitReached
+from osm_gitops.yaml.emit import dump
+
+_MOST_REACHED: Final = 3
+"""Pools of one profile that may reach a limit: those after them would most likely too, and each takes its time."""
+RENDERINGS: Final = 4
+"""How often a pool is rendered to find out what was made from secrets."""
+_NARROWED = Problem("--only was given, so this run deletes nothing")
+
+
+def desire(
+    cluster: str,
+    inputs: Inputs,
+    settings: Settings,
+    only: Sequence[str] = (),
+    advance: Advance = unwatched,
+    *,
+    for_git: bool = True,
+) -> Desired:
+    """Render all pools of a cluster, or those whose name matches a glob in ``only``.
+
+    ``for_git``: objects carry annotations for Flux and Argo CD, as what is applied to a cluster directly does not.
+    """
+    machines = [machine for machine in inputs.machines if not machine.deleting]
+    chosen = [machine for machine in machines if is_chosen(machine.name, only)]
+    work = _Work(inputs, settings, for_git)
+    work.render(chosen, advance)
+    for ref, problems in inputs.broken.items():
+        if ref.kind == "MachineDeployment" and is_chosen(ref.name, only):
+            work.failed[ref] = problems
+    left_out = [machine for machine in machines if not is_chosen(machine.name, only)]
+    failed = [machine for machine in chosen if machine.ref in work.failed]
+    return Desired(
+        cluster=cluster,
+        objects=(
+            *used_profiles((inputs.profiles[key] for key in work.profiles), for_git=for_git),
+            *work.objects,
+        ),
+        pools=tuple(work.pools),
+        failed=work.failed,
+        keep=frozenset(ref for machine in (*left_out, *failed) for ref in _objects_of(machine, settings.namespace))
+        | frozenset(ref for ref in inputs.broken if ref.kind == "OperatingSystemProfile"),
+        no_deletion=(*inputs.unreadable, *([_NARROWED] if only else [])),
+        warnings=tuple(dict.fromkeys((*inputs.warnings, *work.warnings))),
+        sensitive=collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive),
+        secret_texts=_SecretTexts(work.series, {machine.ref: machine for machine in chosen}).find,
+        sources=inputs.sources,
+        uncommitted=inputs.uncommitted,
+        hosts=inputs.hosts,
+        narrowed=bool(left_out),
+    )
+
+
+def prepare() -> None:
+    """Start a worker that :func:`desire` will need: it is ready when what it renders has been read."""
+    warm_up(render_pool, patched)
+
+
+@dataclass(slots=True)
+class _Work:
+    """What rendering has given so far."""
+
+    inputs: Inputs
+    settings: Settings
+    for_git: bool
+    pools: list[ObjectRef] = field(default_factory=list)
+    profiles: set[tuple[str, str]] = field(default_factory=set)
+    objects: list[DesiredObject] = field(default_factory=list)
+    failed: dict[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
+    warnings: list[Problem] = field(default_factory=list)
+    series: Series[ClusterRenderer] = field(init=False)
+    reached: Counter[tuple[str, str] | None] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        # Each call brings its machine: the state is what all pools share.
+        shared = replace(self.inputs, machines=())
+        self.series = Series(ClusterRenderer, shared, self.settings, self.for_git, limits=limits_of(self.settings))
+
+    def render(self, machines: list[MachineDeployment], advance: Advance) -> None:
+        """Render pools; where what all of them need is missing every one fails with it."""
+        if not machines:
+            return
+        try:
+            self.warnings += resolve_cluster(self.settings, self.inputs.facts).warnings
+        except InputError as failure:
+            self.failed |= {machine.ref: failure.problems for machine in machines}
+            return
+        bodies = _Bodies(self.series)
+        under_way: deque[MachineDeployment] = deque()
+        try:
+            for outcome in self.series.map(render_pool, self._calls(machines, under_way)):
+                machine = under_way.popleft()
+                if isinstance(outcome, InputError):
+                    self._fail(machine, outcome)
+                else:
+                    self._take(machine, outcome, bodies)
+                advance(len(self.pools) + len(self.failed), len(machines))
+        except InputError as failure:  # what the pools share is itself more than a worker takes
+            rendered = set(self.pools)
+            self.failed |= {each.ref: failure.problems for each in machines if each.ref not in rendered}
+
+    def _calls(
+        self, machines: Iterable[MachineDeployment], under_way: deque[MachineDeployment]
+    ) -> Iterator[tuple[MachineDeployment]]:
+        """What the worker is asked for, drawn as it works."""
+        for machine in machines:
+            profile = wanted_profile(machine, self.settings.namespace)
+            if self.reached[profile] >= _MOST_REACHED:
+                problem = Problem(
+                    f"not rendered: {_MOST_REACHED} pools with the same profile reached a limit before",
+                    where=str(machine.manifest.origin),
+                    about=str(machine.ref),
+                    fix="Correct that profile, or raise the limit that the other pools name",
+                )
+                self.failed[machine.ref] = (problem,)
+                continue
+            under_way.append(machine)
+            yield (machine,)
+
+    def _fail(self, machine: MachineDeployment, failure: InputError) -> None:
+        if not isinstance(failure, LimitReached):
+            self.failed[machine.ref] = failure.problems
+            return
+        profile = wanted_profile(machine, self.settings.namespace)
+        self.reached[profile] += 1
+        named = f" with OperatingSystemProfile {'/'.join(profile)}" if profile else ""
+        where, about = str(machine.manifest.origin), str(machine.ref)
+        self.failed[machine.ref] = failure.named(f"rendering{named}", where=where, about=about)
+
+    def _take(self, machine: MachineDeployment, rendered: RenderedPool, bodies: _Bodies) -> None:
+        self.pools.append(machine.ref)
+        self.profiles.add(rendered.profile)
+        self.objects += (
+            replace(each, body=LazyBody(partial(bodies.get, machine, index)))
+            for index, each in enumerate(rendered.objects)
+        )
+        self.warnings += rendered.warnings
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPool:
+    """What a worker tells of a pool: its objects with their digests and without their bodies, which are large."""
+
+    profile: tuple[str, str]
+    objects: tuple[DesiredObject, ...]
+    warnings: tuple[Problem, ...]
+
+
+class ClusterRenderer:
+    """In a worker: what the pools of a cluster share, and the bodies of the pool that was rendered last."""
+
+    def __init__(self, inputs: Inputs, settings: Settings, for_git: bool = True) -> None:
+        self.inputs = inputs
+        self.cluster = resolve_cluster(settings, inputs.facts)
+        engine, compiled = Engine(ROOT_TYPES, bounds_of(settings), inputs.values), CompiledProfiles()
+        self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=for_git)
+        self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
+        self.last: tuple[ObjectRef, tuple[DesiredObject, ...]] | None = None
+
+    def render(self, machine: MachineDeployment) -> tuple[ResolvedPool, tuple[Problem, ...]]:
+        """Render a pool, and keep its objects. Raises InputError with all problems."""
+        try:
+            pool = resolve_pool(machine, self.inputs, self.cluster)
+            objects, warnings = self.renderer.render(pool)
+        except InputError as failure:
+            # A template can put anything into the sentence with which it fails.
+            raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
+        self.last = (machine.ref, objects)
+        return pool, self.counterfactuals.warnings(machine, warnings)
+
+    def objects(self, machine: MachineDeployment) -> tuple[DesiredObject, ...]:
+        """The pool's objects, rendered again unless it was the last one."""
+        if self.last is None or self.last[0] != machine.ref:
+            self.render(machine)
+        assert self.last is not None
+        return self.last[1]
+
+
+def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> RenderedPool:
+    """In a worker: render a pool. Raises InputError with all problems."""
+    pool, warnings = cluster.render(machine)
+    objects = tuple(
+        replace(each, body={}, digest=hashlib.sha256(dump(each.body).encode()).digest())
+        for each in cluster.objects(machine)
+    )
+    return RenderedPool((pool.profile.namespace, pool.profile.name), objects, (*pool.warnings, *warnings))
+
+
+def pool_bodies(cluster: ClusterRenderer, machine: MachineDeployment) -> tuple[str, ...]:
+    """In a worker: the bodies of a pool's objects as JSON, in the order of :func:`render_pool`."""
+    return tuple(json.dumps(each.body) for each in cluster.objects(machine))
+
+
+def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None) -> SecretTexts:
+    """In a worker: what of a pool's objects was made from secrets; of the profiles, where none is named."""
+    return cluster.counterfactuals.secret_texts(machine)
+
+
+class _SecretTexts:
+    """Finds out what was made from secrets, for pools of which content is shown."""
+
+    def __init__(self, series: Series[ClusterRenderer], machines: Mapping[ObjectRef, MachineDeployment]) -> None:
+        self._series = series
+        self._machines = machines
+        self._last: tuple[ObjectRef | None, SecretTexts] | None = None
+
+    def find(self, pool: ObjectRef | None) -> SecretTexts:
+        """Of a pool, or of the profiles where none is named."""
+        machine = None if pool is None else self._machines.get(pool)
+        if pool is not None and machine is None:
+            return NO_SECRETS
+        if self._last is None or self._last[0] != pool:
+            try:
+                found: SecretTexts = self._series.ask(secret_texts_of, machine, times=RENDERINGS)
+            except InputError:  # it takes too much, or cannot be rendered with other secrets
+                found = ALL_SECRET
+            self._last = (pool, found)
+        return self._last[1]
+
+
+class _Bodies:
+    """Bodies of pools, fetched from the worker when they are looked at. Those of the last pool are kept, as consumers
+    look at the objects of one pool after the other."""
+
+    def __init__(self, series: Series[ClusterRenderer]) -> None:
+        self._series = series
+        self._last: tuple[ObjectRef, tuple[Mapping[str, Json], ...]] | None = None
+        self._lock = threading.Lock()  # pools are written side by side, and one worker is enough for them
+
+    def get(self, machine: MachineDeployment, index: int) -> Mapping[str, Json]:
+        """The body of the object at ``index``. Raises InputError where rendering again fails."""
+        last = self._last
+        if last is None or last[0] != machine.ref:
+            with self._lock:
+                bodies = tuple(map(json.loads, self._series.ask(pool_bodies, machine)))
+            self._last = last = (machine.ref, bodies)
+        return last[1][index]
+
+
+def is_chosen(name: str, only: Sequence[str]) -> bool:
+    """Whether a run works on a pool of this name; globs in ``only`` narrow it, if there are any."""
+    return not only or any(fnmatchcase(name, glob) for glob in only)
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """How much a template may use, as the settings say."""
+    return Bounds(settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """How much a worker may use for one pool, as the settings say."""
+    return Limits(settings.max_render_seconds, settings.max_render_memory * MEBIBYTE)
+
+
+def _objects_of(machine: MachineDeployment, namespace: str) -> Iterator[ObjectRef]:
+    """Everything that may exist for a pool: it stays as it is when the pool is not rendered."""
+    yield ObjectRef("OperatingSystemConfig", namespace, machine.config_name)
+    for name in (machine.bootstrap_secret_name, machine.provisioning_secret_name, machine.edge_script_name):
+        yield ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name)

@@ -1,0 +1,182 @@
+"""One run over clusters: load → desire → plan → deliver; a cluster that fails stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+
+from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec
+from osm_gitops.errors import OsmGitopsError, Problem, TargetError
+from osm_gitops.git.repository import find_work_tree
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.plan import ClusterPlan, Plan
+from osm_gitops.pipeline.connections import refuse_server
+from osm_gitops.pipeline.git_work import COMPARED, GitWork, git_place
+from osm_gitops.pipeline.live import LiveWork, look_at
+from osm_gitops.pipeline.maintenance import named
+from osm_gitops.pipeline.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
+from osm_gitops.pipeline.osm_activity import osm_in_sources, osm_in_target
+from osm_gitops.pipeline.recording import Ended, hold, measure, stuck_problems
+from osm_gitops.pipeline.states import check_only, desired_states
+from osm_gitops.report.metrics import Measured
+from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.git import git_session
+from osm_gitops.targets.inspection import obstacles
+
+
+def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
+    """Plan all clusters; changes nothing, takes no lock."""
+    problems: list[Problem] = []
+    plans = []
+    pools: list[ObjectRef] = []
+    sealing = sealing_of(options)
+    for spec in clusters:
+        for desired, plan in _planned(spec, options, sealing, problems):
+            pools += (*desired.pools, *desired.failed)
+            plans.append(plan)
+    check_only(options.only, pools, problems)
+    return Outcome(Plan(tuple(plans)), tuple(dict.fromkeys(problems)))
+
+
+def _planned(
+    spec: ClusterSpec, options: RunOptions, sealing: Sealing, problems: list[Problem]
+) -> Iterator[tuple[Desired, ClusterPlan]]:
+    """A cluster's desired state and plan, or nothing but problems."""
+    try:
+        if isinstance(spec.target, LiveTarget):
+            refuse_server(spec, "to")
+            look = look_at(spec, options, osm_in_target(spec, options))
+            problems.extend(look.problems)
+            yield look.desired, look.plan
+            return
+        for _, desired in desired_states([spec], options, problems, into_git=True):
+            advance = options.advance(spec.name, COMPARED)
+            folder = _folder(spec).path
+            if spec.trust.untrusted:
+                spec.trust.check(folder, _folder(spec).display)
+                sealing = sealing.within(spec.trust.allows)
+            plan = plan_folder(folder, desired, options.plan, sealing, advance=advance)
+            warnings = (*osm_in_sources(spec, options).warnings, *plan.warnings)
+            refusals = (*plan.refusals, *_git_refusals(spec, options, sealing))
+            yield desired, replace(plan, warnings=warnings, refusals=refusals)
+    except OsmGitopsError as failure:
+        problems.extend(named(spec.name, failure.problems))
+
+
+def _git_refusals(spec: ClusterSpec, options: RunOptions, sealing: Sealing) -> tuple[Problem, ...]:
+    """What apply would refuse whatever is planned. None for a folder outside of git, with which plans compare all the
+    same, and none in an untrusted run: it uses no recipients and runs few commands of git."""
+    target = _folder(spec)
+    if spec.trust.untrusted or find_work_tree(target.path) is None:
+        return ()
+    return obstacles(git_place(target, [spec], options), sealing, detached=True)
+
+
+def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) -> Outcome:
+    """Plan all clusters and commit or write, target by target, after ``confirm`` said yes to the whole plan.
+
+    A push that meets newer commits plans again from them, and asks again.
+    """
+    started = options.live.now()
+    problems: list[Problem] = []
+    with ExitStack() as locks:
+        works = list(_works(read, options, locks))
+        troubles: list[list[Problem]] = [[] for _ in works]
+        for work, own in zip(works, troubles, strict=True):
+            work.prepare(options, own)
+        if not any(troubles):
+            check_only(options.only, [pool for work in works for pool in work.pools], problems)
+        if not confirm(_whole(works)):
+            return Outcome(_whole(works), tuple(chain(problems, *troubles)))
+        for number, work in enumerate(works):
+            work.deliver(options, confirm, troubles[number])
+            for later in works[number + 1 :]:
+                later.stale = later.stale or work.moved
+        ends = [work.finish(options, started, own) for work, own in zip(works, troubles, strict=True)]
+    measured, warnings = (tuple(chain(*parts)) for parts in zip(*ends, strict=True)) if ends else ((), ())
+    stuck = (problem for each in measured for problem in named(each.ran.cluster, stuck_problems(each.ran)))
+    outcome = _outcome(works, [*problems, *chain(*troubles), *stuck])
+    return replace(outcome, measured=measured, warnings=warnings)
+
+
+def _whole(works: Sequence[Work]) -> Plan:
+    return Plan(tuple(plan for work in works for plan in work.plans))
+
+
+def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterator[Work]:
+    """A work for each target, locked by ``locks``. Clusters whose folders share a work tree are one work."""
+    groups: dict[TargetSpec, list[ClusterSpec]] = {}
+    live = []
+    for spec in read():
+        if isinstance(spec.target, LiveTarget):
+            live.append(spec)
+        else:
+            groups.setdefault(replace(_folder(spec), display=""), []).append(spec)
+    held: set[Path] = set()
+    sealing = sealing_of(options)
+    for target, specs in groups.items():
+        try:
+            session = locks.enter_context(git_session(git_place(target, specs, options), sealing, held))
+            yield GitWork(session, specs, read)
+        except OsmGitopsError as failure:
+            yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
+    for spec in live:
+        try:
+            osm = osm_in_target(spec, options)
+            if not options.live.beside_osm:
+                osm.refuse(spec.name)
+            yield LiveWork(spec, locks.enter_context(hold(spec, options)), osm)
+        except OsmGitopsError as failure:
+            yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
+
+
+@dataclass(slots=True)
+class LockedOut:
+    """Clusters in which nothing is done, for what has to be locked could not be: another run is at work."""
+
+    clusters: tuple[str, ...]
+    why: tuple[Problem, ...]
+    moved: bool = False
+    stale: bool = False
+    plans: list[ClusterPlan] = field(default_factory=list)
+    pools: list[ObjectRef] = field(default_factory=list)
+
+    def prepare(self, _options: RunOptions, problems: list[Problem]) -> None:
+        """Tell why."""
+        problems.extend(self.why)
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Do nothing."""
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Figures of a run that failed."""
+        ended = Ended(problems=tuple(problems))
+        return tuple(measure(cluster, ended, started, options) for cluster in self.clusters), ()
+
+
+def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
+    in_git = [work for work in works if isinstance(work, GitWork)]
+    return Outcome(
+        # A push that met newer commits has planned again.
+        plan=_whole(works),
+        # What could not be read is told once, however often it was planned.
+        problems=tuple(dict.fromkeys(problems)),
+        commits={cluster: commit for work in in_git for cluster, commit in work.commits.items()},
+        deliveries={work.spec.name: work.delivery for work in works if isinstance(work, LiveWork)},
+        pushed=tuple(dict.fromkeys(work.session.published_to for work in in_git if work.pushed)),
+        remarks=tuple(dict.fromkeys(work.session.remark for work in in_git if work.session.remark)),
+    )
+
+
+def _folder(spec: ClusterSpec) -> TargetSpec:
+    if not isinstance(spec.target, TargetSpec):
+        raise TargetError([Problem("no target is named", about=f"cluster {spec.name}", fix="Give one with --to")])
+    return spec.target

@@ -1,0 +1,105 @@
+"""The desired state of each cluster of a run; a cluster that cannot be read stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
+from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.left import PAUSED, Left
+from osm_gitops.model.live import Gate
+from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.profile import BUILT_IN_ANNOTATION
+from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.live_profiles import written_profiles
+from osm_gitops.pipeline.load import load_inputs, load_settings
+from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.pipeline.provenance import deciding_rules, in_git, origins_of
+from osm_gitops.pipeline.rendering import desire, is_chosen, prepare
+from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.targets.cluster.pools import read_gates
+
+
+def desired_states(
+    clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem], *, into_git: bool = False
+) -> Iterator[tuple[ClusterSpec, Desired]]:
+    """The desired state of each cluster; one that cannot be read at all adds its problems. ``into_git``: it is compared
+    with what git has, where some pools are left (:func:`_left`)."""
+    prepare()
+    for spec in clusters:
+        try:
+            settings = load_settings(spec)
+        except InputError as failure:  # a flag or a place in the fleet file is named already
+            problems.extend(failure.problems)
+            continue
+        try:
+            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections)
+            for note in inputs.notes:
+                options.note(note)
+            problems.extend(unusable(inputs))
+            if into_git:
+                inputs = _with_rules(spec, inputs, options)
+            left = _left(spec, inputs, options) if into_git else {}
+            yield spec, replace(desired_state(spec, inputs, settings, options), left=left)
+        except OsmGitopsError as failure:
+            problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
+
+
+def _with_rules(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Inputs:
+    """The ``.sops.yaml`` of the target among what was read: it decides who can decrypt the result."""
+    origins = in_git(origins_of(deciding_rules(spec, options), spec.trust))
+    return replace(
+        inputs,
+        sources=(*inputs.sources, *(origin.source for origin in origins)),
+        uncommitted=(*inputs.uncommitted, *(problem for origin in origins for problem in origin.uncommitted)),
+    )
+
+
+def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:
+    """Render a cluster. Where profiles are read from the cluster, the only profiles in the result are the built-in ones
+    that the cluster lacks or has from osm-gitops: the others belong to those who created them."""
+    advance = options.advance(spec.name, "pools rendered")
+    for_git = not isinstance(spec.target, LiveTarget)
+    desired = desire(spec.name, inputs, settings, options.only, advance, for_git=for_git)
+    if not isinstance(spec.source.profiles, LiveRef):
+        return desired
+    written = {ObjectRef(PROFILE, *key) for key in written_profiles(inputs, from_cluster=True)}
+    others = {
+        each.manifest.ref
+        for each in inputs.profiles.values()
+        if BUILT_IN_ANNOTATION not in (each.manifest.body["metadata"].get("annotations") or {})
+    }
+    objects = tuple(each for each in desired.objects if each.ref.kind != PROFILE or each.ref in written)
+    return replace(desired, objects=objects, foreign=frozenset(others - written))
+
+
+def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, Left]:
+    """Pools of which git keeps what it has, with the reason: those that are paused, and live ones whose MachineSet of
+    their revision has not their template. machine-controller makes machines of that MachineSet, with what the cluster
+    has under its revision, so what is rendered from another template must not take its place.
+
+    Takes a list where MachineDeployments are live. Raises ClusterError."""
+    if isinstance(spec.source.machines, TreeRef):
+        specs = ((machine.ref, machine.manifest.body.get("spec")) for machine in inputs.machines)
+        return {ref: PAUSED for ref, body in specs if isinstance(body, Mapping) and body.get("paused") is True}
+    pools = read_gates(options.connections.worker(spec), inputs.machines)
+    held = {Gate.PAUSED, Gate.WAITING}
+    return {ref: pool.left for ref, pool in pools.items() if pool.left and pool.revision and pool.gate in held}
+
+
+def check_only(only: Sequence[str], pools: Sequence[ObjectRef], problems: list[Problem]) -> None:
+    """A glob that no pool matches is a slip; ``pools`` are those of all clusters."""
+    if not problems:
+        unmatched = (glob for glob in only if not any(is_chosen(pool.name, [glob]) for pool in pools))
+        problems.extend(Problem(f'no pool has a name that matches "{glob}"', where="--only") for glob in unmatched)
+
+
+def unusable(inputs: Inputs) -> Iterator[Problem]:
+    """Problems that belong to no pool: documents that nobody can read, and broken profiles."""
+    yield from inputs.unreadable
+    for ref, broken in inputs.broken.items():
+        if ref.kind == "OperatingSystemProfile":
+            yield from broken

@@ -1,0 +1,305 @@
+"""Pools that are made up, so that every branch of a profile is taken without a cluster."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from osm_gitops.gotemplate.expressions import ALL_FIELDS
+from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.objects import Manifest, ObjectRef, Origin
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.model.provider import KubeletOptions, Network, OsSpec, ProviderConfig
+from osm_gitops.model.settings import Settings
+from osm_gitops.render.resolve.cluster import ClusterFacts
+from osm_gitops.render.resolve.os_spec import provisioning_utility
+from osm_gitops.render.resolve.pools import IN_TREE_PROVIDERS, ResolvedPool
+
+MINORS: Final = tuple(f"v1.{minor}.4" for minor in range(31, 37))
+"""The Kubernetes versions that profiles are judged for: every supported minor, old to new."""
+
+PEM: Final = "\n".join(
+    (
+        "-----BEGIN CERTIFICATE-----",
+        *(base64.b64encode(bytes(48)).decode(),) * 12,
+        "-----END CERTIFICATE-----\n",
+    )
+)
+_TOKEN: Final = "valida.te0123456789abcd"  # noqa: S105 - of no cluster
+_KEYS: Final = ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA validate",)
+_RESERVED: Final = {"cpu": "200m", "memory": "300Mi", "ephemeral-storage": "1Gi"}
+_ALL: Final = "all settings"
+CREDENTIALS_SECRET: Final = ("kube-system", "registry-credentials")
+
+_MACHINE: Final = MachineDeployment(
+    name="validate",
+    namespace="kube-system",
+    annotations={},
+    kubelet="",
+    provider_spec={},
+    template={},
+    deleting=False,
+    manifest=Manifest(ObjectRef("MachineDeployment", "kube-system", "validate"), {}, Origin(""), {}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Something about a cluster or a pool that is not as it is by default.
+
+    ``fields`` are those of the template data that it changes; none where it shows in every profile. Only one of a
+    ``group`` can be. ``systems`` are the operating systems that have it, none for all.
+    """
+
+    name: str
+    fields: frozenset[str] = frozenset()
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    pool: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    os_spec: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    group: str = ""
+    systems: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> str:
+        """What only one variant of a combination can have."""
+        return self.group or self.name
+
+    def shows(self, profile: OperatingSystemProfile, reads: frozenset[str]) -> bool:
+        """Whether it can make a difference for a profile whose templates read these fields."""
+        fits = not self.systems or profile.os_name in self.systems
+        return fits and (not self.fields or ALL_FIELDS in reads or bool(self.fields & reads))
+
+
+def _network(family: str) -> Variant:
+    fields = frozenset({"NetworkConfig", "NetworkIPFamily"})
+    return Variant(f"ipFamily {family}", fields, pool={"network": Network(ip_family=family)}, group="network")
+
+
+def _static(name: str, network: Network) -> Variant:
+    fields = frozenset({"NetworkConfig", "NetworkIPFamily"})
+    return Variant(name, fields, pool={"network": network}, group="network", systems=frozenset({"flatcar"}))
+
+
+def _proxy(name: str, who: str) -> Variant:
+    settings = {
+        "http_proxy": f"http://{who}proxy.example.com:3128",
+        "no_proxy": ".svc,.cluster.local,localhost,127.0.0.1,10.0.0.0/8",
+    }
+    return Variant(name, frozenset({"HTTPProxy", "NoProxy"}), settings, group="proxy")
+
+
+def _flatcar(name: str, **os_spec: Any) -> Variant:
+    return Variant(name, frozenset({"FlatcarConfig"}), os_spec=os_spec, systems=frozenset({"flatcar"}))
+
+
+def _rhel(name: str, **os_spec: Any) -> Variant:
+    return Variant(name, os_spec=os_spec, group="subscription", systems=frozenset({"rhel"}))
+
+
+VARIANTS: Final = (
+    _proxy("an HTTP proxy", ""),
+    _proxy("an HTTP proxy with a password", "someone:a-password@"),
+    Variant("a host CA bundle", frozenset({"HostCACert"}), {"host_ca_bundle": PEM}),
+    Variant(
+        "an external cloud provider",
+        frozenset({"ExternalCloudProvider", "InTreeCCMAvailable"}),
+        {"external_cloud_provider": True},
+    ),
+    Variant(
+        "initial taints",
+        frozenset({"InitialTaints"}),
+        {"initial_taints": "node.cilium.io/agent-not-ready=true:NoExecute"},
+    ),
+    Variant(
+        "registry mirrors",
+        settings={
+            "registry_mirrors": {"docker.io": ("https://mirror.example.com", "http://mirror-2.example.com:5000")},
+            "insecure_registries": ("registry.example.com:5000",),
+        },
+    ),
+    Variant(
+        "a pause image",
+        frozenset({"PauseImage", "ContainerRuntimeConfig"}),
+        {"pause_image": "registry.example.com/pause:3.10"},
+    ),
+    Variant(
+        "registry credentials",
+        frozenset({"ContainerRuntimeConfig"}),
+        {"registry_credentials_secret": CREDENTIALS_SECRET},
+    ),
+    Variant(
+        "device ownership from the security context",
+        frozenset({"ContainerRuntimeConfig"}),
+        {"device_ownership_from_security_context": True},
+    ),
+    Variant(
+        "three feature gates",
+        frozenset({"KubeletFeatureGates"}),
+        # None that contradicts what kubelets are told in every profile of OSM's, as nobody sets such a one.
+        {"feature_gates": {"EventedPLEG": False, "NodeSwap": True, "RotateKubeletServerCertificate": True}},
+        group="gates",
+    ),
+    Variant("no feature gates", frozenset({"KubeletFeatureGates"}), {"feature_gates": {}}, group="gates"),
+    Variant("two cluster DNS addresses", frozenset({"ClusterDNSIPs"}), {"cluster_dns": ("10.96.0.10", "fd00:10::a")}),
+    Variant(
+        "all kubelet annotations",
+        frozenset(
+            {
+                *("KubeReserved", "SystemReserved", "EvictionHard", "MaxPods", "ImageGCHighThresholdPercent"),
+                *("ImageGCLowThresholdPercent", "ContainerLogMaxSize", "ContainerLogMaxFiles"),
+                *("ImageMinimumGCAge", "ImageMaximumGCAge"),
+            }
+        ),
+        pool={
+            "kubelet": KubeletOptions(
+                kube_reserved=_RESERVED,
+                system_reserved=_RESERVED,
+                eviction_hard={"memory.available": "100Mi", "nodefs.available": "10%"},
+                max_pods=150,
+                container_log_max_size="100Mi",
+                container_log_max_files="5",
+                image_gc_high_threshold_percent=80,
+                image_gc_low_threshold_percent=70,
+                image_minimum_gc_age=120 * 10**9,
+                image_maximum_gc_age=3600 * 10**9,
+            )
+        },
+    ),
+    Variant("a cloud-config", frozenset({"CloudConfig"}), pool={"cloud_config": "[Global]\nzone = eu-1\n"}),
+    *(_network(family) for family in ("IPv4+IPv6", "IPv4", "IPv6", "IPv6+IPv4")),
+    _static("a static address", Network("192.0.2.10/24", "192.0.2.1", ("192.0.2.53",))),
+    _static("DHCP with DNS servers of its own", Network(dns_servers=("192.0.2.53",))),
+    Variant(
+        "distUpgradeOnBoot",
+        os_spec={"dist_upgrade_on_boot": True},
+        systems=frozenset({"ubuntu", "rhel", "rockylinux", "amzn2"}),
+    ),
+    _flatcar("disableAutoUpdate", disable_auto_update=True),
+    _flatcar("disableLocksmithD", disable_locksmith_d=True),
+    _flatcar("disableUpdateEngine", disable_update_engine=True),
+    _rhel(
+        "a subscription",
+        rhel_subscription_manager_user="someone",
+        rhel_subscription_manager_password="a-password",  # noqa: S106 - of nobody
+        attach_subscription=True,
+    ),
+    _rhel("an offline token", rhsm_offline_token="an-offline-token"),  # noqa: S106 - likewise
+    _rhel(
+        "a Satellite server",
+        rhel_use_satellite_server=True,
+        rhel_satellite_server="satellite.example.com",
+        rhel_organization_name="an-organization",
+        rhel_activation_key="a-key",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A provider, a Kubernetes version, and what is not as it is by default, which ``told`` says in words."""
+
+    provider: str
+    kube_version: str
+    variants: tuple[Variant, ...] = ()
+    told: str = ""
+
+    def __str__(self) -> str:
+        more = f", {self.told}" if self.told else ""
+        return f"{self.provider}, Kubernetes {self.kube_version.removeprefix('v')}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What takes the branches of a profile whose templates read certain ``fields`` of the data.
+
+    ``first`` are the variants that can all be at once, ``versions`` those of Kubernetes that make a difference.
+    """
+
+    providers: tuple[str, ...]
+    versions: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    first: tuple[Variant, ...]
+
+    def grid(self) -> Iterator[Combination]:
+        """Every provider with every version at the defaults, with the oldest and newest with all settings too."""
+        for provider in self.providers:
+            for version in self.versions:
+                yield Combination(provider, version)
+            for version in self._edges if self.variants else ():
+                yield Combination(provider, version, self.first, _ALL)
+
+    def variations(self, providers: Iterable[str]) -> Iterator[Combination]:
+        """For providers of which no two are treated alike: all settings with every version; each setting alone and
+        each one missing, with the oldest and the newest."""
+        newest = self.versions[-1]
+        for provider in providers:
+            for version in self.versions if self.variants else ():
+                if version not in self._edges:
+                    yield Combination(provider, version, self.first, _ALL)
+            for variant in self.variants:
+                others = tuple(each for each in self.first if each.key != variant.key)
+                for version in self._edges:
+                    yield Combination(provider, version, (variant,), variant.name)
+                yield Combination(provider, newest, others, f"{_ALL} but {variant.name}")
+                if variant not in self.first:
+                    yield Combination(provider, newest, (*others, variant), f"{_ALL} with {variant.name}")
+
+    @property
+    def _edges(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.versions[0], self.versions[-1])))
+
+
+def matrix(profile: OperatingSystemProfile, reads: frozenset[str]) -> Matrix:
+    """The matrix of a profile whose templates read these fields of the data."""
+    variants = tuple(variant for variant in VARIANTS if variant.shows(profile, reads))
+    first = {variant.key: variant for variant in reversed(variants)}
+    return Matrix(
+        providers=tuple(dict.fromkeys(profile.providers)),
+        versions=MINORS if {"KubeVersion", ALL_FIELDS} & reads else MINORS[-1:],
+        variants=variants,
+        first=tuple(variant for variant in variants if first[variant.key] is variant),
+    )
+
+
+def settings_of(combination: Combination, base: Settings) -> Settings:
+    """The cluster's settings in a combination."""
+    changes: dict[str, Any] = {}
+    for variant in combination.variants:
+        changes |= variant.settings
+    return replace(base, **changes)
+
+
+def made_up_pool(combination: Combination, profile: OperatingSystemProfile, cluster: ClusterFacts) -> ResolvedPool:
+    """The pool of a combination, as if its MachineDeployment had been resolved."""
+    own: dict[str, Any] = {}
+    os_spec: dict[str, Any] = {}
+    for variant in combination.variants:
+        own |= variant.pool
+        os_spec |= variant.os_spec
+    spec = OsSpec(**os_spec, provisioning_utility=profile.provisioning_utility if profile.os_name == "flatcar" else "")
+    in_tree = combination.provider in IN_TREE_PROVIDERS and not cluster.settings.external_cloud_provider
+    return ResolvedPool(
+        machine=_MACHINE,
+        profile=profile,
+        provider_config=ProviderConfig(
+            ssh_keys=_KEYS,
+            provider=combination.provider,
+            provider_spec={},
+            os=profile.os_name,
+            os_spec={},
+            network=own.get("network"),
+        ),
+        os_spec=spec,
+        utility=provisioning_utility(profile.os_name, spec),
+        dist_upgrade=spec.dist_upgrade_on_boot,
+        kubelet=own.get("kubelet", KubeletOptions()),
+        kube_version=combination.kube_version,
+        cloud_config=own.get("cloud_config", ""),
+        in_tree_provider=in_tree,
+        token=_TOKEN,
+        revision="1",
+        annotations_hash="",
+        template_digest="",
+    )

@@ -1,0 +1,141 @@
+"""A cloud provider spec whose config variables are looked up in the facts (contract §7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from osm_gitops.errors import Problem
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.numbers import parse_bool
+from osm_gitops.gocompat.text import from_bytes
+from osm_gitops.model.facts import Facts
+from osm_gitops.render.resolve.cloudconfig.variables import Place, Variable
+
+T = TypeVar("T")
+
+
+class _UnresolvedError(Exception):
+    """A variable that refers to something that is not there, or is no boolean."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        self.what = what
+        self.fix = fix
+        super().__init__(what)
+
+
+@dataclass(slots=True)
+class CloudSpec:
+    """A decoded cloud provider spec.
+
+    What is wrong is added to ``problems`` and reads as empty, so that all problems come
+    out at once. ``values`` holds what the provider's readers read, ``kubelet`` the
+    version as it was written.
+    """
+
+    values: Mapping[str, Any]
+    facts: Facts
+    kubelet: str
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def variable(self, name: str) -> Variable:
+        """The variable of a field, empty where absent; a dot in ``name`` leads into an object."""
+        value: Any = self.values
+        for part in name.split("."):
+            value = (value or {}).get(part)
+        return value if isinstance(value, Variable) else Variable()
+
+    def text(self, name: str) -> str:
+        """The text of a variable; one that cannot be resolved is a problem."""
+        try:
+            return self._text(self.variable(name))
+        except _UnresolvedError as fault:
+            self.problem(fault.what, name, fault.fix)
+            return ""
+
+    def text_or_environment(self, name: str, environment: str) -> str:
+        """The text of a variable, else an environment variable, else nothing: never a problem."""
+        fallback = self.environment(environment)
+        try:
+            return self._text(self.variable(name)) or fallback
+        except _UnresolvedError as fault:
+            used = f"the environment variable {environment}" if fallback else "an empty text"
+            self.warn(f"{fault.what}; like OSM, {used} is used instead", name, fault.fix)
+            return fallback
+
+    def boolean(self, name: str) -> bool:
+        """The value of a boolean variable, false where unset; one that cannot be resolved is a problem."""
+        try:
+            return self._boolean(self.variable(name)) or False
+        except _UnresolvedError as fault:
+            self.problem(fault.what, name, fault.fix)
+            return False
+
+    def boolean_or_environment(self, name: str, environment: str) -> bool:
+        """The value of a boolean variable, else that of an environment variable, else false."""
+        try:
+            found = self._boolean(self.variable(name))
+        except _UnresolvedError as fault:
+            self.warn(f"{fault.what}; like OSM, the environment variable {environment} decides", name, fault.fix)
+            found = None
+        if found is not None or environment not in self.facts.environment:
+            return found or False
+        try:
+            return parse_bool(self.environment(environment))
+        except GoError:
+            what = f"the environment variable {environment} is neither true nor false"
+            self.problems.append(Problem(what, fix=f"Set {environment} to true or false, or unset it"))
+            return False
+
+    def environment(self, name: str) -> str:
+        """An environment variable, or the empty text."""
+        return self.facts.environment.get(name, "")
+
+    def problem(self, what: str, name: str, fix: str = "") -> None:
+        """Note what is wrong with a field."""
+        self.problems.append(Problem(what, field=self.variable(name).field, fix=fix))
+
+    def warn(self, what: str, name: str, fix: str = "") -> None:
+        """Warn about the value of a field."""
+        self.warnings.append(Problem(what, field=self.variable(name).field, fix=fix))
+
+    def _text(self, variable: Variable) -> str:
+        referred = self._referred(variable)
+        if referred is not None:
+            return referred
+        if variable.was_null:
+            what = "null becomes the text null, as in OSM"
+            self.warnings.append(Problem(what, field=variable.field, fix="Remove the key to leave it empty"))
+        return str(variable.value or "")
+
+    def _boolean(self, variable: Variable) -> bool | None:
+        referred = self._referred(variable)
+        if referred is None:
+            return None if variable.value is None else bool(variable.value)
+        try:
+            return parse_bool(referred)
+        except GoError:
+            raise _UnresolvedError("what it refers to is neither true nor false", "Store true or false") from None
+
+    def _referred(self, variable: Variable) -> str | None:
+        """The text that a variable refers to; ``None`` where it refers to nothing."""
+        if variable.secret is not None:
+            secret = self.facts.secret(variable.secret[:2])
+            return from_bytes(_entry("Secret", variable.secret, None if secret is None else secret.data))
+        if variable.config_map is not None:
+            config_map = self.facts.config_map(variable.config_map[:2])
+            data = None if config_map is None else config_map.data
+            return _entry("ConfigMap", variable.config_map, data)
+        return None
+
+
+def _entry(kind: str, place: Place, data: Mapping[str, T] | None) -> T:
+    namespace, name, key = place
+    if data is None:
+        what = f"{kind} {namespace}/{name} is not in the source"
+        raise _UnresolvedError(what, f"Add {kind} {namespace}/{name} with the key {key}, or correct the reference")
+    if key not in data:
+        raise _UnresolvedError(f'{kind} {namespace}/{name} has no key "{key}"', "Add the key, or correct the reference")
+    return data[key]

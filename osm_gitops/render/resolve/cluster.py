@@ -1,0 +1,55 @@
+"""What all pools of a cluster share: resolved once per run (contract §2, §8, §9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.model.facts import Facts
+from osm_gitops.model.profile import File
+from osm_gitops.model.settings import Settings
+from osm_gitops.render.resolve.bootstrap_kubeconfig import BaseKubeconfig, base_kubeconfig
+from osm_gitops.render.resolve.bootstrap_token import TokenIndex, getter_token, token_index
+from osm_gitops.render.resolve.certificate_authority import certificate_authority
+from osm_gitops.render.resolve.containerd import config_toml
+from osm_gitops.render.resolve.error_collector import Faults
+from osm_gitops.render.resolve.registry_credentials import registry_credentials
+from osm_gitops.render.resolve.registry_hosts import hosts_files
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """A cluster's settings and what follows from them and its facts alone."""
+
+    settings: Settings
+    facts: Facts
+    tokens: TokenIndex
+    kubeconfig: BaseKubeconfig
+    ca_certificate: str
+    getter_token: str
+    containerd_config: str
+    hosts_files: tuple[File, ...]
+    warnings: tuple[Problem, ...]
+
+
+def resolve_cluster(settings: Settings, facts: Facts) -> ClusterFacts:
+    """Resolve what every pool needs. Raises InputError with everything that is missing or wrong."""
+    faults = Faults()
+    kubeconfig = faults.run(lambda: base_kubeconfig(settings, facts))
+    authority = faults.run(lambda: certificate_authority(settings, facts))
+    getter = faults.run(lambda: getter_token(facts))
+    registries = faults.run(lambda: registry_credentials(settings, facts))
+    if kubeconfig is None or authority is None or getter is None or registries is None:
+        raise InputError(faults.problems)
+    credentials, warnings = registries
+    return ClusterFacts(
+        settings=settings,
+        facts=facts,
+        tokens=token_index(settings, facts),
+        kubeconfig=kubeconfig,
+        ca_certificate=authority,
+        getter_token=getter,
+        containerd_config=config_toml(settings, credentials),
+        hosts_files=hosts_files(settings),
+        warnings=warnings,
+    )

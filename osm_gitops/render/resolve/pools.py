@@ -1,0 +1,263 @@
+"""One pool resolved: its profile, its decoded provider config, its facts (contract §3, §5).
+
+Every refusal that concerns a MachineDeployment and its inputs is raised here, all of
+one pool at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.gocompat.gojson import annotations_hash
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import (
+    PROFILE_ANNOTATION,
+    PROFILE_NAMESPACE_ANNOTATION,
+    REVISION_ANNOTATION,
+    MachineDeployment,
+)
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.model.provider import KubeletOptions, OsSpec, ProviderConfig
+from osm_gitops.render.resolve.cloudconfig import CloudConfig, cloud_config
+from osm_gitops.render.resolve.cluster import ClusterFacts
+from osm_gitops.render.resolve.error_collector import Faults
+from osm_gitops.render.resolve.kubelet import kubelet_options
+from osm_gitops.render.resolve.os_spec import decode_os_spec, dist_upgrade, provisioning_utility
+from osm_gitops.render.resolve.provider_config import decode_provider_config, readable_provider_config
+from osm_gitops.render.resolve.versions import kube_version
+
+_DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
+IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})
+"""Those for which kubelets had cloud providers of their own (contract §5.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileProblem(Problem):
+    """A profile that does not fit the pool that names it: OSM tells of these in an Event (contract §3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPool:
+    """A MachineDeployment with everything that its rendering depends on.
+
+    ``token`` is the bootstrap token that the source holds, ``None`` where it holds none;
+    ``revision`` is ``None`` where the MachineDeployment does not carry the annotation.
+    """
+
+    machine: MachineDeployment
+    profile: OperatingSystemProfile
+    provider_config: ProviderConfig
+    os_spec: OsSpec
+    utility: str
+    dist_upgrade: bool
+    kubelet: KubeletOptions
+    kube_version: str
+    cloud_config: str
+    in_tree_provider: bool
+    token: str | None
+    revision: str | None
+    annotations_hash: str
+    template_digest: str
+    warnings: tuple[Problem, ...] = ()
+
+
+def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFacts) -> ResolvedPool:
+    """Resolve one pool. Raises InputError with all of its problems, each with its place."""
+    faults = Faults()
+    strict = faults.run(lambda: decode_provider_config(machine.provider_spec))
+    config = strict or readable_provider_config(machine.provider_spec)
+    kubelet = faults.run(lambda: kubelet_options(machine.annotations))
+    version = faults.run(lambda: kube_version(machine.kubelet))
+    token = faults.run(lambda: cluster.tokens.token(machine))
+    resolved = None
+    if strict is not None or (config.os and config.provider):
+        resolved = _with_config(machine, config, inputs, cluster, faults)
+    if faults.problems or resolved is None or kubelet is None or version is None:
+        raise InputError(_placed(machine, faults.problems))
+    profile, os_spec, clouds, upgrade = resolved
+    options, kubelet_warnings = kubelet
+    return ResolvedPool(
+        machine=machine,
+        profile=profile,
+        provider_config=config,
+        os_spec=os_spec,
+        utility=provisioning_utility(config.os, os_spec),
+        dist_upgrade=upgrade,
+        kubelet=options,
+        kube_version=version,
+        cloud_config=clouds.text,
+        in_tree_provider=config.provider in IN_TREE_PROVIDERS and not cluster.settings.external_cloud_provider,
+        token=token,
+        revision=(machine.annotations or {}).get(REVISION_ANNOTATION),
+        annotations_hash=annotations_hash(_annotations(machine, config)),
+        template_digest=template_digest(machine.template),
+        warnings=tuple(_placed(machine, (*kubelet_warnings, *clouds.warnings))),
+    )
+
+
+def _with_config(
+    machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, cluster: ClusterFacts, faults: Faults
+) -> tuple[OperatingSystemProfile, OsSpec, CloudConfig, bool] | None:
+    """What needs the decoded provider config: profile, OS spec and cloud-config."""
+    profile = faults.run(lambda: _profile(machine, config, inputs, cluster.settings.namespace))
+    os_spec = faults.run(lambda: decode_os_spec(config.os, config.os_spec))
+    upgrade = faults.run(lambda: dist_upgrade(config.os_spec))
+    clouds = faults.run(lambda: cloud_config(config, machine.kubelet, cluster.settings, cluster.facts))
+    faults.run(lambda: _check_static_network(config))
+    if profile is not None and os_spec is not None:
+        faults.run(lambda: _check_match(profile, config, os_spec))
+    if profile is None or os_spec is None or clouds is None or upgrade is None:
+        return None
+    return profile, os_spec, clouds, upgrade
+
+
+def template_digest(template: Json) -> str:
+    """Digest of what a MachineDeployment's ``spec.template`` says (design §6): SHA-256 of its JSON with sorted keys.
+
+    Keys count only with something in them: controllers write ``metadata: {}`` where nothing stood, webhooks
+    ``distUpgradeOnBoot: false``, and machines boot alike with and without.
+    """
+    told = json.dumps(without_empty(template), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def without_empty(value: Json) -> Json:
+    """A value without the keys, deep inside too, whose value is null, false, zero or empty."""
+    if isinstance(value, Mapping):
+        inner = ((key, without_empty(each)) for key, each in value.items())
+        return {key: each for key, each in inner if each}
+    return [without_empty(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: str) -> tuple[str, str]:
+    """``(namespace, name)`` of the pool's profile, defaulted as OSM's webhook would (contract §3).
+
+    Raises InputError where the webhook has no default for the operating system.
+    """
+    name = machine.annotation(PROFILE_ANNOTATION)
+    return machine.annotation(PROFILE_NAMESPACE_ANNOTATION) or namespace, name or _default_profile(config)
+
+
+def wanted_profile(machine: MachineDeployment, namespace: str) -> tuple[str, str] | None:
+    """:func:`profile_ref` of whatever can be read of the pool; ``None`` where there is no default for it."""
+    named = machine.annotation(PROFILE_ANNOTATION)
+    try:
+        # Most pools name theirs, and need not be decoded.
+        config = ProviderConfig() if named else readable_provider_config(machine.provider_spec)
+        return profile_ref(machine, config, namespace)
+    except InputError:
+        return None
+
+
+def _default_profile(config: ProviderConfig) -> str:
+    if config.provider == "anexia" and config.os == "flatcar" and _explicit_utility(config.os_spec) == "cloud-init":
+        return "osp-flatcar-cloud-init"
+    if config.os in _DEFAULTED_SYSTEMS:
+        return f"osp-{config.os}"
+    raise InputError(
+        [
+            Problem(
+                f'there is no default profile for operating system "{config.os}"',
+                field="metadata.annotations",
+                fix=f"Name one in annotation {PROFILE_ANNOTATION}",
+            )
+        ]
+    )
+
+
+def _explicit_utility(os_spec: Json) -> str:
+    try:
+        return decode_os_spec("flatcar", os_spec).provisioning_utility
+    except InputError:  # reported with the OS spec itself
+        return ""
+
+
+def _annotations(machine: MachineDeployment, config: ProviderConfig) -> Mapping[str, str] | None:
+    """The annotations as they would be stored: with the profile that the webhook defaults."""
+    if machine.annotation(PROFILE_ANNOTATION):
+        return machine.annotations
+    return {**(machine.annotations or {}), PROFILE_ANNOTATION: _default_profile(config)}
+
+
+def _profile(
+    machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, namespace: str
+) -> OperatingSystemProfile:
+    namespace, name = profile_ref(machine, config, namespace)
+    profile = inputs.profiles.get((namespace, name))
+    if profile is not None:
+        return profile
+    ref = ObjectRef("OperatingSystemProfile", namespace, name)
+    field = f"metadata.annotations.{PROFILE_ANNOTATION}"
+    if ref in inputs.broken:
+        raise InputError([Problem(f"{ref} cannot be used: it has problems of its own, listed with it", field=field)])
+    names = sorted(inputs.unread.union(inputs.profiles))
+    there = ", ".join(f"{space}/{known}" for space, known in names) or "none"
+    if ref in inputs.left_out:
+        what = f"{ref} is not among the profiles that this cluster gets ({inputs.left_out[ref]})"
+        raise InputError([Problem(what, field=field, fix=f"Add it to profiles there, or name one of: {there}")])
+    raise InputError(
+        [
+            Problem(
+                f'OperatingSystemProfile "{name}" not found in namespace {namespace}',
+                field=field,
+                fix=f"Add it to the source, or name one that is there: {there}",
+            )
+        ]
+    )
+
+
+def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spec: OsSpec) -> None:
+    """Contract §3: operating system, cloud provider and utility must fit the profile."""
+    problems = []
+    at = "spec.template.spec.providerSpec.value"
+    named = f'OperatingSystemProfile "{profile.name}"'
+    if profile.os_name != config.os:
+        problems.append(
+            ProfileProblem(
+                f'{named} does not support operating system "{config.os}"',
+                field=f"{at}.operatingSystem",
+                fix=f"It is for {profile.os_name}",
+            )
+        )
+    if config.provider not in profile.providers:
+        problems.append(
+            ProfileProblem(
+                f'{named} does not support cloud provider "{config.provider}"',
+                field=f"{at}.cloudProvider",
+                fix=f"It supports {', '.join(profile.providers)}",
+            )
+        )
+    utility = provisioning_utility(config.os, os_spec)
+    if profile.provisioning_utility and profile.provisioning_utility != utility:
+        problems.append(
+            ProfileProblem(
+                f'{named} is for provisioning utility "{profile.provisioning_utility}", the pool wants "{utility}"',
+                field=f"{at}.operatingSystemSpec.provisioningUtility",
+                fix="Set spec.provisioningUtility of the profile, or provisioningUtility of the pool",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+
+
+def _check_static_network(config: ProviderConfig) -> None:
+    if config.network is not None and config.network.is_static and config.os != "flatcar":
+        raise InputError(
+            [
+                Problem(
+                    f"static IP config is not supported with: {config.os}",
+                    field="spec.template.spec.providerSpec.value.network",
+                    fix="Only flatcar takes cidr, gateway and dns.servers; remove them or use ipFamily alone",
+                )
+            ]
+        )
+
+
+def _placed(machine: MachineDeployment, problems: Iterable[Problem]) -> list[Problem]:
+    return [problem.at(where=machine.manifest.line_of(problem.field), about=str(machine.ref)) for problem in problems]

@@ -1,0 +1,361 @@
+"""YAML and JSON text as Kubernetes' loader reads it: yaml.v2's scalars, then JSON (contract §1.1).
+
+libyaml scans and parses; what its events mean is decided here, in one pass, because a
+fleet has 10,000 documents. Lines are found in a second pass, and only when asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isinf, isnan
+from sys import intern
+from typing import Any, Final, NoReturn
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.numbers import format_float
+from osm_gitops.gocompat.text import from_bytes, runes
+from osm_gitops.gocompat.yamlscalars import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
+from osm_gitops.yaml.jsontext import json_documents, whole
+from osm_gitops.yaml.lines import Lines
+from osm_gitops.yaml.syntax import TEMPLATE_HINT, decode_text, line_text, syntax_problem
+
+Json = Any
+
+MAX_DEPTH: Final = 100
+MAX_REPEATED: Final = 200_000
+"""How many values all aliases of a document may repeat; 16 characters of text weigh as one value."""
+MOST_DUPLICATES: Final = 20
+"""How many duplicate keys of a text are named; the others are counted."""
+
+_SHORT: Final = 48
+_TOO_DEEP: Final = f"lists and mappings are nested more than {MAX_DEPTH} deep"
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_BINARY: Final = "tag:yaml.org,2002:binary"
+_FLOAT: Final = "tag:yaml.org,2002:float"
+_TYPED_TAGS: Final[dict[str, frozenset[str]]] = {
+    "tag:yaml.org,2002:int": frozenset({INTEGER}),
+    _FLOAT: frozenset({INTEGER, FLOAT}),
+    "tag:yaml.org,2002:bool": frozenset({BOOL}),
+    "tag:yaml.org,2002:null": frozenset({NULL}),
+    "tag:yaml.org,2002:timestamp": frozenset({TIMESTAMP}),
+}
+_NOT_TEXT: Final = frozenset("+-.0123456789~NntTfF") | {word[0] for word in OLD_BOOLS}
+"""What a plain scalar that is no text may start with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document, or one entry of its list ``items``.
+
+    ``value`` is JSON; ``line`` (1-based) is where it starts; ``lines`` maps a field path
+    (``spec.files[0].path``) to its line and is computed on first use. ``items`` are the
+    entries of a top-level list of that name, so that each object of a ``List`` knows its place.
+    """
+
+    value: Json
+    line: int
+    lines: Lines
+    items: tuple[Document, ...] = ()
+
+
+def load_documents(text: str | bytes, name: str) -> list[Document]:
+    """Read all documents of a YAML or JSON text; empty ones are left out.
+
+    ``name`` stands in the errors. Raises :class:`~osm_gitops.errors.InputError` with the
+    duplicate keys (the first :data:`MOST_DUPLICATES`, and how many more), or the first fault
+    of another kind: no YAML, no UTF-8, keys that are no scalars, infinite numbers, nesting
+    deeper than :data:`MAX_DEPTH`, aliases without end.
+    """
+    plain = decode_text(text, name)
+    try:
+        return _Reader(plain, name).documents()
+    except yaml.YAMLError as error:
+        values = json_documents(plain, name, MAX_DEPTH) if plain.lstrip().startswith("{") else None
+        if values is not None:
+            return [Document(value, line, Lines("", 0)) for value, line in values]
+        raise InputError([syntax_problem(error, plain, name)]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    value: Json
+    weight: int
+    height: int = 0
+
+
+_OPEN: Final = _Anchored(None, 0)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Builds JSON from the events of one text."""
+
+    text: str
+    name: str
+    anchors: dict[str, _Anchored] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    unnamed: int = 0
+    items: list[Document] = field(default_factory=list)
+    weight: int = 0
+    repeated: int = 0
+    deepest: int = 0
+    next: Any = None
+
+    def documents(self) -> list[Document]:
+        self.next = yaml.CSafeLoader(self.text).get_event
+        found: list[Document] = []
+        while True:
+            event = self.next()
+            kind = event.__class__
+            if kind is StreamEndEvent:
+                break
+            if kind is DocumentStartEvent:
+                document = self.document()
+                if document.value is not None:
+                    found.append(document)
+        if self.unnamed:
+            self.problems.append(Problem(f"duplicate keys that are not listed here: {self.unnamed:,}", where=self.name))
+        if self.problems:
+            raise InputError(self.problems)
+        return found
+
+    def document(self) -> Document:
+        self.anchors, self.items = {}, []
+        self.weight = self.repeated = self.deepest = 0
+        root = self.next()
+        value = self.node(root, 0)
+        end = self.next()
+        return self.part(value, root, end.start_mark.index, tuple(self.items))
+
+    def part(self, value: Json, start: Any, end: int, items: tuple[Document, ...] = ()) -> Document:
+        """A document or entry; only where its columns mean something are those before it blanks.
+
+        Between brackets they mean nothing, and on a single line of many entries they are many.
+        """
+        mark = start.start_mark
+        text = self.text[mark.index : end]
+        if getattr(start, "flow_style", True) is False:
+            text = " " * mark.column + text
+        return Document(value, mark.line + 1, Lines(text, mark.line), items)
+
+    def node(self, event: Any, depth: int) -> Json:
+        kind = event.__class__
+        if kind is ScalarEvent:
+            self.weight += 1 + (len(event.value) >> 4)
+            value = self.scalar(event)
+            if event.anchor:
+                self.anchors[event.anchor] = _Anchored(value, 1 + (len(event.value) >> 4))
+            return value
+        if kind is AliasEvent:
+            return self.alias(event, depth)
+        return self.collection(event, depth)
+
+    def collection(self, event: Any, depth: int) -> Json:
+        if depth >= MAX_DEPTH:
+            self.refuse(event, _TOO_DEEP)
+        build = self.mapping if event.__class__ is MappingStartEvent else self.sequence
+        self.weight += 1
+        if not event.anchor:
+            self.deepest = max(self.deepest, depth + 1)
+            return build(depth + 1)
+        weight, deepest = self.weight, self.deepest
+        self.deepest = depth + 1
+        self.anchors[event.anchor] = _OPEN
+        value = build(depth + 1)
+        self.anchors[event.anchor] = _Anchored(value, 1 + self.weight - weight, self.deepest - depth)
+        self.deepest = max(self.deepest, deepest)
+        return value
+
+    def mapping(self, depth: int) -> dict[str, Json]:
+        result: dict[str, Json] = {}
+        seen: dict[str, int] = {}
+        while True:
+            event = self.next()
+            if event.__class__ is MappingEndEvent:
+                return result
+            if event.__class__ is ScalarEvent and event.value == "<<" and (event.implicit[0] or event.tag == _MERGE):
+                self.merge(result, self.next(), depth)
+                continue
+            key = self.key(event)
+            if key in seen:
+                self.duplicate(key, seen[key], event)
+            seen[key] = event.start_mark.line
+            following = self.next()
+            if depth == 1 and key == "items" and following.__class__ is SequenceStartEvent:
+                result[key] = self.listed(following)
+            else:
+                result[key] = self.node(following, depth)
+
+    def sequence(self, depth: int) -> list[Json]:
+        result: list[Json] = []
+        while True:
+            event = self.next()
+            if event.__class__ is SequenceEndEvent:
+                return result
+            result.append(self.node(event, depth))
+
+    def listed(self, start: Any) -> list[Json]:
+        """The list ``items`` of a document, whose entries are documents of their own."""
+        before = self.weight
+        self.deepest = max(self.deepest, 2)
+        if start.anchor:
+            self.anchors[start.anchor] = _OPEN
+        values: list[Json] = []
+        last: Any = None
+        while True:
+            event = self.next()
+            index = event.start_mark.index
+            closed = event.__class__ is SequenceEndEvent
+            if last is not None:
+                self.items.append(self.part(values[-1], last, index if closed else self.before_dash(last, index)))
+            if closed:
+                break
+            last = event
+            values.append(self.node(event, 2))
+        if start.anchor:
+            self.anchors[start.anchor] = _Anchored(values, self.weight - before, self.deepest - 1)
+        return values
+
+    def before_dash(self, entry: Any, index: int) -> int:
+        """The end of an entry: what stands before the dash (or comma) of the next one, at ``index``, is its text."""
+        start: int = entry.start_mark.index
+        return max(self.text.rfind("-", start, index), self.text.rfind(",", start, index), start)
+
+    def merge(self, into: dict[str, Json], event: Any, depth: int) -> None:
+        """yaml.v2's merge: it replaces what stood before it; the first of a list wins."""
+        value = self.node(event, depth)
+        sources = value if isinstance(value, list) else [value]
+        for source in reversed(sources):
+            if not isinstance(source, dict):
+                self.refuse(event, "a merge key (<<) takes a mapping or a list of mappings")
+            into.update(source)
+
+    def alias(self, event: Any, depth: int) -> Json:
+        anchored = self.anchors.get(event.anchor)
+        if anchored is None:
+            self.refuse(
+                event, "a text that starts with * is an alias, and no anchor of its name stands before", "Quote it"
+            )
+        if anchored is _OPEN:
+            self.refuse(event, "an alias stands inside of its own anchor")
+        if depth + anchored.height > MAX_DEPTH:
+            self.refuse(event, _TOO_DEEP)
+        self.deepest = max(self.deepest, depth + anchored.height)
+        self.weight += anchored.weight
+        self.repeated += anchored.weight
+        if self.repeated > MAX_REPEATED:
+            self.refuse(event, f"aliases repeat more than {MAX_REPEATED} values in this document")
+        return copy.deepcopy(anchored.value) if isinstance(anchored.value, dict | list) else anchored.value
+
+    def scalar(self, event: Any) -> Json:
+        text: str = event.value
+        if event.tag is None:
+            if not event.implicit[0]:
+                return text
+            if text and text[0] not in _NOT_TEXT:
+                return intern(text) if len(text) < _SHORT else text
+            value = _plain(text)
+        else:
+            value = self.tagged(event, text)
+        if value.__class__ is float:
+            try:
+                return whole(value)
+            except ValueError:
+                self.refuse(event, "JSON has no infinite numbers and no NaN", "Write a number, or quote it")
+        return value
+
+    def tagged(self, event: Any, text: str) -> Json:
+        if event.tag == _BINARY:
+            data = decode_base64(text)
+            if data is None:
+                self.refuse(event, "what is tagged !!binary is no base64")
+            return runes(from_bytes(data))
+        wanted = _TYPED_TAGS.get(event.tag)
+        if wanted is None:
+            return text
+        tag, value = resolve(text, old=True)
+        if tag not in wanted:
+            self.refuse(event, f"the value does not fit its tag !!{event.tag.rpartition(':')[2]}")
+        if tag == INTEGER and event.tag == _FLOAT:
+            return float(value)
+        return text if tag == TIMESTAMP else value
+
+    def key(self, event: Any) -> str:
+        if event.__class__ is ScalarEvent:
+            text: str = event.value
+            if event.tag is None and (not event.implicit[0] or (text and text[0] not in _NOT_TEXT)):
+                value: Json = text
+            else:
+                value = self.tagged(event, text) if event.tag else _plain(text)
+            if event.anchor:
+                self.anchors[event.anchor] = _Anchored(value, 1)
+        elif event.__class__ is AliasEvent:
+            value = self.alias(event, 0)
+        else:
+            value = {}
+        if isinstance(value, str):
+            return intern(value)
+        return _key_text(value) or self.no_key(event, value)
+
+    def no_key(self, event: Any, value: Json) -> NoReturn:
+        if isinstance(value, dict | list):
+            templated = "{{" in line_text(self.text, event.start_mark.line)
+            what = "a mapping or a list stands where a key belongs"
+            self.refuse(event, what, TEMPLATE_HINT if templated else "")
+        self.refuse(event, "null and numbers beyond 64 bits cannot be keys", "Quote the key")
+
+    def duplicate(self, key: str, first: int, event: Any) -> None:
+        if len(self.problems) == MOST_DUPLICATES:
+            self.unnamed += 1
+            return
+        line = event.start_mark.line + 1
+        shown = f"the key {key}" if len(key) <= 200 and key.isprintable() else "a key"
+        self.problems.append(
+            Problem(
+                f"{shown} stands twice in the same mapping, in line {first + 1} and in line {line}",
+                where=f"{self.name}:{line}",
+                fix="Remove one of them",
+            )
+        )
+
+    def refuse(self, event: Any, what: str, fix: str = "") -> NoReturn:
+        raise input_error(what, where=f"{self.name}:{event.start_mark.line + 1}", fix=fix)
+
+
+@lru_cache(maxsize=4096)
+def _plain(text: str) -> Json:
+    try:
+        tag, value = resolve(text, old=True)
+    except ValueError:  # thousands of digits, beyond every Go number
+        return text
+    return text if tag == TIMESTAMP else value
+
+
+def _key_text(value: Json) -> str:
+    """A scalar that is no string as a JSON key; empty where the loader has none."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if value < 1 << 63 else ""
+    if isinstance(value, float):
+        if isnan(value):
+            return ".nan"
+        if isinf(value):
+            return ".inf" if value > 0 else "-.inf"
+        return format_float(value, "g", -1, 32)
+    return ""

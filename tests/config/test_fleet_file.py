@@ -1,0 +1,366 @@
+"""The fleet file: every key, every refusal with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from osm_gitops.config.fleet_file import find_fleet_file, read_fleet
+from osm_gitops.config.spec import (
+    ClusterSpec,
+    LiveRef,
+    LiveTarget,
+    SourceRef,
+    TargetSpec,
+    TreeRef,
+)
+from osm_gitops.errors import InputError
+from osm_gitops.kube.context_ref import Access
+from osm_gitops.pipeline.load import load_settings
+
+_HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
+
+
+def _read(tmp_path: Path, text: str) -> tuple[ClusterSpec, ...]:
+    file = tmp_path / "osm-gitops.yaml"
+    file.write_text(_HEAD + dedent(text))
+    return read_fleet(file, "osm-gitops.yaml")
+
+
+def _path(part: SourceRef) -> Path:
+    assert isinstance(part, TreeRef)
+    return part.path
+
+
+def _folder(cluster: ClusterSpec) -> TargetSpec:
+    assert isinstance(cluster.target, TargetSpec)
+    return cluster.target
+
+
+def _problems(tmp_path: Path, text: str) -> list[str]:
+    with pytest.raises(InputError) as refused:
+        _read(tmp_path, text)
+    return [str(problem) for problem in refused.value.problems]
+
+
+def test_all_keys_of_a_cluster_are_read(tmp_path: Path) -> None:
+    (cluster,) = _read(
+        tmp_path,
+        """\
+        clusters:
+        - name: prod-eu.1
+          from: {machineDeployments: pools, profiles: osps/, facts: facts.yaml}
+          settings: {clusterDNS: 10.96.0.10, nodeHTTPProxy: "http://proxy:3128"}
+          to: {git: {path: clusters, branch: main, remote: upstream, push: true, sign: true}}
+          management: {namespace: osm}
+        """,
+    )
+    assert cluster.name == "prod-eu.1"
+    source = cluster.source
+    assert [_path(part) for part in source.parts] == [
+        tmp_path / "pools",
+        tmp_path / "osps",
+        tmp_path / "facts.yaml",
+    ]
+    assert source.profiles.display == "osps/"
+    target = _folder(cluster)
+    assert (target.path, target.branch, target.remote) == (tmp_path / "clusters", "main", "upstream")
+    assert (target.push, target.sign) == (True, True)
+    settings = load_settings(cluster)
+    assert settings.namespace == "osm"
+    assert settings.http_proxy == "http://proxy:3128"
+    assert list(settings.cluster_dns) == ["10.96.0.10"]
+
+
+def test_profiles_and_facts_are_where_the_pools_are_unless_said(tmp_path: Path) -> None:
+    short, long = _read(
+        tmp_path, "clusters: [{name: a, from: tree}, {name: b, from: {machineDeployments: tree, profiles: osps}}]"
+    )
+    assert {short.source.machines, short.source.profiles, short.source.facts} == {short.source.machines}
+    assert long.source.facts == long.source.machines
+    assert _path(long.source.profiles) == tmp_path / "osps"
+    assert short.target is None
+
+
+def test_defaults_fill_what_a_cluster_leaves_out_and_settings_are_merged(tmp_path: Path) -> None:
+    first, second = _read(
+        tmp_path,
+        """\
+        defaults:
+          from: tree
+          settings: {clusterDNS: 10.0.0.1, pauseImage: pause:1}
+          to: {git: {path: clusters, branch: main}}
+          management: {namespace: shared}
+        clusters:
+        - name: a
+        - name: b
+          from: other
+          settings: {clusterDNS: 10.0.0.2, namespace: own}
+          to: {git: {path: elsewhere}}
+        """,
+    )
+    assert _path(first.source.machines) == tmp_path / "tree"
+    assert load_settings(first).pause_image == "pause:1"
+    assert load_settings(first).namespace == "shared"
+    assert _path(second.source.machines) == tmp_path / "other"
+    assert load_settings(second).pause_image == "pause:1"
+    assert list(load_settings(second).cluster_dns) == ["10.0.0.2"]
+    assert (_folder(second).path, _folder(second).branch) == (tmp_path / "elsewhere", "")
+
+
+def test_relative_files_in_settings_start_at_the_fleet_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    (cluster,) = _read(tmp_path, "clusters: [{name: a, from: tree, settings: {hostCABundle: ca.pem}}]")
+    with pytest.raises(InputError) as missing:
+        load_settings(cluster)
+    assert str(tmp_path / "ca.pem") in str(missing.value)
+    assert "osm-gitops.yaml:3 clusters[0].settings.hostCABundle" in str(missing.value)
+
+
+def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path,
+        """\
+        cluster: []
+        defaults: {setings: {}}
+        clusters:
+        - name: Prod
+          from: {machineDeployment: x}
+          settings:
+            clusterDns: 10.0.0.1
+            hatBundle: x
+        - name: b
+          from: [tree]
+          to: {git: {path: 7, push: maybe, force: true}, hg: {}}
+        - from: tree
+          settings: 12
+        - name: c
+        - 7
+        """,
+    ) == [
+        'osm-gitops.yaml:3: cluster: "cluster" is not known here. Did you mean clusters?',
+        'osm-gitops.yaml:4: defaults.setings: "setings" is not known here. Did you mean settings?',
+        "osm-gitops.yaml:6: clusters[0].name: it must be a name of lower-case letters, digits, dashes and dots",
+        'osm-gitops.yaml:9: clusters[0].settings.clusterDns: "clusterDns" is no setting. Did you mean clusterDNS?',
+        'osm-gitops.yaml:10: clusters[0].settings.hatBundle: "hatBundle" is no setting. Did you mean hostCABundle?',
+        (
+            'osm-gitops.yaml:7: clusters[0].from.machineDeployment: "machineDeployment" is not known here. '
+            "Did you mean machineDeployments?"
+        ),
+        "osm-gitops.yaml:7: clusters[0].from: it must name machineDeployments: the folder with the MachineDeployments",
+        "osm-gitops.yaml:12: clusters[1].from: it must be a path, or a mapping of paths, not a list",
+        'osm-gitops.yaml:13: clusters[1].to.hg: "hg" is not known here. Known are git',
+        (
+            'osm-gitops.yaml:13: clusters[1].to.git.force: "force" is not known here. '
+            "Known are branch, path, push, remote, sign"
+        ),
+        "osm-gitops.yaml:13: clusters[1].to.git.path: it must be a text that is not empty",
+        "osm-gitops.yaml:13: clusters[1].to.git.push: it must be true or false",
+        "osm-gitops.yaml:14: clusters[2].name: it must be a name of lower-case letters, digits, dashes and dots",
+        "osm-gitops.yaml:15: clusters[2].settings: it must be a mapping, not a number",
+        "osm-gitops.yaml:16: clusters[3].from: it must name the folder with the manifests, or cluster",
+        "osm-gitops.yaml:17: clusters[4]: it must be a mapping, not a number",
+    ]
+
+
+def test_each_part_may_be_a_tree_or_the_clusters(tmp_path: Path) -> None:
+    whole, mixed, folder = _read(
+        tmp_path,
+        """\
+        clusters:
+        - {name: a, from: cluster, to: cluster}
+        - {name: b, from: {machineDeployments: cluster, profiles: osps/, facts: cluster}}
+        - {name: c, from: ./cluster}
+        """,
+    )
+    assert set(whole.source.parts) == {LiveRef()}
+    assert whole.target == LiveTarget()
+    assert [part.display for part in mixed.source.parts] == ["cluster", "osps/", "cluster"]
+    assert set(map(type, folder.source.parts)) == {TreeRef}
+    assert [cluster.is_live for cluster in (whole, mixed, folder)] == [True, True, False]
+
+
+def test_the_worker_cluster_is_the_management_cluster_unless_another_is_named(tmp_path: Path) -> None:
+    one, context, both, neither = _read(
+        tmp_path,
+        """\
+        defaults: {from: cluster}
+        clusters:
+        - {name: a, management: {kubeconfig: admin.conf, context: m}}
+        - {name: b, management: {kubeconfig: admin.conf, context: m}, worker: {context: w}}
+        - {name: c, management: {context: m}, worker: {kubeconfig: /etc/worker.conf}}
+        - {name: d}
+        """,
+    )
+    admin = str(tmp_path / "admin.conf")
+    assert one.worker == one.management == Access(admin, "m")
+    assert (context.management, context.worker) == (Access(admin, "m"), Access(admin, "w"))
+    assert (both.management, both.worker) == (Access("", "m"), Access("/etc/worker.conf", ""))
+    assert neither.worker == neither.management == Access()
+
+
+def test_what_cannot_name_a_cluster_is_refused(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path,
+        """
+        clusters:
+        - {name: a, from: cluster, management: {kubeconfig: ~/.kube/config}, worker: {context: 7}}
+        - {name: b, from: cluster, management: {kubeconfig: ""}, to: clusters}
+        """,
+    ) == [
+        (
+            "osm-gitops.yaml:5: clusters[0].management.kubeconfig: ~ is not read as the home folder here. "
+            "Write the whole path, or leave it out to have it found as kubectl does"
+        ),
+        "osm-gitops.yaml:5: clusters[0].worker.context: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].management.kubeconfig: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].to: it must be cluster, or name a folder as {git: {path: …}}, not a string",
+    ]
+
+
+def test_unknown_keys_of_management_and_worker_are_told(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path, "clusters: [{name: a, from: tree, management: {namespaces: x}, worker: {namespace: y}}]"
+    ) == [
+        'osm-gitops.yaml:3: clusters[0].management.namespaces: "namespaces" is not known here. Did you mean namespace?',
+        'osm-gitops.yaml:3: clusters[0].worker.namespace: "namespace" is not known here. Known are context, kubeconfig',
+    ]
+
+
+def test_paths_that_can_be_none_are_refused(tmp_path: Path) -> None:
+    assert _problems(
+        tmp_path,
+        r"""
+        clusters:
+        - {name: a, from: "", to: {git: {path: ""}}}
+        - {name: b, from: "x\0", to: {git: {path: "x\0", branch: ""}}}
+        - {name: c, from: {machineDeployments: "x\0"}}
+        """,
+    ) == [
+        "osm-gitops.yaml:5: clusters[0].from: it must be a path, or a mapping of paths, not such a text",
+        "osm-gitops.yaml:5: clusters[0].to.git.path: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].from: it must be a path, or a mapping of paths, not such a text",
+        "osm-gitops.yaml:6: clusters[1].to.git.path: it must be a text that is not empty",
+        "osm-gitops.yaml:6: clusters[1].to.git.branch: it must be a text that is not empty",
+        "osm-gitops.yaml:7: clusters[2].from.machineDeployments: it must be a path, or a mapping with a path",
+    ]
+
+
+def test_two_clusters_of_one_name_are_refused(tmp_path: Path) -> None:
+    assert _problems(tmp_path, "clusters:\n- {name: a, from: x}\n- {name: b, from: x}\n- {name: a, from: z}\n") == [
+        'osm-gitops.yaml:6: clusters[2].name: "a" is already the name of clusters[0]'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "one YAML document with the kind Fleet"),
+        ("- a\n", "one YAML document with the kind Fleet"),
+        ("apiVersion: a\n---\nkind: b\n", "one YAML document with the kind Fleet"),
+        ("a: [\n", "osm-gitops.yaml:"),
+        ("apiVersion: osm-gitops.io/v1\nkind: Fleets\nclusters: []\n", "it must be osm-gitops.io/v1alpha1"),
+        (_HEAD, "it must be a list of at least one cluster"),
+        (_HEAD + "clusters: {}\n", "it must be a list of at least one cluster"),
+        (_HEAD + "clusters: []\n", "it must be a list of at least one cluster"),
+        (_HEAD + "defaults: 3\nclusters: [{name: a, from: x}]\n", "defaults: it must be a mapping, not a number"),
+    ],
+)
+def test_what_is_no_fleet_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "osm-gitops.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_fleet(file, "osm-gitops.yaml")
+    assert said in str(refused.value)
+
+
+def test_a_missing_fleet_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the fleet file cannot be read: No such file or directory"):
+        read_fleet(tmp_path / "none.yaml", "none.yaml")
+
+
+def test_the_nearest_fleet_file_above_is_found(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    (tmp_path / "osm-gitops.yaml").touch()
+    assert find_fleet_file(deep) == tmp_path / "osm-gitops.yaml"
+    (tmp_path / "a" / "osm-gitops.yaml").touch()
+    assert find_fleet_file(deep) == tmp_path / "a" / "osm-gitops.yaml"
+    assert find_fleet_file(Path("/")) is None
+
+
+def test_overlays_of_defaults_come_first_and_those_of_the_cluster_win(tmp_path: Path) -> None:
+    first, second = _read(
+        tmp_path,
+        """\
+        defaults: {overlays: ["builtin:proxy", overlays/all]}
+        clusters:
+        - {name: a, from: tree, overlays: [overlays/a, overlays/b@v1.2]}
+        - {name: b, from: tree, overlays: null}
+        """,
+    )
+    assert [each.display for each in first.overlays] == ["builtin:proxy", "overlays/all", "overlays/a", "overlays/b"]
+    assert [each.revision for each in first.overlays] == ["", "", "", "v1.2"]
+    assert first.overlays[2].path == tmp_path / "overlays" / "a"
+    assert second.overlays == first.overlays[:2]
+
+
+def test_overlays_are_a_list_of_texts(tmp_path: Path) -> None:
+    text = "clusters:\n- {name: a, from: tree, overlays: one}\n- {name: b, from: tree, overlays: [one, 2, '']}\n"
+    assert _problems(tmp_path, text) == [
+        "osm-gitops.yaml:4: clusters[0].overlays: it must be a list of overlays, not a string",
+        "osm-gitops.yaml:5: clusters[1].overlays[1]: it must be the path of an overlay, or builtin:NAME",
+        "osm-gitops.yaml:5: clusters[1].overlays[2]: it must be the path of an overlay, or builtin:NAME",
+    ]
+
+
+def test_machine_deployments_of_a_tree_may_be_applied(tmp_path: Path) -> None:
+    text = """
+        defaults: {to: cluster}
+        clusters:
+        - name: a
+          from: {machineDeployments: {path: pools@main, apply: true}, facts: cluster}
+        - {name: b, from: {machineDeployments: {path: pools}}}
+        - {name: c, from: {machineDeployments: {path: cluster}}}
+        """
+    a, b, c = (cluster.source for cluster in _read(tmp_path, text))
+    assert (a.machines, a.profiles, a.applies_machines) == (
+        TreeRef(tmp_path / "pools", "pools", "main"),
+        TreeRef(tmp_path / "pools", "pools", "main"),
+        True,
+    )
+    assert (b.machines, b.applies_machines) == (TreeRef(tmp_path / "pools", "pools"), False)
+    assert c.machines == LiveRef()
+
+
+def test_machine_deployments_are_not_applied_from_the_cluster_nor_beside_git(tmp_path: Path) -> None:
+    text = """
+        defaults: {to: {git: {path: clusters}}}
+        clusters:
+        - name: a
+          from: {machineDeployments: {path: pools, apply: true}}
+        - name: b
+          from:
+            machineDeployments:
+              path: cluster
+              apply: true
+          to: cluster
+        - {name: c, from: {machineDeployments: {path: 7, apply: 7, force: true}}}
+        """
+    git, live, *wrong = _problems(tmp_path, text)
+    assert git == (
+        "osm-gitops.yaml:7: clusters[0].from.machineDeployments.apply: only a run with to: cluster applies "
+        "MachineDeployments. With a git target let Flux or Argo CD apply them, as docs/flux.md and docs/argocd.md show"
+    )
+    assert live == (
+        "osm-gitops.yaml:12: clusters[1].from.machineDeployments.apply: MachineDeployments that are read from the "
+        "cluster are there already"
+    )
+    at = "osm-gitops.yaml:14: clusters[2].from.machineDeployments"
+    assert wrong == [
+        f'{at}.force: "force" is not known here. Known are apply, path',
+        f"{at}.path: it must be a path",
+        f"{at}.apply: it must be true or false",
+    ]

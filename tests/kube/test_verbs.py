@@ -1,0 +1,117 @@
+"""The verbs against a real API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osm_gitops.errors import ClusterError, ConflictError
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE, SECRET, SERVICE_ACCOUNT, Kind
+from tests.apiserver.cluster import Cluster
+
+
+def _api(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
+    return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+
+
+def _map(name: str, **data: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"},
+        "data": dict(data),
+    }
+
+
+def test_an_object_is_applied_read_changed_and_deleted(worker: Cluster, tmp_path: Path) -> None:
+    api = _api(worker, tmp_path)
+    assert api.get(CONFIG_MAP, "default", "a") is None
+    assert not api.delete(CONFIG_MAP, "default", "a")
+    applied = api.apply(_map("a", one="1"))
+    assert api.get(CONFIG_MAP, "default", "a") == applied
+    short = api.merge(CONFIG_MAP, "default", "a", {"data": {"two": "2"}})
+    assert (short["kind"], short["apiVersion"], "data" in short) == ("ConfigMap", "v1", False)
+    found = api.get(CONFIG_MAP, "default", "a")
+    assert found is not None
+    assert found["data"] == {"one": "1", "two": "2"}
+    api.replace(found | {"data": {}})
+    with pytest.raises(ConflictError, match="was changed or replaced in the meantime"):
+        api.replace(found)
+    with pytest.raises(ConflictError):
+        api.delete(CONFIG_MAP, "default", "a", uid="another")
+    assert api.delete(CONFIG_MAP, "default", "a", uid=found["metadata"]["uid"])
+    assert api.get(CONFIG_MAP, "default", "a") is None
+
+
+@pytest.mark.parametrize("character", ["\U0001f600", "\U0010ffff"])
+def test_text_beyond_the_basic_plane_is_kept_by_all_writes(worker: Cluster, tmp_path: Path, character: str) -> None:
+    """The API server reads a body of server-side apply as YAML, in which there are no surrogate pairs."""
+    api = _api(worker, tmp_path)
+    # A pair as text is no pair, and YAML would fold, drop or refuse the rest.
+    text = f"{character} \\ud83d\\ude00 é\u0085\u2028\u2029\ufeff\x7f\x9f\ufffe\uffff\ttab\nend"
+    assert api.apply(_map("a", one=text))["data"] == {"one": text}
+    assert api.create(_map("b", one=text))["data"] == {"one": text}
+    found = api.merge(CONFIG_MAP, "default", "b", {"data": {"two": text}}, metadata_only=False)
+    assert found["data"] == {"one": text, "two": text}
+    assert api.replace(found | {"data": {"two": text}})["data"] == {"two": text}
+
+
+def test_who_owns_a_field_is_named(worker: Cluster, tmp_path: Path) -> None:
+    api = _api(worker, tmp_path)
+    worker.client().apply(_map("a", one="theirs"), manager="somebody")
+    with pytest.raises(ConflictError, match=r"somebody owns fields that are to change: \.data\.one") as caught:
+        api.apply(_map("a", one="ours"))
+    assert caught.value.managers == ("somebody",)
+    assert api.apply(_map("a", one="ours"), force=True, dry_run=True)["data"] == {"one": "ours"}
+    assert worker.client().get("/api/v1/namespaces/default/configmaps/a")["data"] == {"one": "theirs"}
+
+
+def test_what_exists_is_not_created_again(worker: Cluster, tmp_path: Path) -> None:
+    api = _api(worker, tmp_path)
+    api.create(_map("a"))
+    with pytest.raises(ClusterError, match="create configmaps a in namespace default: it exists already") as caught:
+        api.create(_map("a"))
+    assert caught.value.status == 409
+
+
+def test_a_missing_right_is_named_and_is_no_absence(worker: Cluster, tmp_path: Path) -> None:
+    api = _api(worker, tmp_path, "applier")
+    with pytest.raises(ClusterError) as caught:
+        api.list(MACHINE, lambda item: item, "kube-system")
+    assert str(caught.value) == (
+        f"{worker.server} (context worker): list machines.cluster.k8s.io in namespace kube-system: it is forbidden "
+        "(403). Give applier the verb list on machines.cluster.k8s.io in namespace kube-system, as the roles of "
+        "osm-gitops install do"
+    )
+    for ask in (
+        lambda: api.get(SECRET, "kube-system", "a"),
+        lambda: api.delete(SECRET, "kube-system", "a"),
+        lambda: api.list(SECRET, lambda item: item),
+    ):
+        with pytest.raises(ClusterError, match=r"forbidden \(403\)"):
+            ask()
+
+
+def test_a_kind_that_is_not_installed_is_no_absence(worker: Cluster, tmp_path: Path) -> None:
+    api = _api(worker, tmp_path)
+    unknown = Kind("cluster.k8s.io", "v1alpha1", "Unheard", "unheards")
+    for ask in (lambda: api.list(unknown, lambda item: item), lambda: api.get(unknown, "default", "a")):
+        with pytest.raises(ClusterError, match=r"does not know Unheard of cluster.k8s.io/v1alpha1.*osm-gitops install"):
+            ask()
+
+
+def test_an_account_gets_a_token(worker: Cluster, tmp_path: Path) -> None:
+    api = _api(worker, tmp_path)
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "getter", "namespace": "default"}}
+    api.create(account)
+    token, expires = api.token("default", "getter", 3600)
+    assert token.count(".") == 2
+    assert expires.endswith("Z")
+    assert [each["kind"] for each in api.list(SERVICE_ACCOUNT, lambda item: item, "default", metadata_only=True)] == [
+        "ServiceAccount"
+    ]

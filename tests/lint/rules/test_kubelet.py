@@ -1,0 +1,54 @@
+"""What depends on the Kubernetes minor of a pool, and on its operating system."""
+
+from __future__ import annotations
+
+import pytest
+
+from osm_gitops.lint.rules.feature_gates import NEWEST, OLDEST, gate_fault, gates
+from osm_gitops.lint.rules.kubelet import kubelet_remarks
+from tests.lint.rules.mutations import KUBELET
+
+
+def _messages(text: str, minor: int, *, cgroup_v1: bool = False) -> list[str]:
+    return [remark.message for remark in kubelet_remarks(text, minor, cgroup_v1=cgroup_v1)]
+
+
+@pytest.mark.parametrize("minor", [0, *range(OLDEST, NEWEST + 2)])
+def test_what_every_kubelet_takes_has_no_finding_for_any(minor: int) -> None:
+    assert _messages(KUBELET, minor) == []
+
+
+def test_a_field_is_told_for_kubelets_that_are_older_than_it() -> None:
+    text = f"{KUBELET}mergeDefaultEvictionSettings: true\n"
+
+    assert _messages(text, 33) == []
+    assert _messages(text, 32) == ["mergeDefaultEvictionSettings came with Kubernetes 1.33, and the pool runs 1.32"]
+
+
+def test_a_gate_is_told_before_it_came_after_it_went_and_where_it_is_locked() -> None:
+    gate = next(each for each in gates().values() if each.first > OLDEST and each.locked is None)
+    gone = next(each for each in gates().values() if each.last < NEWEST)
+    locked = next(each for each in gates().values() if each.locked is True and each.last == NEWEST)
+
+    assert gate_fault(gate.name, gate.first, value=True) == ""
+    assert gate_fault(gate.name, gate.first - 1, value=True) == f"it came with Kubernetes 1.{gate.first}"
+    assert gate_fault(gone.name, gone.last + 1, value=True) == f"it went with Kubernetes 1.{gone.last + 1}"
+    assert gate_fault(locked.name, NEWEST, value=True) == ""
+    assert "always true" in gate_fault(locked.name, NEWEST, value=False)
+    assert gate_fault("Nobody", NEWEST, value=True) == "no kubelet has it"
+    assert gate_fault("Nobody", NEWEST + 1, value=True) == ""
+
+
+def test_a_field_that_needs_a_gate_is_told_where_that_is_off() -> None:
+    text = f"{KUBELET}crashLoopBackOff:\n  maxContainerRestartPeriod: 60s\n"
+
+    assert _messages(text, 35) == []
+    assert any("KubeletCrashLoopBackOffMax" in each for each in _messages(text, 34))
+    on = text.replace("featureGates:\n", "featureGates:\n  KubeletCrashLoopBackOffMax: true\n")
+    assert _messages(on, 34) == []
+
+
+def test_a_kubelet_from_1_35_on_is_told_where_the_node_has_cgroup_v1_unless_it_was_told_to_go_on() -> None:
+    assert _messages(KUBELET, 34, cgroup_v1=True) == []
+    assert _messages(KUBELET, 35, cgroup_v1=True) != []
+    assert _messages(f"{KUBELET}failCgroupV1: false\n", 35, cgroup_v1=True) == []

@@ -1,0 +1,46 @@
+"""What all pools share: everything that is missing is told at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from osm_gitops.errors import InputError
+from osm_gitops.model.settings import Settings
+from osm_gitops.render.resolve.cluster import resolve_cluster
+from tests.render.resolve.facts import facts, secret
+
+_INFO = """\
+apiVersion: v1
+kind: Config
+clusters:
+- name: ""
+  cluster:
+    server: https://api.example.com:6443
+    certificate-authority-data: Q0EtUEVN
+"""
+_GETTER = secret("cloud-init-getter-token", {"token": "t0ken"}, namespace="cloud-init-settings")
+
+
+def test_a_cluster_is_resolved_from_its_facts() -> None:
+    cluster = resolve_cluster(Settings(pause_image="pause:1"), facts(_GETTER, cluster_info=_INFO))
+    assert cluster.getter_token == "t0ken"
+    assert cluster.ca_certificate == "CA-PEM"
+    assert cluster.kubeconfig.server == "https://api.example.com:6443"
+    assert "pause:1" in cluster.containerd_config
+    assert [file.path for file in cluster.hosts_files] == ["/etc/containerd/certs.d/docker.io/hosts.toml"]
+    assert cluster.warnings == ()
+
+
+def test_all_that_is_missing_is_told_at_once_and_once() -> None:
+    with pytest.raises(InputError) as refused:
+        resolve_cluster(Settings(registry_credentials_secret=("a", "b")), facts())
+    told = [str(problem) for problem in refused.value.problems]
+    assert len(told) == len(set(told))
+    for part in ("cluster-info", "cloud-init-getter-token", "a/b"):
+        assert any(part in problem for problem in told), part
+
+
+def test_an_empty_getter_token_is_refused() -> None:
+    empty = secret("cloud-init-getter-token", {"token": ""}, namespace="cloud-init-settings")
+    with pytest.raises(InputError, match='has no key "token"'):
+        resolve_cluster(Settings(), facts(empty, cluster_info=_INFO))
