@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from osm_gitops.kube import connecting
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.retry_policy import RetryPolicy
 from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, proxied
@@ -79,5 +79,5 @@ def through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Clus
 def patient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Retries wait no time at all; how long they would have waited, in seconds."""
     waited: list[float] = []
-    monkeypatch.setattr(connecting, "PATIENCE", Patience(sleep=waited.append, chance=lambda: 1.0))
+    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=waited.append, chance=lambda: 1.0))
     return waited

@@ -20,7 +20,7 @@ import yaml
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.yaml.emit import dump
@@ -342,7 +342,7 @@ def test_without_keys_every_pool_renders_and_holds_nothing_of_what_is_encrypted(
         settings = replace(Settings(), registry_credentials_secret=("kube-system", credentials))
         spec = ClusterSpec("c", SourceSpec(tree, tree, tree), (), None)
         inputs = load_inputs(spec, settings, {}, KeySearch({}, without_keys=True))
-        desired = desire("c", inputs, settings)
+        desired = render_cluster("c", inputs, settings)
         assert (inputs.unreadable, desired.failed) == ((), {})
         assert len(desired.pools) == len(_inline_specs(canaries.new)) + 4
         assert canaries.seen_in("\n".join(map(dump, (dict(each.body) for each in desired.objects)))) == []

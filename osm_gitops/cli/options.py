@@ -24,7 +24,7 @@ from osm_gitops.config.settings import RawSetting
 from osm_gitops.errors import input_error
 from osm_gitops.git.clone import Clone
 from osm_gitops.git.credentials import TokenFile
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.sources.trust import FLAG
 
@@ -73,8 +73,8 @@ class Request:
     settings: Mapping[str, RawSetting]
     connections: Connections
     overlays: tuple[str, ...] = ()
-    management: Access = UNNAMED
-    worker: Access = UNNAMED
+    management: ContextRef = UNNAMED
+    worker: ContextRef = UNNAMED
     base: Path = Path()
     clone: Clone | None = None
     token: TokenFile | None = None
@@ -286,7 +286,7 @@ def _with_options(
         }
         connections = Connections(dict(os.environ))
         ctx.call_on_close(connections.close)
-        management, worker = Access(*named[:2]), Access(*named[2:])
+        management, worker = ContextRef(*named[:2]), ContextRef(*named[2:])
         request = Request(**taken, settings=found, connections=connections, management=management, worker=worker)
         return command(request, **given)
 

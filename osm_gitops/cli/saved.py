@@ -16,7 +16,7 @@ from osm_gitops.cli.options import Request
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.mask import Masker
@@ -120,6 +120,6 @@ def _settings(request: Request, options: Mapping[str, Json], where: str) -> Mapp
     return {**request.settings, **found}
 
 
-def _access(given: Access, names: Mapping[str, str], texts: Mapping[str, str]) -> Access:
+def _access(given: ContextRef, names: Mapping[str, str], texts: Mapping[str, str]) -> ContextRef:
     kubeconfig, context = (texts.get(flag, "") for flag in names)
-    return Access(given.kubeconfig or kubeconfig, given.context or context)
+    return ContextRef(given.kubeconfig or kubeconfig, given.context or context)

@@ -17,7 +17,7 @@ from osm_gitops.pipeline.options import sealing_of
 from osm_gitops.pipeline.states import check_only, desired_states
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
-from osm_gitops.targets.file_encryption import NO_SEALING, Sealing
+from osm_gitops.targets.file_encryption import NO_SEALING, FileEncryption
 from osm_gitops.targets.folder import render_to, stream
 from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
 
@@ -80,7 +80,7 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     return 1 if failed or problems else 0
 
 
-def _write(desired: Desired, target: Path | None, sealing: Sealing) -> bool:
+def _write(desired: Desired, target: Path | None, sealing: FileEncryption) -> bool:
     """Write one cluster; whether any of its pools failed."""
     masker = Masker(desired.sensitive)
     console.problems(desired.warnings, label="Warning", masker=masker)

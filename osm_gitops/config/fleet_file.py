@@ -25,7 +25,7 @@ from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, SETTINGS_BY_KEY
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, TargetSpec, source_ref
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.render.resolve.json_fields import did_you_mean, type_name
@@ -176,19 +176,19 @@ class _Reader:
             return {}
         return {_PROFILES_VERSION.flag: RawSetting(_PROFILES_VERSION.flag, version, f"{self._where(at)} {at}")}
 
-    def _access(self, value: Json, at: str, keys: Iterable[str]) -> Access:
+    def _access(self, value: Json, at: str, keys: Iterable[str]) -> ContextRef:
         named = self._mapping(value, at)
         self._check_keys(named, at, keys)
         texts = {key: named[key] for key in ("kubeconfig", "context") if key in named}
         for key, text in texts.items():
             if not _is_path(text):
                 self._problem(f"{at}.{key}", "it must be a text that is not empty")
-                return Access()
+                return ContextRef()
         path = texts.get("kubeconfig", "")
         if path.startswith("~"):
             fix = "Write the whole path, or leave it out to have it found as kubectl does"
             self._problem(f"{at}.kubeconfig", _NO_HOME, fix)
-        return Access(str(self.base / path) if path else "", texts.get("context", ""))
+        return ContextRef(str(self.base / path) if path else "", texts.get("context", ""))
 
     def _source(self, value: Json, at: str) -> SourceSpec | None:
         if _is_path(value):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from osm_gitops.config.settings import RawSetting
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.trust import TRUSTED, Trust
 
@@ -104,8 +104,8 @@ class ClusterSpec:
     source: SourceSpec
     settings: tuple[RawSetting, ...]
     target: TargetSpec | LiveTarget | None
-    management: Access = UNNAMED
-    worker_access: Access = UNNAMED
+    management: ContextRef = UNNAMED
+    worker_access: ContextRef = UNNAMED
     overlays: tuple[OverlayRef, ...] = field(default=(), kw_only=True)
     lacks_profiles: bool = field(default=False, kw_only=True)
     frozen: bool = field(default=False, kw_only=True)
@@ -113,7 +113,7 @@ class ClusterSpec:
     trust: Trust = field(default=TRUSTED, kw_only=True)
 
     @property
-    def worker(self) -> Access:
+    def worker(self) -> ContextRef:
         """The management cluster where no other is named; a context alone is one of the same kubeconfig."""
         named = self.worker_access
         if named == UNNAMED:

@@ -16,7 +16,7 @@ from osm_gitops.errors import Problem, TargetError
 from osm_gitops.git.address import Address
 from osm_gitops.git.credentials import TokenFile
 from osm_gitops.git.failures import failure
-from osm_gitops.git.process import NO_EXTRAS, Extras, Git, Said, refuse_astray
+from osm_gitops.git.process import NO_EXTRAS, CompletedProcess, Extras, Git, refuse_astray
 from osm_gitops.git.remote import Remote, is_ref_name
 from osm_gitops.git.repository import Repository
 
@@ -53,7 +53,7 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
         yield Clone(root, address.shown)
 
 
-def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str) -> Said:
+def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str) -> CompletedProcess:
     # What stays in the background after a fetch would disturb the removal of the folder.
     quiet = Extras(("-c", "gc.auto=0", "-c", "maintenance.auto=false", *extras.options), extras.environment)
     chosen = (f"--branch={ref}",) if ref else ()
@@ -83,5 +83,5 @@ def _clone_commit(root: Path, address: Address, ref: str, token: TokenFile | Non
     repository.git.run("checkout", "--quiet", "--detach", "FETCH_HEAD")
 
 
-def _error(address: Address, said: Said, extras: Extras) -> TargetError:
+def _error(address: Address, said: CompletedProcess, extras: Extras) -> TargetError:
     return TargetError([failure("clone", said.error, address.shown, extras.hidden)])

@@ -59,7 +59,7 @@ _ENVIRONMENT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CompletedProcess:
     """How one git command ended."""
 
     status: int
@@ -110,7 +110,7 @@ class Git:
 
     def execute(
         self, command: Sequence[str], *, index: Path | None = None, stdin: bytes = b"", extras: Extras = NO_EXTRAS
-    ) -> Said:
+    ) -> CompletedProcess:
         """Run git to its end, however it ends. Who is interrupted ends git too."""
         chosen = index or self._index
         options, environment = _surroundings(command)
@@ -142,7 +142,7 @@ class Git:
                 raise
             process.stdout.close()
             process.stderr.close()
-        return Said(status, os.fsdecode(bytes(out)), os.fsdecode(bytes(error)))
+        return CompletedProcess(status, os.fsdecode(bytes(out)), os.fsdecode(bytes(error)))
 
     def _wait(self, verb: str, readers: Sequence[threading.Thread], out: bytearray, seconds: float | None) -> None:
         """Wait until git has closed its pipes. Raises TargetError where it says too much, or nothing for too long."""

@@ -10,7 +10,7 @@ from osm_gitops.errors import Problem, TargetError
 from osm_gitops.git.address import address_of
 from osm_gitops.git.credentials import TokenFile
 from osm_gitops.git.failures import mask, refusal_of
-from osm_gitops.git.process import NO_EXTRAS, Extras, Git, Said
+from osm_gitops.git.process import NO_EXTRAS, CompletedProcess, Extras, Git
 from osm_gitops.git.repository import Repository
 
 # What git takes in no name of a ref, or only where it would mean something else here.
@@ -138,7 +138,7 @@ class Remote:
 
     # -- inside --
 
-    def _fetch(self, *options: str, branches: Iterable[str]) -> Said:
+    def _fetch(self, *options: str, branches: Iterable[str]) -> CompletedProcess:
         refspecs = [f"+refs/heads/{branch}:{self.ref(branch)}" for branch in branches]
         return self._git.execute(
             ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", *options, "--", self.name, *refspecs],

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, Problem
 from osm_gitops.kube.failures import (
-    Wanted,
+    RequestInfo,
     is_missing_object,
     refusal,
     status_of,
@@ -105,7 +105,7 @@ class Api:
         A list whose pages expire on the way starts again, so ``keep`` may see an object twice; what it made before is
         dropped. Without a namespace all of them are read.
         """
-        wanted = Wanted("list", kind, namespace)
+        wanted = RequestInfo("list", kind, namespace)
         query = {name: text for name, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
         for _ in range(_RESTARTS):
             kept: list[T] = []
@@ -122,7 +122,7 @@ class Api:
         what = f"{wanted}: its pages expired {_RESTARTS} times on the way"
         raise ClusterError([Problem(what, where=self.display, fix="The server is very busy: try again later")], 410)
 
-    def _items(self, wanted: Wanted, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
+    def _items(self, wanted: RequestInfo, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
         kind, token, size, length = wanted.kind, "", PAGE, 0
         path, accept = kind.collection(wanted.namespace), _accept("List", metadata_only=metadata_only)
         seen = {token}
@@ -155,10 +155,10 @@ class Api:
         answer = self._transport.send(Call("GET", kind.collection().rpartition("/")[0]))
         if answer.status == 404:
             return False
-        found = self._object(Wanted("discover", kind), answer)
+        found = self._object(RequestInfo("discover", kind), answer)
         resources = found.get("resources") or []
         if not isinstance(resources, list) or not all(isinstance(each, dict) for each in resources):
-            raise self._wrong(Wanted("discover", kind), "it is not a list of resources")
+            raise self._wrong(RequestInfo("discover", kind), "it is not a list of resources")
         return any(each.get("name") == kind.plural for each in resources)
 
     def may(self, verb: str, kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> bool:
@@ -170,7 +170,7 @@ class Api:
             "spec": {"resourceAttributes": asked | {"subresource": subresource}},
         }
         call = Call("POST", ACCESS_REVIEW.collection(), {}, _json(body))
-        wanted = Wanted("create", ACCESS_REVIEW)
+        wanted = RequestInfo("create", ACCESS_REVIEW)
         status = self._object(wanted, self._transport.send(call, self._check)).get("status") or {}
         if not isinstance(status, dict):
             raise self._wrong(wanted, "status is not a mapping")
@@ -178,7 +178,7 @@ class Api:
 
     def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
         """An object; ``None`` where the server says that it is not there, and only then."""
-        wanted = Wanted("get", kind, namespace, name)
+        wanted = RequestInfo("get", kind, namespace, name)
         answer = self._transport.send(
             Call("GET", kind.path(namespace, name), accept=_accept(metadata_only=metadata_only))
         )
@@ -237,7 +237,7 @@ class Api:
         A uid or a resourceVersion in the patch's metadata is a precondition: ConflictError where it is not met, which
         for a resourceVersion may after a lost answer be our own doing.
         """
-        wanted = Wanted("patch", kind, namespace, name)
+        wanted = RequestInfo("patch", kind, namespace, name)
         accept = _accept(metadata_only=metadata_only)
         call = Call("PATCH", _path(wanted), {"fieldManager": FIELD_MANAGER}, _json(patch), _MERGE, accept)
         return self._ask(wanted, call)
@@ -247,7 +247,7 @@ class Api:
 
         Raises ConflictError where it is another one than the preconditions say. One with finalizers may remain.
         """
-        wanted = Wanted("delete", kind, namespace, name)
+        wanted = RequestInfo("delete", kind, namespace, name)
         given = {"uid": uid, "resourceVersion": resource_version}
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         options["preconditions"] = {key: value for key, value in given.items() if value}
@@ -261,7 +261,7 @@ class Api:
 
     def token(self, namespace: str, account: str, seconds: int) -> tuple[str, str]:
         """A new token of a ServiceAccount, and when it expires (RFC 3339): servers shorten what they find too long."""
-        wanted = Wanted("create", SERVICE_ACCOUNT, namespace, account, "token")
+        wanted = RequestInfo("create", SERVICE_ACCOUNT, namespace, account, "token")
         body = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
@@ -275,10 +275,10 @@ class Api:
             raise self._wrong(wanted, "it holds no token with its end")
         return token, until
 
-    def _ask(self, wanted: Wanted, call: Call) -> Object:
+    def _ask(self, wanted: RequestInfo, call: Call) -> Object:
         return self._checked(wanted, self._object(wanted, self._transport.send(call, self._check)))
 
-    def _checked(self, wanted: Wanted, body: Any) -> Object:
+    def _checked(self, wanted: RequestInfo, body: Any) -> Object:
         """An object of the wanted kind, named so. Raises ClusterError for what the API defines otherwise."""
         wrong = misfit(wanted.kind, body)
         if wrong:
@@ -290,11 +290,11 @@ class Api:
         checked: Object = body
         return checked
 
-    def _wrong(self, wanted: Wanted, what: str) -> ClusterError:
+    def _wrong(self, wanted: RequestInfo, what: str) -> ClusterError:
         told = f"{wanted}: the answer is not what the API defines, {what}"
         return ClusterError([Problem(told, where=self.display, fix=_NO_API)])
 
-    def _object(self, wanted: Wanted, answer: Answer) -> Object:
+    def _object(self, wanted: RequestInfo, answer: Answer) -> Object:
         """What a good answer holds. Raises ClusterError for any other, WebhookError for a webhook without a pod."""
         if not 200 <= answer.status < 300:
             webhook = uncalled_webhook(answer.status, answer.data)
@@ -329,15 +329,15 @@ class Api:
         return found
 
 
-def _wanted(verb: str, body: Mapping[str, Any], subresource: str = "") -> Wanted:
+def _wanted(verb: str, body: Mapping[str, Any], subresource: str = "") -> RequestInfo:
     kind = KINDS.get(str(body.get("kind")))
     metadata = body["metadata"]
     if kind is None or kind.api_version != body.get("apiVersion"):
         raise LookupError(f"{body.get('kind')} is not among the kinds that are written")
-    return Wanted(verb, kind, metadata.get("namespace") or "", metadata["name"], subresource)
+    return RequestInfo(verb, kind, metadata.get("namespace") or "", metadata["name"], subresource)
 
 
-def _path(wanted: Wanted) -> str:
+def _path(wanted: RequestInfo) -> str:
     path = wanted.kind.path(wanted.namespace, wanted.name)
     return f"{path}/{wanted.subresource}" if wanted.subresource else path
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from osm_gitops.errors import InputError, input_error
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.credentials import credentials_of
 from osm_gitops.kube.kubeconfig import Context, Entry, read_kubeconfig
 from osm_gitops.kube.pool import Server
-from osm_gitops.kube.retry_policy import PATIENCE, Patience
+from osm_gitops.kube.retry_policy import RETRY_POLICY, RetryPolicy
 from osm_gitops.kube.transport import Transport
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds the token and the authority of its ServiceAccount."""
 
 
-def connect(access: Access, environment: Mapping[str, str], patience: Patience | None = None) -> Api:
+def connect(access: ContextRef, environment: Mapping[str, str], patience: RetryPolicy | None = None) -> Api:
     """The server that kubectl would take: of the kubeconfigs, or in a pod without any the cluster's own.
 
     Raises InputError, with all that is wrong with a kubeconfig.
@@ -29,10 +29,10 @@ def connect(access: Access, environment: Mapping[str, str], patience: Patience |
     credentials = credentials_of(context, environment)
     own = not context.name or "certificate-authority-data" in context.cluster.body
     authority = server.authority if own else b""
-    return Api(Transport(server, credentials, patience or PATIENCE, display), display, authority)
+    return Api(Transport(server, credentials, patience or RETRY_POLICY, display), display, authority)
 
 
-def _context(access: Access, environment: Mapping[str, str]) -> Context:
+def _context(access: ContextRef, environment: Mapping[str, str]) -> Context:
     config = read_kubeconfig(access, environment)
     problems = [*config.problems, *(config.absences() if access.kubeconfig else ())]
     if problems:

@@ -7,7 +7,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ContextRef:
     """A kubeconfig (a path) and a context in it; an empty one is kubectl's own choice."""
 
     kubeconfig: str = ""
@@ -17,9 +17,9 @@ class Access:
     def is_named(self) -> bool:
         return bool(self.kubeconfig or self.context)
 
-    def over(self, other: Access) -> Access:
+    def over(self, other: ContextRef) -> ContextRef:
         """What is named here, and of ``other`` what is not: flags over a fleet file."""
-        return Access(self.kubeconfig or other.kubeconfig, self.context or other.context)
+        return ContextRef(self.kubeconfig or other.kubeconfig, self.context or other.context)
 
 
-UNNAMED: Final = Access()
+UNNAMED: Final = ContextRef()

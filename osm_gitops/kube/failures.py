@@ -32,7 +32,7 @@ _UNCALLED_WHY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestInfo:
     """What was asked for: a verb of RBAC, a kind, and where; ``name`` is empty for all objects."""
 
     verb: str
@@ -66,7 +66,7 @@ def status_of(data: bytes) -> Mapping[str, Any]:
     return parsed | {"details": details | {"causes": listed}}
 
 
-def is_missing_object(wanted: Wanted, status: Mapping[str, Any]) -> bool:
+def is_missing_object(wanted: RequestInfo, status: Mapping[str, Any]) -> bool:
     """Whether a 404 says that this object is not there, rather than its kind or its namespace."""
     details = status.get("details") or {}
     return details.get("name") == wanted.name and details.get("kind") == wanted.kind.plural
@@ -79,7 +79,7 @@ def uncalled_webhook(code: int, data: bytes) -> str:
 
 
 def webhook_refusal(
-    wanted: Wanted, webhook: str, configurations: Sequence[tuple[Kind, str]], data: bytes, where: str
+    wanted: RequestInfo, webhook: str, configurations: Sequence[tuple[Kind, str]], data: bytes, where: str
 ) -> WebhookError:
     """The error of a write that a webhook should have judged. ``configurations`` (kind and name) are those that it may
     belong to, as far as they could be read."""
@@ -95,7 +95,7 @@ def webhook_refusal(
     return WebhookError([Problem(what, where=where, fix=fix)], named)
 
 
-def refusal(wanted: Wanted, code: int, data: bytes, where: str) -> ClusterError:
+def refusal(wanted: RequestInfo, code: int, data: bytes, where: str) -> ClusterError:
     """The error that an answer is."""
     status = status_of(data)
     what, fix = _explain(wanted, code, status)
@@ -105,7 +105,7 @@ def refusal(wanted: Wanted, code: int, data: bytes, where: str) -> ClusterError:
     return ClusterError([problem], code)
 
 
-def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str, str]:
+def _explain(wanted: RequestInfo, code: int, status: Mapping[str, Any]) -> tuple[str, str]:
     message = str(status.get("message") or "")
     if code == 401:
         return "the credentials are refused (401)", "Log in anew, or name another context or kubeconfig"
@@ -129,13 +129,13 @@ def _explain(wanted: Wanted, code: int, status: Mapping[str, Any]) -> tuple[str,
     return f"the server failed ({code}){_cited(wanted, message)}", "Look into the log of the API server"
 
 
-def _refused(wanted: Wanted, code: int, status: Mapping[str, Any], message: str) -> tuple[str, str]:
+def _refused(wanted: RequestInfo, code: int, status: Mapping[str, Any], message: str) -> tuple[str, str]:
     if not status:  # nobody who speaks for an API server
         return f"it is not understood ({code})", "Check the server's address in the kubeconfig: https, and its port"
     return f"the object is refused ({code}){_causes(wanted, status) or _cited(wanted, message)}", ""
 
 
-def _forbidden(wanted: Wanted, status: Mapping[str, Any], message: str) -> tuple[str, str]:
+def _forbidden(wanted: RequestInfo, status: Mapping[str, Any], message: str) -> tuple[str, str]:
     missing = _RIGHT.search(message)
     if missing:
         user, verb = missing.groups()  # server-side apply may also need to create
@@ -167,7 +167,7 @@ def _way_past(rule: str, message: str) -> str:
     return f"Ask who keeps {rule}"
 
 
-def _not_found(wanted: Wanted, status: Mapping[str, Any]) -> tuple[str, str]:
+def _not_found(wanted: RequestInfo, status: Mapping[str, Any]) -> tuple[str, str]:
     details = status.get("details") or {}
     if details.get("kind") == "namespaces" and wanted.namespace:
         what = f"there is no namespace {wanted.namespace} (404)"
@@ -179,7 +179,7 @@ def _not_found(wanted: Wanted, status: Mapping[str, Any]) -> tuple[str, str]:
     return what, "Check that this is the right cluster; osm-gitops install prints the definitions that it needs"
 
 
-def _conflict(wanted: Wanted, status: Mapping[str, Any]) -> tuple[str, str]:
+def _conflict(wanted: RequestInfo, status: Mapping[str, Any]) -> tuple[str, str]:
     managers = ", ".join(dict.fromkeys(_managers(status)))
     if managers:
         fields = ", ".join(dict.fromkeys(_fields(status)))
@@ -206,7 +206,7 @@ def _fields(status: Mapping[str, Any]) -> Iterator[str]:
     return (str(cause["field"]) for cause in _of(status) if cause.get("field"))
 
 
-def _causes(wanted: Wanted, status: Mapping[str, Any]) -> str:
+def _causes(wanted: RequestInfo, status: Mapping[str, Any]) -> str:
     """Which fields are wrong, and how; never with their values where these may be secret."""
     if wanted.kind not in _CONFIDENTIAL:
         return ""
@@ -215,7 +215,7 @@ def _causes(wanted: Wanted, status: Mapping[str, Any]) -> str:
     return f": {listed[:_LONGEST]}" if listed else ""
 
 
-def _cited(wanted: Wanted, message: str) -> str:
+def _cited(wanted: RequestInfo, message: str) -> str:
     if wanted.kind in _CONFIDENTIAL or not message:
         return ""
     text = " ".join(message.split())

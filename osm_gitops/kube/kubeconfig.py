@@ -16,7 +16,7 @@ from typing import Any
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.errors import InputError, Problem, input_error
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.yaml.kubernetes import load_documents
 
 _LISTS = ("contexts", "clusters", "users")
@@ -130,7 +130,7 @@ def plugin_command(user: Entry) -> str:
     return str(user.path.absolute().parent / command) if os.path.dirname(command) else command  # noqa: PTH120 - is text
 
 
-def read_kubeconfig(access: Access, environment: Mapping[str, str]) -> Kubeconfig:
+def read_kubeconfig(access: ContextRef, environment: Mapping[str, str]) -> Kubeconfig:
     """The files in kubectl's order: the one that is named, else those of KUBECONFIG, else the one in the home."""
     files: list[Path] = []
     missing: list[Path] = []
@@ -153,7 +153,7 @@ def read_kubeconfig(access: Access, environment: Mapping[str, str]) -> Kubeconfi
     return Kubeconfig(tuple(files), tuple(missing), tuple(problems), current, entries)
 
 
-def _files(access: Access, environment: Mapping[str, str]) -> Sequence[Path]:
+def _files(access: ContextRef, environment: Mapping[str, str]) -> Sequence[Path]:
     if access.kubeconfig:
         return [Path(access.kubeconfig)]
     listed = [name for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]

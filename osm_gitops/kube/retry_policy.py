@@ -13,7 +13,7 @@ _LONGEST_RETRY_AFTER = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """Seconds, and ways to wait that tests replace.
 
     ``connect`` bounds making a connection, ``read`` every wait for more bytes, ``total`` a request with all of its
@@ -52,4 +52,4 @@ class Patience:
         return min(max(0.0, (moment - self.today()).total_seconds()), _LONGEST_RETRY_AFTER)
 
 
-PATIENCE = Patience()
+RETRY_POLICY = RetryPolicy()

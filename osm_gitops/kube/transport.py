@@ -16,7 +16,7 @@ from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.kube.credentials import Credentials, Identity
 from osm_gitops.kube.exchange import Exchange, LostError, exchanging
 from osm_gitops.kube.pool import Server, open_pool, present
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
@@ -72,7 +72,7 @@ class OversizedError(ClusterError):
 class Transport:
     """Connections to one server as one user. Thread-safe."""
 
-    def __init__(self, server: Server, credentials: Credentials, patience: Patience, where: str) -> None:
+    def __init__(self, server: Server, credentials: Credentials, patience: RetryPolicy, where: str) -> None:
         self.server = server
         self.requests = 0
         self._credentials = credentials

@@ -28,7 +28,7 @@ class ChosenProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SettingOrigin:
     """A setting, a value of the user's own, or a fact: its value as text, and ``where`` it comes from.
 
     ``value`` is empty for what is named only, and for an empty setting. ``default``: nobody gave it.
@@ -52,7 +52,7 @@ class AnnotationUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RenderedObject:
     """An object that results from the pool, and the cluster that it belongs to."""
 
     ref: ObjectRef
@@ -106,9 +106,9 @@ class Rendering:
     """
 
     utility: str
-    facts: tuple[Given, ...]
-    objects: tuple[Made, ...]
-    live: tuple[Made, ...]
+    facts: tuple[SettingOrigin, ...]
+    objects: tuple[RenderedObject, ...]
+    live: tuple[RenderedObject, ...]
     files: tuple[RenderedFile, ...]
     modules: tuple[str, ...]
     sizes: tuple[SizeUse, ...]
@@ -132,8 +132,8 @@ class Explanation:
     provider: str
     kube_version: str
     profile: ChosenProfile | None
-    settings: tuple[Given, ...]
-    values: tuple[Given, ...]
+    settings: tuple[SettingOrigin, ...]
+    values: tuple[SettingOrigin, ...]
     annotations: tuple[AnnotationUse, ...]
     rendering: Rendering | None
     warnings: tuple[Problem, ...] = ()

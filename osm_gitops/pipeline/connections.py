@@ -13,7 +13,7 @@ from osm_gitops.model.settings import Settings
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
     from osm_gitops.kube.clusters import Clusters
-    from osm_gitops.kube.context_ref import Access
+    from osm_gitops.kube.context_ref import ContextRef
 
 
 def refuse_server(spec: ClusterSpec, part: str) -> None:
@@ -39,13 +39,13 @@ class Connections:
     def __init__(
         self,
         environment: Mapping[str, str],
-        opened: dict[Access, Api] | None = None,
+        opened: dict[ContextRef, Api] | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
         self._environment = environment
-        self._open: dict[Access, Api] = {} if opened is None else opened
+        self._open: dict[ContextRef, Api] = {} if opened is None else opened
         self._check = check
-        self._checked: dict[Access, Api] = {}
+        self._checked: dict[ContextRef, Api] = {}
 
     def checked(self, check: Callable[[], None]) -> Connections:
         """The same connections; ``check`` is called before every try of a request that writes."""
@@ -80,7 +80,7 @@ class Connections:
             api.close()
         self._open.clear()
 
-    def _api(self, access: Access) -> Api:
+    def _api(self, access: ContextRef) -> Api:
         from osm_gitops.kube.connecting import connect  # noqa: PLC0415 - a run from trees to git needs none
 
         if access not in self._open:

@@ -22,7 +22,7 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
 from osm_gitops.pipeline.load import load_inputs, load_settings
-from osm_gitops.pipeline.maintenance import Upkeep, named
+from osm_gitops.pipeline.maintenance import Maintenance, named
 from osm_gitops.pipeline.options import Confirm, RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity
 from osm_gitops.pipeline.recording import Ended, record, uids_of
@@ -56,7 +56,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LiveState:
     """What one look at a cluster gave: what should be, what would be done, and what machine-controller has done.
 
     ``stand_ins``: tokens that are yet to be made stand in what was rendered, so it is for showing only.
@@ -81,7 +81,7 @@ class Look:
         return self.read.comparison
 
 
-def look_at(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_tokens: bool = False) -> Look:
+def read_live(spec: ClusterSpec, options: RunOptions, osm: OsmActivity, *, make_tokens: bool = False) -> LiveState:
     """Read a cluster's sources and its live state, and plan. Raises OsmGitopsError.
 
     Changes nothing, unless it is to ``make_tokens`` that profiles print. ``osm`` is what else may write there.
@@ -125,7 +125,7 @@ def _comparison(
     )
 
 
-def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: bool) -> Look:
+def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: bool) -> LiveState:
     """Plan from what was read, against what is there now. Raises OsmGitopsError."""
     settings, live = read.settings, options.connections.clusters(spec)
     printed = Printed(read.inputs)
@@ -137,7 +137,7 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
     leaving = frozenset(pool.ref for pool in read.pools.values() if pool.gate is Gate.DELETING)
     namespaces = frozenset(namespace for namespace, _ in written) | (set() if from_cluster else {settings.namespace})
     scope = Scope(settings.namespace, namespaces, leaving, keeps_profiles=from_cluster)
-    upkeep = Upkeep(
+    upkeep = Maintenance(
         machines=inputs.machines,
         pools=read.pools,
         tokens=read.tokens,
@@ -153,7 +153,7 @@ def _look(spec: ClusterSpec, options: RunOptions, read: _Read, *, make_tokens: b
     differences = read.comparison.warnings() if read.comparison else ()
     warnings = (*read.osm.warnings, *plan.warnings, *differences)
     plan = replace(plan, hosts=options.connections.hosts(spec), warnings=warnings)
-    return Look(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)
+    return LiveState(read, desired, plan, tuple(unusable(inputs)), printed.stand_ins)
 
 
 def _machine_changes(read: _Read, desired: Desired) -> tuple[Change, ...]:
@@ -227,7 +227,7 @@ class LiveWork:
     spec: ClusterSpec
     held: Held
     osm: OsmActivity
-    look: Look | None = None
+    look: LiveState | None = None
     delivery: Delivery = field(default_factory=Delivery)
     moved: bool = False
     stale: bool = False
@@ -245,7 +245,7 @@ class LiveWork:
         self.look = None
         try:
             # Tokens keep the connections that they were read by.
-            self.look = look_at(self.spec, options.checked(self.held.check), self.osm)
+            self.look = read_live(self.spec, options.checked(self.held.check), self.osm)
             problems.extend(self.look.problems)
         except OsmGitopsError as failure:
             problems.extend(named(self.spec.name, failure.problems))
@@ -291,20 +291,20 @@ class LiveWork:
         of_tokens = self.look.tokens.warnings() if self.look and self.look.tokens else ()
         return (measured,), tuple(named(self.spec.name, (*warnings, *of_tokens)))
 
-    def _with_tokens_made(self, shown: Look, options: RunOptions) -> Look:
+    def _with_tokens_made(self, shown: LiveState, options: RunOptions) -> LiveState:
         """The same plan with tokens in place of stand-ins; what has moved in the cluster meanwhile is left."""
         self.held.check()
         look = _look(self.spec, options, shown.read, make_tokens=True)
         return self._as_shown(look, shown.plan, lambda now, then: now.action is then.action)
 
-    def _write(self, look: Look, options: RunOptions) -> None:
+    def _write(self, look: LiveState, options: RunOptions) -> None:
         if look.plan.refusals:
             # Tokens end while somebody makes up their mind.
             self._deliver(replace(look, plan=_kept_tokens(look.plan)), options)
             raise UnsafePlanError(look.plan.refusals)
         self._deliver(look, options)
 
-    def _deliver(self, look: Look, options: RunOptions) -> None:
+    def _deliver(self, look: LiveState, options: RunOptions) -> None:
         live = options.connections.clusters(self.spec)
         control = Control(self.held.check, options.advance(self.spec.name, "pools processed"))
         write = replace(options.live.write, namespace=look.read.settings.namespace)
@@ -321,7 +321,7 @@ class LiveWork:
             webhook=done.webhook,
         )
 
-    def _settle(self, look: Look, options: RunOptions) -> None:
+    def _settle(self, look: LiveState, options: RunOptions) -> None:
         """Look again at pools that machine-controller had not got to; nothing else is written any more."""
         shown = look.plan
         for pause in options.live.pauses():
@@ -330,7 +330,7 @@ class LiveWork:
                 return
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)
-            look = look_at(self.spec, options, self.osm, make_tokens=True)
+            look = read_live(self.spec, options, self.osm, make_tokens=True)
             # The guards have let these pools pass; what became of others, or is going, is the next run's business. A
             # MachineDeployment is applied once a run: where it differs again, a webhook changes what is applied.
             there = {ref for ref in waiting if ref in look.pools and look.pools[ref].gate is not Gate.DELETING}
@@ -342,7 +342,7 @@ class LiveWork:
                 narrowed = self._as_shown(narrowed, shown, _is_same_but_for_its_revision)
             self._deliver(narrowed, options)
 
-    def _as_shown(self, look: Look, shown: ClusterPlan, same: Callable[[Change, Change], bool]) -> Look:
+    def _as_shown(self, look: LiveState, shown: ClusterPlan, same: Callable[[Change, Change], bool]) -> LiveState:
         """``look`` without the pools for which anything else would be done than what was ``shown``: they are left."""
         then = {change.ref: change for change in shown.changes}
         content = (change for change in look.plan.effective if not change.upkeep)
@@ -368,7 +368,7 @@ def _content(change: Change) -> Mapping[str, Json]:
     return {key: value for key, value in (change.after or {}).items() if key != "metadata"}
 
 
-def _may_settle(delivery: Delivery, look: Look) -> frozenset[ObjectRef]:
+def _may_settle(delivery: Delivery, look: LiveState) -> frozenset[ObjectRef]:
     """Pools that were left and that another look may find ready."""
     over = {Gate.PAUSED, Gate.DELETING}
     left = (ref for ref, why in delivery.left.items() if why != _MOVED_ON)

@@ -19,7 +19,7 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections, refuse_server
 from osm_gitops.pipeline.default_profiles import default_profiles, with_default_profiles
-from osm_gitops.pipeline.overlaid_profiles import load_stack, overlaid
+from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
 from osm_gitops.pipeline.provenance import Origin, named_files, origins_of
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
@@ -162,7 +162,7 @@ def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
     def unread() -> Iterable[OperatingSystemProfile]:
         return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
 
-    return overlaid(inputs, stack, unread, partial=spec.lacks_profiles)
+    return apply_overlays(inputs, stack, unread, partial=spec.lacks_profiles)
 
 
 def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:

@@ -20,7 +20,7 @@ from osm_gitops.targets.cluster.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upkeep:
+class Maintenance:
     """What is known of a cluster's pools. ``tokens`` is ``None`` where no kubeconfig can be made for them.
 
     ``only`` narrows the run; ``finalizers``: whether MachineDeployments are held until they are cleaned up after.

@@ -22,7 +22,7 @@ from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.cluster.lease import LOCK_TIMEOUT
 from osm_gitops.targets.cluster.write_options import WriteOptions
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 
 _FIRST_PAUSE: Final = 1.0  # seconds
 _LONGEST_PAUSE: Final = 8.0
@@ -147,7 +147,7 @@ class Work(Protocol):
         """Leave behind what the run came to, given what this work added to ``problems``: figures, and warnings."""
 
 
-def sealing_of(options: RunOptions) -> Sealing:
+def sealing_of(options: RunOptions) -> FileEncryption:
     """Encryption as a run asks for it. Above a clone lie folders of others, whose rules are not ours."""
-    sealing = Sealing(options.environment, options.age_recipients, options.keys)
+    sealing = FileEncryption(options.environment, options.age_recipients, options.keys)
     return sealing.anew(options.git.clone.root) if options.git.clone else sealing

@@ -33,7 +33,7 @@ def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
     return call(stack_overlays, read_overlays(overlays, trust)) if overlays else Stack()
 
 
-def overlaid(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:
+def apply_overlays(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:
     """``inputs`` with the profiles that the cluster gets, patched, and with its values.
 
     A profile that a patch does not fit is broken. Raises InputError where an overlay says something that is for

@@ -20,7 +20,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, PoolCounts
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_settings
-from osm_gitops.pipeline.maintenance import Upkeep, named
+from osm_gitops.pipeline.maintenance import Maintenance, named
 from osm_gitops.pipeline.options import Outcome, RunOptions
 from osm_gitops.pipeline.osm_activity import osm_in_target
 from osm_gitops.pipeline.recording import Ended, hold, measure, record, stuck_problems, uids_of
@@ -181,7 +181,7 @@ class _Refresh:
         pools = read_pools(live.worker, inputs.machines)
         self.problems = list(inputs.unreadable)
         tokens = self._tokens(settings, live, inputs)
-        upkeep = Upkeep(
+        upkeep = Maintenance(
             machines=inputs.machines,
             pools=pools,
             tokens=tokens,

@@ -41,7 +41,7 @@ RENDERINGS: Final = 4
 _NARROWED = Problem("--only was given, so this run deletes nothing")
 
 
-def desire(
+def render_cluster(
     cluster: str,
     inputs: Inputs,
     settings: Settings,
@@ -85,7 +85,7 @@ def desire(
 
 
 def prepare() -> None:
-    """Start a worker that :func:`desire` will need: it is ready when what it renders has been read."""
+    """Start a worker that :func:`render_cluster` will need: it is ready when what it renders has been read."""
     warm_up(render_pool, patched)
 
 

@@ -17,14 +17,14 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.pipeline.connections import refuse_server
 from osm_gitops.pipeline.git_work import COMPARED, GitWork, git_place
-from osm_gitops.pipeline.live import LiveWork, look_at
+from osm_gitops.pipeline.live import LiveWork, read_live
 from osm_gitops.pipeline.maintenance import named
 from osm_gitops.pipeline.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
 from osm_gitops.pipeline.osm_activity import osm_in_sources, osm_in_target
 from osm_gitops.pipeline.recording import Ended, hold, measure, stuck_problems
 from osm_gitops.pipeline.states import check_only, desired_states
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.inspection import obstacles
@@ -45,13 +45,13 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
 
 
 def _planned(
-    spec: ClusterSpec, options: RunOptions, sealing: Sealing, problems: list[Problem]
+    spec: ClusterSpec, options: RunOptions, sealing: FileEncryption, problems: list[Problem]
 ) -> Iterator[tuple[Desired, ClusterPlan]]:
     """A cluster's desired state and plan, or nothing but problems."""
     try:
         if isinstance(spec.target, LiveTarget):
             refuse_server(spec, "to")
-            look = look_at(spec, options, osm_in_target(spec, options))
+            look = read_live(spec, options, osm_in_target(spec, options))
             problems.extend(look.problems)
             yield look.desired, look.plan
             return
@@ -69,7 +69,7 @@ def _planned(
         problems.extend(named(spec.name, failure.problems))
 
 
-def _git_refusals(spec: ClusterSpec, options: RunOptions, sealing: Sealing) -> tuple[Problem, ...]:
+def _git_refusals(spec: ClusterSpec, options: RunOptions, sealing: FileEncryption) -> tuple[Problem, ...]:
     """What apply would refuse whatever is planned. None for a folder outside of git, with which plans compare all the
     same, and none in an untrusted run: it uses no recipients and runs few commands of git."""
     target = _folder(spec)

@@ -18,7 +18,7 @@ from osm_gitops.pipeline.live_profiles import written_profiles
 from osm_gitops.pipeline.load import load_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.provenance import deciding_rules, in_git, origins_of
-from osm_gitops.pipeline.rendering import desire, is_chosen, prepare
+from osm_gitops.pipeline.rendering import is_chosen, prepare, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.targets.cluster.pools import read_gates
 
@@ -63,7 +63,7 @@ def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options
     that the cluster lacks or has from osm-gitops: the others belong to those who created them."""
     advance = options.advance(spec.name, "pools rendered")
     for_git = not isinstance(spec.target, LiveTarget)
-    desired = desire(spec.name, inputs, settings, options.only, advance, for_git=for_git)
+    desired = render_cluster(spec.name, inputs, settings, options.only, advance, for_git=for_git)
     if not isinstance(spec.source.profiles, LiveRef):
         return desired
     written = {ObjectRef(PROFILE, *key) for key in written_profiles(inputs, from_cluster=True)}

@@ -18,7 +18,7 @@ from osm_gitops.render.edge import edge_script
 from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.render.resolve.cluster import ClusterFacts
-from osm_gitops.render.resolve.error_collector import Faults
+from osm_gitops.render.resolve.error_collector import ErrorCollector
 from osm_gitops.render.resolve.pools import ResolvedPool
 from osm_gitops.render.user_data import Pool, user_data
 from osm_gitops.render.user_data_warnings import user_data_warnings
@@ -95,7 +95,7 @@ class PoolRenderer:
 
     def user_data(self, pool: ResolvedPool, config: OperatingSystemConfig) -> tuple[str, str]:
         """Bootstrap and provisioning user-data of a rendered configuration."""
-        faults = Faults()
+        faults = ErrorCollector()
         taken = Pool(pool.machine.name, pool.utility, pool.dist_upgrade)
         bootstrap = faults.run(lambda: user_data("bootstrap", config, config.bootstrap, taken))
         provisioning = faults.run(lambda: user_data("provisioning", config, config.provisioning, taken))

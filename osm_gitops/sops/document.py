@@ -20,7 +20,7 @@ from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
 from osm_gitops.sops.opening import Opening, SealedLeaf
 from osm_gitops.sops.recipients import Stanza, shown, wrap
 from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.sealing import Sealing
+from osm_gitops.sops.sealing import DocumentEncryption
 from osm_gitops.sops.selection import Selection, compile_selection
 from osm_gitops.yaml.emit import dump
 
@@ -264,7 +264,7 @@ def _same_text(written: Mapping[str, Json], encrypted: Mapping[str, Json]) -> bo
 def _write(
     bodies: Sequence[Mapping[str, Json]], selection: Selection, lock: _Lock, now: str, earlier: _Earlier | None = None
 ) -> list[dict[str, Json]]:
-    sealing = Sealing(compile_selection(selection), selection.mac_only_encrypted)
+    sealing = DocumentEncryption(compile_selection(selection), selection.mac_only_encrypted)
     for body in bodies:
         if is_encrypted(body):
             raise _faulty("the document has a field of this name, as encrypted ones have", "")

@@ -30,7 +30,7 @@ class _Pending:
 
 
 @dataclass(slots=True)
-class Sealing:
+class DocumentEncryption:
     """One walk over documents, keys in the order in which they are written: sorted.
 
     ``counted`` are the bytes of the MAC. :meth:`fill` puts the encrypted values where they belong.

@@ -31,8 +31,8 @@ from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPA
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
 from osm_gitops.render.resolve.named_facts import MOST_GETS, by_namespace, named_facts, named_profiles
 from osm_gitops.sources.facts import SERVICE_LABEL, credential_environment, read_config_map
-from osm_gitops.sources.inputs_builder import Gathering
-from osm_gitops.sources.manifests import KKP_NAMESPACE, LooseObject, identify
+from osm_gitops.sources.inputs_builder import InputsBuilder
+from osm_gitops.sources.manifests import KKP_NAMESPACE, RawObject, identify
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
@@ -133,7 +133,7 @@ class _Live:
         self._api = api
         self._namespace = management_namespace
         self._origin = Origin(api.display)
-        self._gathering = Gathering()
+        self._gathering = InputsBuilder()
         self._known: set[ObjectRef] = set()
         self.has_cluster_info = False
 
@@ -178,7 +178,7 @@ class _Live:
         """The object without what only the API server looks at, and what is told of its state."""
         body["metadata"].pop("managedFields", None)
         body.pop("status", None)
-        manifest = identify(LooseObject(body, self._origin, {}), self._namespace)
+        manifest = identify(RawObject(body, self._origin, {}), self._namespace)
         if isinstance(manifest, Problem):  # no API server has such an object
             raise ClusterError([manifest])
         return manifest

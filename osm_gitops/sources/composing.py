@@ -26,7 +26,7 @@ from osm_gitops.model.profile import (
     ProfileConfig,
 )
 from osm_gitops.render.config import half_texts
-from osm_gitops.sources.manifests import PROFILE, identify, loose_objects
+from osm_gitops.sources.manifests import PROFILE, identify, raw_objects
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -67,7 +67,7 @@ def _source(path: Path, version: str) -> Manifest:
     """The manifest of a source, with version and annotations."""
     place = shown(path.stem, version)
     (document,) = load_documents(path.read_bytes(), place)
-    (loose,) = loose_objects(document, place)
+    (loose,) = raw_objects(document, place)
     found = identify(loose, "")
     if isinstance(found, Problem):
         raise InputError([found])

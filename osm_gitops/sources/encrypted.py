@@ -15,7 +15,7 @@ from osm_gitops.sops.envelope import FIELD
 from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted_texts import encrypted_texts, secrets_in_plain_text
-from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects
+from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, raw_objects
 from osm_gitops.sources.placeholders import with_stand_ins
 from osm_gitops.yaml.kubernetes import Document
 
@@ -47,7 +47,7 @@ class Part:
     exposed: Mapping[Origin, str] = field(default_factory=dict)
     hides_texts: bool = False
 
-    def exposes(self, loose: LooseObject) -> str:
+    def exposes(self, loose: RawObject) -> str:
         """The first field of an object with a secret that everybody can read in the file; empty where there is none."""
         return _exposed(loose) if self.seal is Seal.NONE else self.exposed.get(loose.origin, "")
 
@@ -79,7 +79,7 @@ class Decryption:
         """
         found = {id(document): Part(document) for document in documents}
         for unit in _units(documents):
-            wanted = [loose for document in unit for loose in loose_objects(document, shown) if _is_wanted(loose)]
+            wanted = [loose for document in unit for loose in raw_objects(document, shown) if _is_wanted(loose)]
             for document in unit:
                 del found[id(document)]
             try:
@@ -103,7 +103,7 @@ class Decryption:
                 f"{count} read without a key: what follows from the values in there is a stand-in", where=tree
             )
 
-    def _opened(self, unit: Sequence[Document], wanted: Sequence[LooseObject]) -> list[Part]:
+    def _opened(self, unit: Sequence[Document], wanted: Sequence[RawObject]) -> list[Part]:
         if not wanted:
             return [Part(document, Seal.CLOSED) for document in unit]
         bodies = [document.value for document in unit]
@@ -122,7 +122,7 @@ class Decryption:
             for document, value, hidden in zip(unit, plain, texts, strict=True)
         ]
 
-    def _refuse(self, failure: EncryptionError, unit: Sequence[Document], wanted: Sequence[LooseObject]) -> None:
+    def _refuse(self, failure: EncryptionError, unit: Sequence[Document], wanted: Sequence[RawObject]) -> None:
         refs = list(map(self._ref, wanted))
         placed = [self._placed(problem, unit, wanted[0]) for problem in failure.problems]
         for ref in refs:
@@ -133,12 +133,12 @@ class Decryption:
         for problem, place in zip(failure.problems, placed, strict=True):
             self._refused.setdefault(replace(problem, about="", field=""), []).append(place)
 
-    def _ref(self, loose: LooseObject) -> ObjectRef | None:
+    def _ref(self, loose: RawObject) -> ObjectRef | None:
         """Which object it is, where that can be told."""
         manifest = identify(loose, self.management_namespace)
         return manifest.ref if isinstance(manifest, Manifest) and not _is_nameless(loose) else None
 
-    def _placed(self, problem: Problem, unit: Sequence[Document], first: LooseObject) -> Problem:
+    def _placed(self, problem: Problem, unit: Sequence[Document], first: RawObject) -> Problem:
         """With file and line, and the object: of several in a file the first, unless the problem tells which."""
         if problem.about:
             return problem.at(where=first.origin.path)
@@ -156,16 +156,16 @@ def _units(documents: Sequence[Document]) -> list[list[Document]]:
     return list(units.values())
 
 
-def is_ours(loose: LooseObject) -> bool:
+def is_ours(loose: RawObject) -> bool:
     """Whether we wrote an object: desired state, which is no input."""
     return loose.labels.get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
-def _is_wanted(loose: LooseObject) -> bool:
+def _is_wanted(loose: RawObject) -> bool:
     return _is_nameless(loose) or (loose.is_read and not is_ours(loose))
 
 
-def _is_nameless(loose: LooseObject) -> bool:
+def _is_nameless(loose: RawObject) -> bool:
     """Whether what tells an object apart is encrypted as well."""
     metadata = loose.body.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}
@@ -173,7 +173,7 @@ def _is_nameless(loose: LooseObject) -> bool:
     return any(map(sealed_type, told))
 
 
-def _line_of(document: Document, path: str, first: LooseObject) -> str:
+def _line_of(document: Document, path: str, first: RawObject) -> str:
     origin = Origin(first.origin.path, document.line)
     return Manifest(ObjectRef(first.kind, "", ""), document.value, origin, document.lines).line_of(path)
 
@@ -188,5 +188,5 @@ def _with_value(document: Document, value: Mapping[str, Json]) -> Document:
     return replace(document, value=value, items=placed)
 
 
-def _exposed(loose: LooseObject) -> str:
+def _exposed(loose: RawObject) -> str:
     return next(secrets_in_plain_text(loose.body), "")

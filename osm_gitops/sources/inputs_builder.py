@@ -31,7 +31,7 @@ class Twice(Problem):
 
 
 @dataclass(slots=True)
-class Gathering:
+class InputsBuilder:
     """Collects the manifests of one cluster; :meth:`inputs` then says what they are together.
 
     ``unreadable``, ``broken``, ``warnings`` and ``notes`` may be added to from outside.

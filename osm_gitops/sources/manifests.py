@@ -37,7 +37,7 @@ _MAX_LISTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class LooseObject:
+class RawObject:
     """An object and its place, before anything in it is checked; ``inside`` leads to it from its document."""
 
     body: Mapping[str, Json]
@@ -64,16 +64,16 @@ class LooseObject:
         return labels if isinstance(labels, dict) else {}
 
 
-def loose_objects(document: Document, path: str) -> Iterator[LooseObject]:
+def raw_objects(document: Document, path: str) -> Iterator[RawObject]:
     """The objects of one document: itself, or those of a ``List``, however deep. No mapping: none."""
     yield from _unpacked(document, path, ())
 
 
-def _unpacked(document: Document, path: str, inside: tuple[str | int, ...]) -> Iterator[LooseObject]:
+def _unpacked(document: Document, path: str, inside: tuple[str | int, ...]) -> Iterator[RawObject]:
     body = document.value
     if not isinstance(body, dict):
         return
-    loose = LooseObject(body, Origin(path, document.line), document.lines, inside)
+    loose = RawObject(body, Origin(path, document.line), document.lines, inside)
     entries = body.get("items")
     if not loose.kind.endswith("List") or not isinstance(entries, list) or len(inside) == 2 * _MAX_LISTS:
         yield loose
@@ -83,7 +83,7 @@ def _unpacked(document: Document, path: str, inside: tuple[str | int, ...]) -> I
         yield from _unpacked(_typed_entry(entry, loose), path, (*inside, "items", index))
 
 
-def _typed_entry(entry: Document, of: LooseObject) -> Document:
+def _typed_entry(entry: Document, of: RawObject) -> Document:
     """An entry of a typed list (``SecretList``) may leave out what the list says."""
     kind = of.kind.removesuffix("List")
     if not kind or not isinstance(entry.value, dict) or "kind" in entry.value:
@@ -92,7 +92,7 @@ def _typed_entry(entry: Document, of: LooseObject) -> Document:
     return Document(body, entry.line, entry.lines, entry.items)
 
 
-def misspelt(loose: LooseObject) -> Problem | None:
+def misspelt(loose: RawObject) -> Problem | None:
     """Why an object that is not read looks as if it should be: to pass it over would be to lose it."""
     kind, version = loose.kind, loose.api_version
     if kind in _NAMES and not version:
@@ -105,7 +105,7 @@ def misspelt(loose: LooseObject) -> Problem | None:
     return _nameless(loose, "kind", "is not known in this API group", f"Did you mean {near[0]}?") if near else None
 
 
-def identify(loose: LooseObject, management_namespace: str) -> Manifest | Problem:
+def identify(loose: RawObject, management_namespace: str) -> Manifest | Problem:
     """The object with its name and namespace, or why it has none."""
     metadata = loose.body.get("metadata")
     if not isinstance(metadata, dict):
@@ -131,7 +131,7 @@ def _default_namespace(kind: str, management_namespace: str) -> str:
     return DEFAULT_POOL_NAMESPACE if kind == MACHINE else "default"
 
 
-def _nameless(loose: LooseObject, field: str, what: str, fix: str = "") -> Problem:
+def _nameless(loose: RawObject, field: str, what: str, fix: str = "") -> Problem:
     place = Manifest(ObjectRef(loose.kind, "", "?"), loose.body, loose.origin, loose.lines)
     return Problem(what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix)
 

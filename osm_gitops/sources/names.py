@@ -8,7 +8,7 @@ from typing import Final
 
 from osm_gitops.errors import InputError
 from osm_gitops.sources.files import Folder
-from osm_gitops.sources.manifests import MACHINE, PROFILE, loose_objects
+from osm_gitops.sources.manifests import MACHINE, PROFILE, raw_objects
 from osm_gitops.sources.walk import walk
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -51,7 +51,7 @@ def _names(text: bytes, kind: str) -> Iterator[str]:
     except InputError:
         return
     for document in documents:
-        for loose in loose_objects(document, ""):
+        for loose in raw_objects(document, ""):
             metadata = loose.body.get("metadata")
             name = metadata.get("name") if isinstance(metadata, dict) else None
             if loose.is_read and loose.kind.endswith(kind) and isinstance(name, str):

@@ -19,8 +19,8 @@ from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
 from osm_gitops.sources.encrypted_texts import holds_ciphertext
 from osm_gitops.sources.facts import credential_environment
 from osm_gitops.sources.files import MAX_BYTES, Kind, SourceFiles
-from osm_gitops.sources.inputs_builder import Gathering
-from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects, misspelt
+from osm_gitops.sources.inputs_builder import InputsBuilder
+from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.sources.walk import walk
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -86,7 +86,7 @@ class _Tree:
     files: SourceFiles
     management_namespace: str
     decryption: Decryption
-    gathering: Gathering = field(default_factory=Gathering)
+    gathering: InputsBuilder = field(default_factory=InputsBuilder)
     passed_over: Counter[str] = field(default_factory=Counter)
     in_plain_text: list[tuple[PurePath, Manifest, str]] = field(default_factory=list)
     charts: dict[PurePath, bool] = field(default_factory=dict)
@@ -105,11 +105,11 @@ class _Tree:
         except InputError as error:
             self._unreadable(error, plain, shown, in_chart=in_chart)
             return
-        if not any(loose.kind for document in documents for loose in loose_objects(document, shown)):
+        if not any(loose.kind for document in documents for loose in raw_objects(document, shown)):
             self.gathering.notes.append(f"{shown}: holds no Kubernetes objects")
             return
         for part in self.decryption.parts(documents, shown):
-            for loose in loose_objects(part.document, shown):
+            for loose in raw_objects(part.document, shown):
                 self._object(loose, part, file)
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class _Tree:
         else:
             self.gathering.notes.append(f"{shown}: no YAML and, without apiVersion and kind, no manifest")
 
-    def _object(self, loose: LooseObject, part: Part, file: PurePath) -> None:
+    def _object(self, loose: RawObject, part: Part, file: PurePath) -> None:
         if not loose.is_read:
             self._pass_over(loose)
             return
@@ -196,7 +196,7 @@ class _Tree:
         else:
             self.gathering.unreadable.append(problem)
 
-    def _pass_over(self, loose: LooseObject) -> None:
+    def _pass_over(self, loose: RawObject) -> None:
         problem = misspelt(loose)
         if problem:
             self.gathering.unreadable.append(problem)
@@ -220,7 +220,7 @@ class _Tree:
             return False
 
 
-def _is_templated(loose: LooseObject) -> bool:
+def _is_templated(loose: RawObject) -> bool:
     metadata = loose.body.get("metadata")
     names = metadata.values() if isinstance(metadata, dict) else ()
     return any(isinstance(name, str) and "{{" in name for name in names)

@@ -12,7 +12,7 @@ from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.targets.digests import lacks_seal
-from osm_gitops.targets.file_encryption import DIGEST_KEY, Opened, Origin, Sealing, is_sealed_text
+from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_sealed_text
 from osm_gitops.targets.files import TEMPORARY_PREFIX, named_files, read_file
 from osm_gitops.targets.layout import KUSTOMIZATION, SECRET_KINDS, holds_secrets, object_folders, owned_path, paths_of
 
@@ -30,7 +30,7 @@ _NEW_KEY = {
 }
 
 
-def read_folder(root: Path, desired: Desired, sealing: Sealing, advance: Advance = unwatched) -> CurrentState:
+def read_folder(root: Path, desired: Desired, sealing: FileEncryption, advance: Advance = unwatched) -> CurrentState:
     """What a folder holds for one cluster.
 
     Files that hold the desired text are not parsed, so an unchanged folder costs only its bytes.
@@ -67,7 +67,7 @@ def refuse_links(root: Path, cluster: str) -> None:
 class _Wanted:
     """Files of desired objects: identical, or read."""
 
-    def __init__(self, root: Path, sealing: Sealing) -> None:
+    def __init__(self, root: Path, sealing: FileEncryption) -> None:
         self._root, self._sealing = root, sealing
         self.objects: dict[ObjectRef, CurrentObject] = {}
         self.identical: set[ObjectRef] = set()
@@ -149,7 +149,7 @@ class _Wanted:
 class _Strays:
     """Files in a cluster's folders that are not desired: ours, unreadable, or of others."""
 
-    def __init__(self, root: Path, cluster: str, wanted: frozenset[PurePosixPath], sealing: Sealing) -> None:
+    def __init__(self, root: Path, cluster: str, wanted: frozenset[PurePosixPath], sealing: FileEncryption) -> None:
         self._root, self._cluster, self._wanted, self._sealing = root, cluster, wanted, sealing
         self.objects: dict[ObjectRef, CurrentObject] = {}
         self.unreadable: list[Problem] = []

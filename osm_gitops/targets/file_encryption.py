@@ -88,7 +88,7 @@ class Origin(Enum):
     PLAIN = "plain"
 
 
-class Sealing:
+class FileEncryption:
     """Encryption in a target's files: rules, keys and digests. Keys are looked for when a file asks for one.
 
     ``recipients`` win over the rules of ``.sops.yaml``. ``keys`` is the search that a run shares with its sources.
@@ -110,13 +110,13 @@ class Sealing:
         self._writes_plain = writes_plain
         self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def anew(self, top: Path | None = None) -> Sealing:
+    def anew(self, top: Path | None = None) -> FileEncryption:
         """The same with rules that are read again, and are not looked for above ``top``."""
         other = copy(self)
         other._rules = CreationRules(top or self._rules.top, self._rules.allows)
         return other
 
-    def within(self, allows: Callable[[Path], bool]) -> Sealing:
+    def within(self, allows: Callable[[Path], bool]) -> FileEncryption:
         """The same with rules of those ``.sops.yaml`` alone that may be read."""
         other = copy(self)
         other._rules = CreationRules(self._rules.top, allows)
@@ -280,7 +280,7 @@ class Sealing:
         return None
 
 
-NO_SEALING = Sealing({}, writes_plain=True)
+NO_SEALING = FileEncryption({}, writes_plain=True)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.targets.current import read_folder
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import (
     Content,
     FileChanges,
@@ -43,7 +43,7 @@ def stream(objects: Iterable[DesiredObject]) -> Iterator[str]:
 
 
 def plan_folder(
-    root: Path, desired: Desired, options: PlanOptions, sealing: Sealing, *, advance: Advance = unwatched
+    root: Path, desired: Desired, options: PlanOptions, sealing: FileEncryption, *, advance: Advance = unwatched
 ) -> ClusterPlan:
     """What would change below ``root`` for one cluster; nothing is written. ``advance`` counts the files."""
     plan = make_cluster_plan(desired, read_folder(root, desired, sealing, advance), options)
@@ -54,7 +54,7 @@ def plan_folder(
     return replace(plan, layout=tuple(str(path) for path in sorted(stale)))
 
 
-def _try_rules(root: Path, desired: Desired, plan: ClusterPlan, sealing: Sealing) -> None:
+def _try_rules(root: Path, desired: Desired, plan: ClusterPlan, sealing: FileEncryption) -> None:
     """Refuse in a plan already what a write would refuse: a creation rule that leaves secrets in plain text."""
     effective = {change.ref for change in plan.effective}
     tried = set()
@@ -69,7 +69,7 @@ def _try_rules(root: Path, desired: Desired, plan: ClusterPlan, sealing: Sealing
 
 
 def file_changes(
-    root: Path, desired: Desired, plan: ClusterPlan, sealing: Sealing, *, exact: bool = False
+    root: Path, desired: Desired, plan: ClusterPlan, sealing: FileEncryption, *, exact: bool = False
 ) -> FileChanges:
     """The files that a plan writes and removes, both ``kustomization.yaml`` included.
 
@@ -98,11 +98,11 @@ def file_changes(
     )
 
 
-def _content(path: Path, wanted: DesiredObject, sealing: Sealing) -> bytes:
+def _content(path: Path, wanted: DesiredObject, sealing: FileEncryption) -> bytes:
     return sealing.content(path, wanted, read_file(path))
 
 
-def render_to(root: Path, desired: Desired, sealing: Sealing) -> FileChanges:
+def render_to(root: Path, desired: Desired, sealing: FileEncryption) -> FileChanges:
     """Write the desired state into an empty folder or one that was written before; return what changed.
 
     Stale files of ours are removed, but not those of pools that failed, and none where a document

@@ -19,7 +19,7 @@ from osm_gitops.git.process import refuse_astray
 from osm_gitops.git.remote import Remote
 from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.git.worktree import second_work_tree
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import remove_temporary
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.lock import alone
@@ -31,7 +31,7 @@ from osm_gitops.targets.upstream import CheckedOutBranch, ClonedBranch
 
 
 @contextmanager
-def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None) -> Iterator[GitSession]:
+def git_session(place: GitPlace, sealing: FileEncryption, held: set[Path] | None = None) -> Iterator[GitSession]:
     """Work on a git target alone: locked, checked, and with what a killed run left behind mended.
 
     Make the plan inside the session. ``held`` are the work trees that this run has locked
@@ -64,7 +64,7 @@ def git_session(place: GitPlace, sealing: Sealing, held: set[Path] | None = None
 
 
 @contextmanager
-def _on_own_branch(place: GitPlace, repository: Repository, base: str, sealing: Sealing) -> Iterator[GitSession]:
+def _on_own_branch(place: GitPlace, repository: Repository, base: str, sealing: FileEncryption) -> Iterator[GitSession]:
     """A session in a work tree of its own, so that what is checked out stays as it is."""
     commit = repository.head()
     if commit is None:

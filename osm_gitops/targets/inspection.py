@@ -12,7 +12,7 @@ from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.git.remote import Remote
 from osm_gitops.git.repository import Repository
 from osm_gitops.targets.digests import lacks_seal
-from osm_gitops.targets.file_encryption import Origin, Sealing, repeats_recipients
+from osm_gitops.targets.file_encryption import FileEncryption, Origin, repeats_recipients
 from osm_gitops.targets.files import read_file
 from osm_gitops.targets.git import checked_branch, refuse_linked_folder, work_tree_of
 from osm_gitops.targets.layout import owned_path
@@ -22,7 +22,7 @@ from osm_gitops.targets.session import refuse_dirty
 from osm_gitops.targets.upstream import require_remote
 
 
-def obstacles(place: GitPlace, sealing: Sealing, *, detached: bool = False) -> tuple[Problem, ...]:
+def obstacles(place: GitPlace, sealing: FileEncryption, *, detached: bool = False) -> tuple[Problem, ...]:
     """All of it at once, in the words of the run. Raises TargetError where there is no repository to look into.
 
     ``detached``: a checkout without a branch is no obstacle. Pull requests are checked out so, and applied elsewhere.
@@ -57,7 +57,7 @@ class DataKeys:
     repeated: list[Path] = field(default_factory=list)
 
 
-def data_keys(folder: Path, clusters: Iterable[str], sealing: Sealing) -> DataKeys:
+def data_keys(folder: Path, clusters: Iterable[str], sealing: FileEncryption) -> DataKeys:
     """Look at the encrypted files of clusters. Raises OsmGitopsError for files and keys that cannot be read."""
     found = DataKeys()
     lists = {

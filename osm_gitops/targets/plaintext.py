@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osm_gitops.errors import Problem, TargetError
 from osm_gitops.git.repository import Repository, find_work_tree
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.layout import secret_places
 
 _PLAINTEXT = (
@@ -21,7 +21,7 @@ _PLAINTEXT_FIX = (
 )
 
 
-def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: Sealing) -> None:
+def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: FileEncryption) -> None:
     """Refuse to write secrets of clusters into a git work tree in plain text (design §7).
 
     Outside of a work tree nothing is refused.

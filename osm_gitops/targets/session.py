@@ -15,7 +15,7 @@ from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import (
     FileChanges,
     drop_staged,
@@ -38,7 +38,12 @@ class GitSession:
     """One folder in a git work tree that this run alone works on. ``root`` is that folder."""
 
     def __init__(
-        self, place: GitPlace, repository: Repository, files: JournaledFiles, upstream: Upstream, sealing: Sealing
+        self,
+        place: GitPlace,
+        repository: Repository,
+        files: JournaledFiles,
+        upstream: Upstream,
+        sealing: FileEncryption,
     ) -> None:
         self.root = place.folder
         self.sealing = sealing

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.retry_policy import RetryPolicy
 from tests.apiserver.binaries import find_binaries
 from tests.apiserver.server import running
 from tests.cluster_faults.meddling import MEDDLING
@@ -31,9 +31,9 @@ def main(words: str) -> None:
         for folder in folders:
             folder.mkdir()
         binaries = find_binaries(os.environ)
-        unhurried = Patience(sleep=lambda _: None)
+        unhurried = RetryPolicy(sleep=lambda _: None)
         with (
-            patch("osm_gitops.kube.connecting.PATIENCE", unhurried),
+            patch("osm_gitops.kube.connecting.RETRY_POLICY", unhurried),
             running("management", folders[0], binaries) as management,
             running("worker", folders[1], binaries) as worker,
             scenes(management, worker, folders[2]) as scene,

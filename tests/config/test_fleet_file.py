@@ -17,7 +17,7 @@ from osm_gitops.config.spec import (
     TreeRef,
 )
 from osm_gitops.errors import InputError
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.pipeline.load import load_settings
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
@@ -195,10 +195,10 @@ def test_the_worker_cluster_is_the_management_cluster_unless_another_is_named(tm
         """,
     )
     admin = str(tmp_path / "admin.conf")
-    assert one.worker == one.management == Access(admin, "m")
-    assert (context.management, context.worker) == (Access(admin, "m"), Access(admin, "w"))
-    assert (both.management, both.worker) == (Access("", "m"), Access("/etc/worker.conf", ""))
-    assert neither.worker == neither.management == Access()
+    assert one.worker == one.management == ContextRef(admin, "m")
+    assert (context.management, context.worker) == (ContextRef(admin, "m"), ContextRef(admin, "w"))
+    assert (both.management, both.worker) == (ContextRef("", "m"), ContextRef("/etc/worker.conf", ""))
+    assert neither.worker == neither.management == ContextRef()
 
 
 def test_what_cannot_name_a_cluster_is_refused(tmp_path: Path) -> None:

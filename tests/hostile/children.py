@@ -13,14 +13,14 @@ _CPU: Final = 20  # seconds
 
 
 def child(*arguments: str, cwd: Path, patience: str = "") -> subprocess.Popen[str]:
-    """The command line with limits of the system; ``patience`` are arguments of the Patience that it has."""
+    """The command line with limits of the system; ``patience`` are arguments of the RetryPolicy that it has."""
     code = (
         "import resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))\n"
         f"resource.setrlimit(resource.RLIMIT_CPU, ({_CPU}, {_CPU}))\n"
         "from osm_gitops.kube import connecting\n"
-        "from osm_gitops.kube.retry_policy import Patience\n"
-        f"connecting.PATIENCE = Patience({patience})\n"
+        "from osm_gitops.kube.retry_policy import RetryPolicy\n"
+        f"connecting.RETRY_POLICY = RetryPolicy({patience})\n"
         "from osm_gitops.__main__ import main\n"
         "main()\n"
     )

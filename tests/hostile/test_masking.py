@@ -21,7 +21,7 @@ from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.model.plan import CurrentState, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
@@ -343,7 +343,7 @@ def test_credentials_of_every_source_are_found_by_what_they_make() -> None:
 def _plan_of_tree(script: str, *, jinja: bool = False) -> Plan:
     tree = write_tree(Path("tree"), _profile(script, jinja=jinja), pool(), token=_TOKEN)
     spec = ClusterSpec("c", SourceSpec(*(TreeRef(tree, "tree"),) * 3), (), None)
-    desired = desire("c", load_inputs(spec, Settings(), {}), Settings())
+    desired = render_cluster("c", load_inputs(spec, Settings(), {}), Settings())
     return Plan((make_cluster_plan(desired, CurrentState(), PlanOptions()),))
 
 

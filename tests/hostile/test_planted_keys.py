@@ -30,7 +30,7 @@ from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.leaves import BrokenLeaf, unseal
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.targets.file_encryption import HIDDEN, Sealing
+from osm_gitops.targets.file_encryption import HIDDEN, FileEncryption
 from osm_gitops.targets.inspection import data_keys
 from osm_gitops.yaml.emit import dump
 from tests.cli.running import osm_gitops
@@ -211,7 +211,7 @@ def test_an_encrypted_file_at_the_name_of_a_pool_to_come_is_named_before_the_poo
     (warning,) = (each for each in plan.warnings if "encrypted files that osm-gitops did not write" in each.what)
     assert path.name in warning.what
     assert _NEW_KEY in warning.fix
-    found = data_keys(tmp_path, ["prod"], Sealing(person.environment))
+    found = data_keys(tmp_path, ["prod"], FileEncryption(person.environment))
     assert found.foreign == [path.relative_to(tmp_path)]
 
 
@@ -242,7 +242,7 @@ def test_rekey_makes_no_planted_data_key_our_own(
     path.parent.mkdir(parents=True)
     planted = plant(_bait(path.stem), person, attacker)
     path.write_text(planted.text)
-    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), Rotation(all_ours=not added)).files)
+    write_rekeyed(rekeyed_files([tmp_path], FileEncryption(person.environment), Rotation(all_ours=not added)).files)
     planted.check_reads_nothing(path, attacker)
     _write(tmp_path, desired({"a": "a secret\n"}), person.environment)
     planted.check_reads_nothing(path, attacker)
@@ -254,7 +254,7 @@ def test_rekey_and_doctor_find_planted_files(tmp_path: Path, person: Person, att
     _write(tmp_path, desired({"a": "x\n"}), person.environment)
     path = tmp_path / _FOLDER / "a-kube-system-provisioning-config.yaml"
     path.write_text(plant(_bait(path.stem), person, attacker).text)
-    sealing = Sealing(person.environment)
+    sealing = FileEncryption(person.environment)
     found = data_keys(tmp_path, ["prod"], sealing)
     assert {*found.former, *found.unverified, *found.foreign, *found.repeated} == {path.relative_to(tmp_path)}
     rekeying = rekeyed_files([tmp_path], sealing, Rotation())
@@ -294,7 +294,7 @@ def test_files_of_earlier_versions_stay_until_they_change_and_get_a_new_data_key
     assert _texts(tmp_path) == before
     (warning,) = plan.warnings
     assert warning.fix == "Run osm-gitops rekey --rotate once"
-    former = data_keys(tmp_path, ["prod"], Sealing(person.environment)).former
+    former = data_keys(tmp_path, ["prod"], FileEncryption(person.environment)).former
     assert {tmp_path / path for path in former} == set(made)
     plan = _write(tmp_path, desired({"a": "a secret\n", "b": "y\n"}), person.environment)
     (changed,) = (each for each in plan.effective if each.ref.kind == "Secret")
@@ -302,7 +302,7 @@ def test_files_of_earlier_versions_stay_until_they_change_and_get_a_new_data_key
     path = tmp_path / _FOLDER / f"{changed.ref.name}.yaml"
     made[path].check_reads_nothing(path, attacker)
     # What the attacker could read before this version they can read until the files are rotated.
-    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), Rotation(all_ours=True)).files)
+    write_rekeyed(rekeyed_files([tmp_path], FileEncryption(person.environment), Rotation(all_ours=True)).files)
     for path, planted in made.items():
         planted.check_reads_nothing(path, attacker)
     plan = _plan(tmp_path, desired({"a": "a secret\n", "b": "y\n"}), person.environment)
@@ -356,7 +356,7 @@ def test_every_change_of_the_entries_breaks_the_seal(
     _write(tmp_path, desired({"a": "x\n"}), person.environment)
     path = tmp_path / _FOLDER / "a-kube-system-provisioning-config.yaml"
     text = path.read_text()
-    sealing = Sealing(person.environment)
+    sealing = FileEncryption(person.environment)
     assert sealing.is_sealed(text.encode())
     assert _set_entries(text, lambda entries: entries) == text
     changed = _set_entries(text, change)
@@ -397,7 +397,7 @@ def test_a_file_of_before_a_recipient_was_removed_does_not_bring_their_data_key_
     old = path.read_text()
     key = read_envelope(_body(old)).data_key(find_keys(removed.environment))
     _rules(tmp_path, person.recipient)
-    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), Rotation()).files)
+    write_rekeyed(rekeyed_files([tmp_path], FileEncryption(person.environment), Rotation()).files)
     for replay in (old, _set_entries(old, lambda entries: entries[:1])):
         path.write_text(replay)
         _write(tmp_path, desired({"a": "a secret\n"}), person.environment)

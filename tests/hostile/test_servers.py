@@ -22,10 +22,10 @@ from osm_gitops.kube import api as api_module
 from osm_gitops.kube import connecting, plugin, pushgateway
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
 from osm_gitops.kube.pushgateway import Pushgateway
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.retry_policy import RetryPolicy
 from tests.cli.scenes import profile, write_fleet, write_tree
 from tests.hostile.children import child
 from tests.hostile.servers import (
@@ -47,18 +47,18 @@ from tests.hostile.servers import (
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second for a request with all its tries, though a server may be silent for a minute."""
-    patience = Patience(total=0.5, sleep=lambda _: None)
-    monkeypatch.setattr(connecting, "PATIENCE", patience)
+    patience = RetryPolicy(total=0.5, sleep=lambda _: None)
+    monkeypatch.setattr(connecting, "RETRY_POLICY", patience)
 
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """No wait between tries."""
-    monkeypatch.setattr(connecting, "PATIENCE", Patience(sleep=lambda _: None))
+    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
 
 
 def _api(server: Hostile, folder: Path) -> Api:
-    return connect(Access(str(server.kubeconfig(folder / "config"))), {})
+    return connect(ContextRef(str(server.kubeconfig(folder / "config"))), {})
 
 
 def _refused(ask: Callable[[], Any]) -> str:
@@ -281,7 +281,7 @@ def test_tokens_and_reviews_of_any_shape_are_told(value: Any, tmp_path: Path) ->
     ["9" * 100_000, "-5", "١٢", "Mon, 01 Jan 2001 00:00:00 +" + "9" * 40, "Mon, 99 Jan 99999 00:00:00 GMT", "\xff"],
 )
 def test_any_retry_after_is_waited_for_a_minute_at_most(text: str) -> None:
-    assert Patience().pause(1, text) <= 61
+    assert RetryPolicy().pause(1, text) <= 61
 
 
 # --- Pushgateway ---
@@ -338,7 +338,7 @@ def test_a_plugin_has_a_deadline_and_a_size_and_ends_with_its_children(
         exec_ = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program)}
         text = config.read_text("utf-8").replace("token: a-token-of-nobody", f"exec: {json.dumps(exec_)}")
         config.write_text(text, "utf-8")
-        told = _refused(lambda: connect(Access(str(config)), dict(os.environ)).get(CONFIG_MAP, "default", "a"))
+        told = _refused(lambda: connect(ContextRef(str(config)), dict(os.environ)).get(CONFIG_MAP, "default", "a"))
         assert re.search(f"the credential plugin plugin {what}. Run it by hand", told)
         assert server.asked == 0
     group = int((tmp_path / "group").read_text("utf-8"))

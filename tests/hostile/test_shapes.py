@@ -16,7 +16,7 @@ import pytest
 
 from osm_gitops.errors import LONGEST
 from osm_gitops.kube import connecting
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.retry_policy import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret, write_tree
@@ -85,7 +85,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pin_git(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(connecting, "PATIENCE", Patience(sleep=lambda _: None))
+    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
     for name in [name for name in os.environ if name.startswith("SOPS_")]:
         monkeypatch.delenv(name)
 
@@ -355,7 +355,7 @@ def recorded(
     """What two real clusters answer to all commands that read, and the folder of the profiles."""
     folder = tmp_path_factory.mktemp("scene")
     with pytest.MonkeyPatch.context() as patch, scenes(_management, _worker, folder) as scene:
-        patch.setattr(connecting, "PATIENCE", Patience(sleep=lambda _: None))
+        patch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
         scene.set_out()
         answers = tuple(record(door) for door in scene.doors)
         one, other = (str(door.cluster.kubeconfig(folder / f"{door.cluster.name}.yaml")) for door in scene.doors)

@@ -21,7 +21,7 @@ from osm_gitops.errors import ClusterError, InputError
 from osm_gitops.kube import connecting
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP
 from tests.apiserver.authority import issue
 from tests.apiserver.cluster import Cluster
@@ -38,7 +38,7 @@ def _edited(cluster: Cluster, path: Path, environment: dict[str, str] | None = N
         entry |= change
         config[f"{part}s"][0][part] = {key: value for key, value in entry.items() if value is not None}
     path.write_text(json.dumps(config), "utf-8")
-    return connect(Access(str(path)), environment or {})
+    return connect(ContextRef(str(path)), environment or {})
 
 
 def _ask(api: Api) -> None:
@@ -190,7 +190,7 @@ def test_a_proxy_that_cannot_be_used_is_told(worker: Cluster, tmp_path: Path, pr
 
 def test_requests_say_what_program_makes_them(worker: Cluster, through: Behind, tmp_path: Path) -> None:
     proxy = through(worker)
-    api = connect(Access(str(proxy.cluster.kubeconfig(tmp_path / "config"))), {})
+    api = connect(ContextRef(str(proxy.cluster.kubeconfig(tmp_path / "config"))), {})
     _ask(api)
     assert proxy.seen[0].headers["User-Agent"] == f"osm-gitops/{__version__}"
     assert api.requests == len(proxy.seen) == 1

@@ -17,9 +17,9 @@ from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Proble
 from osm_gitops.kube import connecting, pool, transport
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE_DEPLOYMENT, PROFILE, SECRET
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.retry_policy import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Fault, Proxy, answer, cut, drop, during, lose, text
 
@@ -32,7 +32,7 @@ def _map(name: str, **data: str) -> dict[str, Any]:
 
 
 def _api(cluster: Cluster, folder: Path) -> Api:
-    return connect(Access(str(cluster.kubeconfig(folder / "config"))), {})
+    return connect(ContextRef(str(cluster.kubeconfig(folder / "config"))), {})
 
 
 @pytest.fixture
@@ -122,21 +122,21 @@ def test_a_server_says_how_long_to_wait(api: Api, proxy: Proxy, patient: list[fl
 
 
 def test_a_date_to_wait_for_is_understood() -> None:
-    patience = Patience(chance=lambda: 0.0, today=lambda: datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC))
+    patience = RetryPolicy(chance=lambda: 0.0, today=lambda: datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC))
     assert patience.pause(1, "Sat, 21 Nov 2026 10:00:09 GMT") == 9.0
     assert patience.pause(1, "Sat, 21 Nov 2026 10:00:09 -0000") == 9.0
     assert patience.pause(1, "Sat, 21 Nov 2026 09:00:00 GMT") == 0.125
 
 
 def test_many_clients_do_not_come_back_at_the_same_moment() -> None:
-    waits = [Patience(chance=chance).pause(3) for chance in (lambda: 0.0, lambda: 0.5, lambda: 1.0)]
+    waits = [RetryPolicy(chance=chance).pause(3) for chance in (lambda: 0.0, lambda: 0.5, lambda: 1.0)]
     assert waits == [0.5, 0.75, 1.0]
 
 
 def test_all_tries_together_have_a_time(proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    patience = Patience(clock=lambda: sum(waited), sleep=waited.append, chance=lambda: 0.0)
-    monkeypatch.setattr(connecting, "PATIENCE", patience)
+    patience = RetryPolicy(clock=lambda: sum(waited), sleep=waited.append, chance=lambda: 0.0)
+    monkeypatch.setattr(connecting, "RETRY_POLICY", patience)
     api = _api(proxy.cluster, tmp_path)
     proxy.when(answer(429, retry_after="50"), times=None)
     with pytest.raises(ClusterError, match=r"the server is too busy \(429\)"):
@@ -148,7 +148,7 @@ def test_a_server_that_does_not_answer_is_given_up(
     proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(connecting, "PATIENCE", Patience(connect=0.05, read=0.05, sleep=waited.append))
+    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(connect=0.05, read=0.05, sleep=waited.append))
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
         address = f"https://127.0.0.1:{silent.getsockname()[1]}"
         api = _api(replace(proxy.cluster, server=address), tmp_path)
@@ -159,7 +159,7 @@ def test_a_server_that_does_not_answer_is_given_up(
 
 def test_an_answer_that_never_ends_is_given_up(proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(0, 10_000, 100))
-    monkeypatch.setattr(connecting, "PATIENCE", Patience(clock=lambda: next(ticks), sleep=lambda _: None))
+    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(clock=lambda: next(ticks), sleep=lambda _: None))
     monkeypatch.setattr(pool, "_CONNECTIONS", 1)
     monkeypatch.setattr(transport, "_CHUNK", 10)
     api = _api(proxy.cluster, tmp_path)
@@ -352,7 +352,7 @@ def test_a_webhook_that_cannot_be_called_is_final(api: Api, proxy: Proxy, patien
 def test_who_may_not_list_configurations_is_told_of_the_webhook_all_the_same(
     proxy: Proxy, tmp_path: Path, patient: list[float]
 ) -> None:
-    api = connect(Access(str(proxy.cluster.kubeconfig(tmp_path / "applier", "applier"))), {})
+    api = connect(ContextRef(str(proxy.cluster.kubeconfig(tmp_path / "applier", "applier"))), {})
     proxy.when(answer(500, message=_UNCALLED), method="PATCH")
     with pytest.raises(WebhookError, match=r"cannot call webhook osc\.example\.com \(500: connection refused\)"):
         api.apply(_map("a"))

@@ -12,7 +12,7 @@ import pytest
 from osm_gitops.errors import InputError
 from osm_gitops.kube import connecting
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kubeconfig import Entry
 from osm_gitops.kube.pool import Server
 
@@ -43,7 +43,7 @@ def test_of_several_files_the_first_current_context_counts(tmp_path: Path) -> No
     )
     api = connect(UNNAMED, _listed(*files))
     assert (api.host, api.display) == ("https://2.b", "https://2.b (context b)")
-    assert connect(Access(context="a"), _listed(*files)).host == "https://1.a"
+    assert connect(ContextRef(context="a"), _listed(*files)).host == "https://1.a"
 
 
 def test_of_two_entries_of_one_name_the_first_counts_as_a_whole(tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_files_of_the_list_that_are_missing_are_passed_over_and_empty_names_too(
 
 def test_a_file_that_is_named_is_the_only_one(tmp_path: Path) -> None:
     named, listed = _config(tmp_path / "named", "a", current="a"), _config(tmp_path / "listed", "b", current="b")
-    assert connect(Access(str(named)), _listed(listed)).host == "https://named.a"
+    assert connect(ContextRef(str(named)), _listed(listed)).host == "https://named.a"
     with pytest.raises(InputError, match=r'there is no context "b"\. Name one of a'):
-        connect(Access(str(named), "b"), _listed(listed))
+        connect(ContextRef(str(named), "b"), _listed(listed))
     with pytest.raises(InputError, match=f"{tmp_path}/gone: the file is not there"):
-        connect(Access(str(tmp_path / "gone")), _listed(listed) | {"KUBERNETES_SERVICE_HOST": "10.96.0.1"})
+        connect(ContextRef(str(tmp_path / "gone")), _listed(listed) | {"KUBERNETES_SERVICE_HOST": "10.96.0.1"})
 
 
 def test_without_a_list_it_is_the_one_in_the_home(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_pod_without_kubeconfigs_takes_its_own_cluster(tmp_path: Path, monkeyp
     assert connect(UNNAMED, pod | {"KUBERNETES_SERVICE_HOST": "fd00::1"}).host == "https://[fd00::1]:6443"
     assert connect(UNNAMED, pod | _listed(_config(tmp_path / "1", "a", current="a"))).host == "https://1.a"
     with pytest.raises(InputError, match=r"there is no kubeconfig .*\.kube/config.*--kubeconfig"):
-        connect(Access(context="prod"), pod)
+        connect(ContextRef(context="prod"), pod)
 
 
 def test_outside_of_pods_there_has_to_be_a_kubeconfig(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ import pytest
 from osm_gitops.errors import ClusterError, ConflictError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE, SECRET, SERVICE_ACCOUNT, Kind
 from tests.apiserver.cluster import Cluster
 
 
 def _api(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
-    return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+    return connect(ContextRef(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
 
 
 def _map(name: str, **data: str) -> dict[str, Any]:

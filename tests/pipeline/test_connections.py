@@ -11,7 +11,7 @@ import pytest
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.errors import InputError, LostLockError, Problem
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP
 from osm_gitops.model.desired import Side
 from osm_gitops.pipeline.connections import Connections, check_live_targets
@@ -33,7 +33,7 @@ def connections(tmp_path: Path) -> Connections:
 
 def _spec(name: str, management: str, worker: str = "") -> ClusterSpec:
     source = SourceSpec(LiveRef(), LiveRef(), LiveRef())
-    return ClusterSpec(name, source, (), LiveTarget(), Access("", management), Access("", worker))
+    return ClusterSpec(name, source, (), LiveTarget(), ContextRef("", management), ContextRef("", worker))
 
 
 def test_a_server_is_connected_to_once(connections: Connections) -> None:
@@ -89,7 +89,7 @@ def _lost() -> None:
 
 
 def test_while_a_lease_is_held_every_connection_asks_before_it_writes(worker: Cluster, tmp_path: Path) -> None:
-    access = Access(str(worker.kubeconfig(tmp_path / "kubeconfig")))
+    access = ContextRef(str(worker.kubeconfig(tmp_path / "kubeconfig")))
     spec = ClusterSpec("prod", SourceSpec(LiveRef(), LiveRef(), LiveRef()), (), None, management=access)
     connections = Connections({})
     checked = connections.checked(_lost)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec, TreeRef
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.plan import Plan
 from osm_gitops.model.progress import unwatched
 from osm_gitops.pipeline.connections import Connections
@@ -72,7 +72,7 @@ class Applying:
         tree = write_tree(self.folder / "profiles", profile(script=self.script), *self.pools)
         part, ours = LiveRef(), TreeRef(tree, str(tree))
         clusters = (self.scene.management, self.scene.worker)
-        accesses = [Access(str(each.kubeconfig(self.folder / f"kubeconfig-{each.name}"))) for each in clusters]
+        accesses = [ContextRef(str(each.kubeconfig(self.folder / f"kubeconfig-{each.name}"))) for each in clusters]
         return ClusterSpec("prod", SourceSpec(ours if self.pools else part, ours, part), (), LiveTarget(), *accesses)
 
     def _options(

@@ -8,7 +8,7 @@ import pytest
 
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
-from osm_gitops.pipeline.maintenance import Upkeep
+from osm_gitops.pipeline.maintenance import Maintenance
 from osm_gitops.targets.cluster.tokens import Tokens
 from tests.apiserver.cluster import Cluster
 from tests.targets.cluster.scene import api_of
@@ -25,7 +25,7 @@ def tokens(worker: Cluster, tmp_path: Path) -> Tokens:
 
 
 def _deleted(tokens: Tokens, plan: ClusterPlan, *, only: tuple[str, ...] = (), complete: bool = True) -> int:
-    upkeep = Upkeep(machines=(), pools={}, tokens=tokens, only=only, complete=complete)
+    upkeep = Maintenance(machines=(), pools={}, tokens=tokens, only=only, complete=complete)
     return sum(change.action is Action.DELETE for change in upkeep.added_to(plan).changes)
 
 
@@ -40,7 +40,7 @@ def test_tokens_go_only_where_it_is_known_that_their_pool_is_gone(tokens: Tokens
 
 def test_tokens_of_a_source_without_pools_go_only_when_asked_for(tokens: Tokens) -> None:
     def refusals(*, allow_empty: bool = False) -> list[str]:
-        upkeep = Upkeep(machines=(), pools={}, tokens=tokens, allow_empty=allow_empty)
+        upkeep = Maintenance(machines=(), pools={}, tokens=tokens, allow_empty=allow_empty)
         return [problem.fix for problem in upkeep.added_to(ClusterPlan("prod", ())).refusals]
 
     assert refusals() == ["If that is meant, use --allow-empty"]

@@ -11,7 +11,7 @@ import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.progress import unwatched
 from osm_gitops.model.record import PoolState
@@ -60,9 +60,9 @@ class Refreshing:
         options.connections.close()
         return outcome
 
-    def accesses(self) -> tuple[Access, Access]:
+    def accesses(self) -> tuple[ContextRef, ContextRef]:
         clusters = (self.scene.management, self.scene.worker)
-        found = [Access(str(each.kubeconfig(self.folder / f"kubeconfig-{each.name}"))) for each in clusters]
+        found = [ContextRef(str(each.kubeconfig(self.folder / f"kubeconfig-{each.name}"))) for each in clusters]
         return found[0], found[1]
 
     def _wait(self, seconds: float) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.pipeline.token_facts import with_tokens
 from osm_gitops.render.resolve.bootstrap_kubeconfig import base_kubeconfig
 from osm_gitops.sources.files import Folder
@@ -34,7 +34,7 @@ def inputs(tmp_path: Path) -> Inputs:
 
 
 def _tokens(worker: Cluster, tmp_path: Path, inputs: Inputs, now: datetime = _NOW) -> Tokens:
-    api = connect(Access(str(worker.kubeconfig(tmp_path / "config"))), {})
+    api = connect(ContextRef(str(worker.kubeconfig(tmp_path / "config"))), {})
     kubeconfig = base_kubeconfig(Settings(), inputs.facts)
     life, interval = timedelta(hours=24), timedelta(minutes=30)
     wanted = TokenSetup(life=life, interval=interval, now=now, service_account=None, kubeconfig=kubeconfig)
@@ -45,7 +45,7 @@ def _printed(inputs: Inputs, tokens: Tokens, *, make: bool) -> tuple[str, frozen
     """The token that is rendered, and what reports mask."""
     printed = with_tokens(inputs, Settings(), tokens, (), make=make)
     assert printed.stand_ins is not make
-    desired = desire("a", printed.inputs, Settings())
+    desired = render_cluster("a", printed.inputs, Settings())
     assert not desired.failed
     body = next(each.body for each in desired.objects if each.ref.name == "prints-kube-system-bootstrap-config")
     text = b64decode(body["data"]["cloud-config"]).decode()

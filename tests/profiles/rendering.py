@@ -23,8 +23,8 @@ from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources import builtin
-from osm_gitops.sources.inputs_builder import Gathering
-from osm_gitops.sources.manifests import LooseObject, identify
+from osm_gitops.sources.inputs_builder import InputsBuilder
+from osm_gitops.sources.manifests import RawObject, identify
 from tests.cli.scenes import facts, pool
 
 Half = Literal["bootstrap", "provisioning"]
@@ -140,9 +140,9 @@ def _user_data(renderer: PoolRenderer, pool: ResolvedPool, config: OperatingSyst
 
 
 def _inputs(machine: Mapping[str, Any] | None, profile: OperatingSystemProfile) -> Inputs:
-    gathering = Gathering()
+    gathering = InputsBuilder()
     for body in (*facts(), *([machine] if machine else [])):
-        manifest = identify(LooseObject(body, Origin("pool.yaml"), {}), "kube-system")
+        manifest = identify(RawObject(body, Origin("pool.yaml"), {}), "kube-system")
         assert isinstance(manifest, Manifest)
         gathering.add(manifest)
     gathering.add(profile.manifest)

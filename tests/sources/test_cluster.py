@@ -12,7 +12,7 @@ from osm_gitops.errors import ClusterError
 from osm_gitops.kube import api as door
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
@@ -32,7 +32,7 @@ _PROFILE_NAMESPACE = "k8c.io/operating-system-profile-namespace"
 
 
 def _api(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
-    return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+    return connect(ContextRef(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
 
 
 def _create(cluster: Cluster, *bodies: Object) -> None:
@@ -229,7 +229,7 @@ def test_a_kubeconfig_that_names_its_authority_as_a_file_gives_an_empty_one_and_
     config = yaml.safe_load(path.read_text("utf-8"))
     config["clusters"][0]["cluster"] = {"server": worker.server, "certificate-authority": "ca.pem"}
     path.write_text(yaml.safe_dump(config), "utf-8")
-    api = connect(Access(str(path)), {})
+    api = connect(ContextRef(str(path)), {})
     found = _read_facts(api)
     assert found.facts.certificate_authority == ""
     (warning,) = found.warnings

@@ -16,7 +16,7 @@ from osm_gitops.sops.document import decrypt, encrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.plan.objects import desired
@@ -41,7 +41,7 @@ def _rekey(root: Path, person: Person, *, rotated: bool = False) -> tuple[Rekeye
 
 
 def _rekeying(root: Path, person: Person, rotation: Rotation) -> Rekeying:
-    found = rekeyed_files([root], Sealing(person.environment), rotation)
+    found = rekeyed_files([root], FileEncryption(person.environment), rotation)
     write_rekeyed(found.files)
     return found
 
@@ -202,7 +202,7 @@ def test_where_a_file_went_meanwhile_none_is_written_and_nothing_is_left(tmp_pat
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     old = _by_hand(first, before.recipient)
     _by_hand(second, before.recipient)
-    files = rekeyed_files([tmp_path], Sealing(before.environment), Rotation()).files
+    files = rekeyed_files([tmp_path], FileEncryption(before.environment), Rotation()).files
     second.unlink()
     with pytest.raises(OsmGitopsError, match=r"b\.yaml: cannot be read any more"):
         write_rekeyed(files)
@@ -214,7 +214,7 @@ def test_what_a_killed_rekey_left_beside_a_file_goes_with_the_next(tmp_path: Pat
     _rules(tmp_path, before.recipient, Person(*new_identity()).recipient)
     path = tmp_path / "pull.yaml"
     _by_hand(path, before.recipient)
-    files = rekeyed_files([tmp_path], Sealing(before.environment), Rotation()).files
+    files = rekeyed_files([tmp_path], FileEncryption(before.environment), Rotation()).files
     process = multiprocessing.get_context("fork").Process(target=_killed_before_placing, args=(files,))
     process.start()
     process.join()

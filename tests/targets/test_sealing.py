@@ -21,7 +21,7 @@ from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.targets.file_encryption import NO_SEALING, Sealing
+from osm_gitops.targets.file_encryption import NO_SEALING, FileEncryption
 from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import file_changes, plan_folder, render_to
 from osm_gitops.yaml.emit import dump
@@ -60,11 +60,11 @@ def _rules(root: Path, *recipients: str, more: str = "") -> None:
 
 
 def _plan(root: Path, wanted: Desired, environment: Mapping[str, str]) -> ClusterPlan:
-    return plan_folder(root, wanted, _ANY, Sealing(environment))
+    return plan_folder(root, wanted, _ANY, FileEncryption(environment))
 
 
 def _write(root: Path, wanted: Desired, environment: Mapping[str, str]) -> ClusterPlan:
-    sealing = Sealing(environment)
+    sealing = FileEncryption(environment)
     plan = plan_folder(root, wanted, _ANY, sealing)
     place_files(root, stage_files(root, file_changes(root, wanted, plan, sealing)))
     return plan
@@ -134,9 +134,9 @@ def test_it_is_seen_for_whom_a_file_is_encrypted_keys_of_ssh_too(tmp_path: Path,
     for path in (_CONFIG, _SECRET):
         text = (tmp_path / path).read_bytes()
         _rules(tmp_path, ssh, person.recipient)
-        assert Sealing({}).is_for(tmp_path / path, text)
+        assert FileEncryption({}).is_for(tmp_path / path, text)
         _rules(tmp_path, person.recipient)
-        assert not Sealing({}).is_for(tmp_path / path, text)
+        assert not FileEncryption({}).is_for(tmp_path / path, text)
 
 
 def test_plain_files_are_encrypted_once_recipients_are_known(tmp_path: Path, person: Person) -> None:
@@ -234,7 +234,7 @@ def test_rules_that_would_leave_a_secret_or_hide_a_name_are_refused(
 def test_a_flag_wins_over_the_rules(tmp_path: Path, person: Person) -> None:
     _rules(tmp_path, Person(*new_identity()).recipient)
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path / "out", wanted, Sealing(person.environment, (person.recipient,)))
+    render_to(tmp_path / "out", wanted, FileEncryption(person.environment, (person.recipient,)))
     assert f"recipient: {person.recipient}" in (tmp_path / "out" / _SECRET).read_text()
 
 
@@ -247,7 +247,7 @@ def test_a_file_that_is_encrypted_in_part_only_is_written_anew(tmp_path: Path, p
     (tmp_path / _CONFIG).write_text(dump(encrypt(body, half, now="2026-01-02T03:04:05Z")))
     both = (person.recipient, Person(*new_identity()).recipient)
     _rules(tmp_path, *both)
-    write_rekeyed(rekeyed_files([tmp_path], Sealing(person.environment), Rotation()).files)
+    write_rekeyed(rekeyed_files([tmp_path], FileEncryption(person.environment), Rotation()).files)
     assert "a token" in (tmp_path / _CONFIG).read_text()
     plan = _write(tmp_path, wanted, person.environment)
     why = "a part of its secrets in plain text so far; not written by osm-gitops: replaced, with a new data key"

@@ -18,7 +18,7 @@ from osm_gitops.commands.doctor.programs import look_at_programs
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.config.fleet_schema import SCHEMA_FILE, fleet_schema
 from osm_gitops.errors import InputError
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.trust import TRUSTED, distrust
@@ -39,7 +39,7 @@ class Checkup:
     untrusted: bool = False
     strict: bool = False
 
-    def access(self, side: str) -> Access:
+    def access(self, side: str) -> ContextRef:
         """What was named for a side, as flags name it to runs."""
         return next((each.access for each in self.connections if each.side == side), UNNAMED)
 

@@ -17,7 +17,7 @@ from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.load import load_inputs, load_settings
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
-from osm_gitops.targets.file_encryption import DIGEST_KEY, Sealing
+from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption
 from osm_gitops.targets.files import named_files
 from osm_gitops.targets.inspection import DataKeys, data_keys, obstacles
 from osm_gitops.targets.layout import secret_places
@@ -95,7 +95,9 @@ def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterat
         yield from found(area, failure.problems)
 
 
-def _encryption(area: str, folder: Path, clusters: tuple[str, ...], sealing: Sealing, keys: Keys) -> Iterator[Finding]:
+def _encryption(
+    area: str, folder: Path, clusters: tuple[str, ...], sealing: FileEncryption, keys: Keys
+) -> Iterator[Finding]:
     """For whom secrets are encrypted, and whether somebody here can read them again."""
     rules: dict[Rule, None] = {}
     for cluster in clusters:

@@ -86,11 +86,11 @@ def doctor(
     # Imported here, as what it looks at is: no other command needs it.
     from osm_gitops.commands.doctor.checkup import Checkup, examine  # noqa: PLC0415
     from osm_gitops.commands.doctor.kubeconfigs import Connection  # noqa: PLC0415
-    from osm_gitops.kube.context_ref import Access  # noqa: PLC0415
+    from osm_gitops.kube.context_ref import ContextRef  # noqa: PLC0415
 
     connections = (
-        Connection("management", Access(kubeconfig, context)),
-        Connection("worker", Access(worker_kubeconfig, worker_context)),
+        Connection("management", ContextRef(kubeconfig, context)),
+        Connection("worker", ContextRef(worker_kubeconfig, worker_context)),
     )
     checkup = Checkup(
         folder=Path.cwd(),

@@ -10,7 +10,7 @@ from osm_gitops.errors import InputError
 from osm_gitops.sops.keys import Keyring, default_key_file
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.targets.file_encryption import DIGEST_KEY, Sealing
+from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption
 
 _AREA = "keys"
 
@@ -31,9 +31,9 @@ class Keys:
         except InputError:
             return Keyring()
 
-    def sealing(self) -> Sealing:
+    def sealing(self) -> FileEncryption:
         """Encryption in a target."""
-        return Sealing(self.environment, self.recipients, self.search)
+        return FileEncryption(self.environment, self.recipients, self.search)
 
 
 def look_at_keys(keys: Keys) -> Iterator[Finding]:

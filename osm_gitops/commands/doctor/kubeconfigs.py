@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from osm_gitops.commands.doctor.finding import Finding, State, found, note, ok
 from osm_gitops.errors import InputError
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kubeconfig import Entry, read_kubeconfig
 
 
@@ -20,7 +20,7 @@ class Connection:
     """A kubeconfig and a context that the user named for one ``side``; empty: kubectl's own choice."""
 
     side: str = ""
-    access: Access = UNNAMED
+    access: ContextRef = UNNAMED
 
 
 def look_at_kubeconfigs(connections: Sequence[Connection], environment: Mapping[str, str]) -> Iterator[Finding]:

@@ -15,7 +15,15 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.hints import similar
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
 from osm_gitops.model.desired import Side
-from osm_gitops.model.explained import ChosenProfile, Explanation, Given, Made, RenderedFile, Rendering, SizeUse
+from osm_gitops.model.explained import (
+    ChosenProfile,
+    Explanation,
+    RenderedFile,
+    RenderedObject,
+    Rendering,
+    SettingOrigin,
+    SizeUse,
+)
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
@@ -148,7 +156,7 @@ class RenderedForReading:
     """What a pool renders to, ``None`` with problems where it does not, and the values that its templates ask for."""
 
     rendering: Rendering | None = None
-    values: tuple[Given, ...] = ()
+    values: tuple[SettingOrigin, ...] = ()
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -190,8 +198,8 @@ def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Set
         utility=pool.utility,
         facts=fact_places(pool, shared),
         objects=(
-            Made(pool.profile.manifest.ref, Side.MANAGEMENT),
-            *(Made(each.ref, each.side) for each in scene.objects),
+            RenderedObject(pool.profile.manifest.ref, Side.MANAGEMENT),
+            *(RenderedObject(each.ref, each.side) for each in scene.objects),
         ),
         live=tuple(_live_only(pool)),
         files=tuple(_file(file, secret) for file in document.texts),
@@ -214,10 +222,10 @@ class _Listener:
     machine: MachineDeployment
     inputs: Inputs
     settings: Settings
-    values: dict[str, Given] = field(default_factory=dict)
-    other_values: list[dict[str, Given]] = field(default_factory=list)
+    values: dict[str, SettingOrigin] = field(default_factory=dict)
+    other_values: list[dict[str, SettingOrigin]] = field(default_factory=list)
 
-    def public_values(self) -> tuple[Given, ...]:
+    def public_values(self) -> tuple[SettingOrigin, ...]:
         """The values that templates ask for; what is another one with other secrets is not told."""
         return tuple(
             given if all(other.get(path) == given for other in self.other_values) else _MADE_FROM_SECRETS
@@ -232,12 +240,12 @@ class _Listener:
         except InputError:
             return None
 
-    def counterfactuals(self, heard: dict[str, Given]) -> Counterfactuals:
+    def counterfactuals(self, heard: dict[str, SettingOrigin]) -> Counterfactuals:
         """One of its own for each scene: what is rendered alike is rendered once, and heard once."""
 
         def hear(path: str, found: Any, is_set: bool) -> None:
             where = self.inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
-            heard[path] = Given(path, _value_text(found), where, default=not is_set)
+            heard[path] = SettingOrigin(path, _value_text(found), where, default=not is_set)
 
         engine = Engine(ROOT_TYPES, bounds_of(self.settings), self.inputs.values, hear)
         return Counterfactuals(self.inputs, self.settings, engine)
@@ -267,10 +275,10 @@ def _value_text(found: Any) -> str:
         return ""
 
 
-def _live_only(pool: ResolvedPool) -> Iterator[Made]:
+def _live_only(pool: ResolvedPool) -> Iterator[RenderedObject]:
     """What apply and refresh keep in the worker cluster alone: it ends, so it is in no git repository."""
     ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, pool.machine.kubelet_kubeconfig_name)
-    yield Made(ref, Side.WORKER)
+    yield RenderedObject(ref, Side.WORKER)
 
 
 def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | None:
@@ -305,7 +313,7 @@ def _annotated(machine: MachineDeployment, annotation: str) -> str:
     return f"annotation {annotation} ({machine.manifest.line_of(f'metadata.annotations.{annotation}')})"
 
 
-_MADE_FROM_SECRETS: Final = Given("***", "***", "made from secrets")
+_MADE_FROM_SECRETS: Final = SettingOrigin("***", "***", "made from secrets")
 
 
 def _user_data(document: BootDocument) -> dict[str, str]:

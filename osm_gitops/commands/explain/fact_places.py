@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.explained import Given
+from osm_gitops.model.explained import SettingOrigin
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET, NAME_LABEL, NAMESPACE
@@ -15,21 +15,21 @@ from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, CLUSTER_INFO_NA
 from osm_gitops.render.resolve.pools import ResolvedPool
 
 
-def fact_places(pool: ResolvedPool, cluster: ClusterFacts) -> tuple[Given, ...]:
+def fact_places(pool: ResolvedPool, cluster: ClusterFacts) -> tuple[SettingOrigin, ...]:
     """Each fact with the object, setting or file that it comes from."""
     return tuple(_facts(pool, cluster))
 
 
-def _facts(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[Given]:
+def _facts(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:
     settings, facts = cluster.settings, cluster.facts
-    yield Given("API server", cluster.kubeconfig.server, _server(cluster))
-    yield Given("CA of the cluster", "", _authority(cluster))
-    yield Given("token that fetches the provisioning Secret", "", _secret(facts, GETTER_SECRET, "token"))
-    yield Given("bootstrap token", "", _token(pool.machine, cluster))
+    yield SettingOrigin("API server", cluster.kubeconfig.server, _server(cluster))
+    yield SettingOrigin("CA of the cluster", "", _authority(cluster))
+    yield SettingOrigin("token that fetches the provisioning Secret", "", _secret(facts, GETTER_SECRET, "token"))
+    yield SettingOrigin("bootstrap token", "", _token(pool.machine, cluster))
     if settings.registry_credentials_secret is not None:
-        yield Given("registry credentials", "", _secret(facts, settings.registry_credentials_secret))
+        yield SettingOrigin("registry credentials", "", _secret(facts, settings.registry_credentials_secret))
     if settings.host_ca_bundle:
-        yield Given("CA bundle of the hosts", "", "setting host-ca-bundle")
+        yield SettingOrigin("CA bundle of the hosts", "", "setting host-ca-bundle")
     if pool.cloud_config:
         yield from _cloud_credentials(pool, cluster)
 
@@ -75,9 +75,9 @@ def _token(machine: MachineDeployment, cluster: ClusterFacts) -> str:
     return f"made where the pool is delivered, with label {label}; {kept}"
 
 
-def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[Given]:
+def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:
     if pool.provider_config.overwrite_cloud_config is not None:
-        yield Given("cloud-config", "", "overwriteCloudConfig of the MachineDeployment")
+        yield SettingOrigin("cloud-config", "", "overwriteCloudConfig of the MachineDeployment")
         return
     for variable in variables(pool.provider_config, pool.machine.kubelet, cluster.settings):
         named, where = variable.field.rpartition(".")[2], ""
@@ -86,7 +86,7 @@ def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[Gi
         elif variable.config_map is not None:
             where = f"ConfigMap {'/'.join(variable.config_map[:2])}, key {variable.config_map[2]}"
         if where:
-            yield Given(f"cloud-config {named}", "", where)
+            yield SettingOrigin(f"cloud-config {named}", "", where)
     if cluster.facts.environment:
         names = ", ".join(sorted(cluster.facts.environment))
-        yield Given("cloud-config, where the provider's spec is silent", "", f"environment {names}")
+        yield SettingOrigin("cloud-config, where the provider's spec is silent", "", f"environment {names}")

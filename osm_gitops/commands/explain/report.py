@@ -12,10 +12,10 @@ from osm_gitops.model.explained import (
     AnnotationUse,
     ChosenProfile,
     Explanation,
-    Given,
-    Made,
     RenderedFile,
+    RenderedObject,
     Rendering,
+    SettingOrigin,
     SizeUse,
 )
 from osm_gitops.model.objects import Json, ObjectRef
@@ -129,7 +129,7 @@ def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
     yield from (f"touched by {each}" for each in profile.touched_by)
 
 
-def _setting_lines(settings: Sequence[Given]) -> Iterator[str]:
+def _setting_lines(settings: Sequence[SettingOrigin]) -> Iterator[str]:
     shown = [each for each in settings if not each.default or each.value not in {"", "false"}]
     yield from table(_given_rows(shown))
     rest = [each.name for each in settings if each not in shown]
@@ -137,7 +137,7 @@ def _setting_lines(settings: Sequence[Given]) -> Iterator[str]:
         yield f"empty or false by default: {', '.join(rest)}"
 
 
-def _given_rows(given: Iterable[Given]) -> Iterator[tuple[str, ...]]:
+def _given_rows(given: Iterable[SettingOrigin]) -> Iterator[tuple[str, ...]]:
     return ((each.name, each.value or "-", each.where) for each in given)
 
 
@@ -219,7 +219,7 @@ def _profile(profile: ChosenProfile) -> dict[str, Json]:
     }
 
 
-def _given(each: Given) -> dict[str, Json]:
+def _given(each: SettingOrigin) -> dict[str, Json]:
     return {"name": each.name, "value": each.value, "where": each.where, "default": each.default}
 
 
@@ -250,5 +250,5 @@ def _rendering(rendering: Rendering) -> dict[str, Json]:
     }
 
 
-def _made(made: Made) -> dict[str, Json]:
+def _made(made: RenderedObject) -> dict[str, Json]:
     return {**object_json(made.ref), "side": made.side.value}

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind
 from osm_gitops.config.settings import RawSetting, normal
-from osm_gitops.model.explained import Given
+from osm_gitops.model.explained import SettingOrigin
 
 DEFAULT: Final = "default"
 
 
-def setting_places(raw: Sequence[RawSetting]) -> tuple[Given, ...]:
+def setting_places(raw: Sequence[RawSetting]) -> tuple[SettingOrigin, ...]:
     """Every setting by its flag, in the order of the table: as it was given, or its default.
 
     ``raw`` has been parsed, so each can be read.
@@ -20,15 +20,15 @@ def setting_places(raw: Sequence[RawSetting]) -> tuple[Given, ...]:
     return tuple(_places(raw))
 
 
-def _places(raw: Sequence[RawSetting]) -> Iterator[Given]:
+def _places(raw: Sequence[RawSetting]) -> Iterator[SettingOrigin]:
     given = {setting.name: setting for setting in raw}
     for setting in SETTINGS:
         found = given.get(setting.flag)
         if found is not None:
-            yield Given(setting.flag, _text(normal(found)), found.where)
+            yield SettingOrigin(setting.flag, _text(normal(found)), found.where)
         else:
             absent = "false" if setting.kind is Kind.BOOLEAN else ""
-            yield Given(setting.flag, DEFAULT_TEXTS.get(setting.flag, absent), DEFAULT, default=True)
+            yield SettingOrigin(setting.flag, DEFAULT_TEXTS.get(setting.flag, absent), DEFAULT, default=True)
 
 
 def _text(value: Any) -> str:

@@ -19,7 +19,7 @@ from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.selection import Selection
 from osm_gitops.sources.encrypted import is_ours
 from osm_gitops.sources.encrypted_texts import secrets_in_plain_text
-from osm_gitops.sources.manifests import MACHINE, PROFILE, LooseObject, identify, loose_objects, misspelt
+from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.targets.file_encryption import HIDDEN
 from osm_gitops.targets.files import FileChanges, place_files, read_file, stage_files
 from osm_gitops.yaml.emit import dump
@@ -73,7 +73,7 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
                 what = "is encrypted already"
                 imported.problems.append(Problem(what, where=f"{shown}:{document.line}", fix="Copy the file as it is"))
                 continue
-            for loose in loose_objects(document, shown):
+            for loose in raw_objects(document, shown):
                 _collect(loose, wanted.namespace, found, passed_over, imported)
     imported.notes += [f"{count} {which} passed over" for which, count in sorted(passed_over.items())]
     rule = _given_rule(wanted.recipients)
@@ -116,7 +116,7 @@ def write_imported(imported: Imported, wanted: Import) -> tuple[Path, ...]:
 
 
 def _collect(
-    loose: LooseObject,
+    loose: RawObject,
     namespace: str,
     found: dict[ObjectRef, Manifest],
     passed_over: Counter[str],

@@ -20,7 +20,7 @@ from osm_gitops.commands.schema import Described, schema_text
 from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
 from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
 from osm_gitops.errors import input_error
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def init(
     if not is_cluster_name(cluster):
         raise input_error(f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
-    osm = _Osm(osm_deployment, Access(osm_kubeconfig, osm_context), with_pools)
+    osm = _Osm(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
     adoption = _adoption(request, cluster, osm)
     key, own = ("", tuple(recipients)) if recipients else _new_key()
     scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, _now())
@@ -151,7 +151,7 @@ class _Osm:
     """What was said of OSM's Deployment and of the pools that it served."""
 
     deployment: str
-    access: Access
+    access: ContextRef
     with_pools: bool
 
 
@@ -172,7 +172,7 @@ def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
         management=request.management,
         worker=request.worker,
         deployment=osm.deployment,
-        osm=Access(kubeconfig, osm.access.context),
+        osm=ContextRef(kubeconfig, osm.access.context),
         bundles={flag: _bundle(flag, str(setting.value)) for flag, setting in request.settings.items()},
     )
     adoption = adopt(wanted, dict(os.environ))

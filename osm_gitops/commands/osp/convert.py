@@ -10,7 +10,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import JINJA2_V1, TEMPLATE_ANNOTATION
 from osm_gitops.render.conversion import convert_profile
 from osm_gitops.sops.document import is_encrypted
-from osm_gitops.sources.manifests import CUSTOM_PROFILE, PROFILE, LooseObject, identify, loose_objects, misspelt
+from osm_gitops.sources.manifests import CUSTOM_PROFILE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.workers.calls import call
 from osm_gitops.yaml.editing import Edit, Path, edit_texts
@@ -37,7 +37,7 @@ def convert_file(text: str | bytes, name: str, namespace: str) -> ConvertedFile:
     """
     work = _Conversion(namespace)
     for index, document in enumerate(load_documents(text, name)):
-        for loose in loose_objects(document, name):
+        for loose in raw_objects(document, name):
             try:
                 work.add(index, loose)
             except InputError as failure:
@@ -61,7 +61,7 @@ class _Conversion:
     warnings: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def add(self, document: int, loose: LooseObject) -> None:
+    def add(self, document: int, loose: RawObject) -> None:
         is_profile = loose.is_read and loose.kind in {PROFILE, CUSTOM_PROFILE}
         manifest = identify(loose, self.namespace) if is_profile else misspelt(loose)
         if manifest is None or (loose.is_read and not is_profile):

@@ -16,7 +16,7 @@ from osm_gitops.model.profile import OperatingSystemProfile, ProfileUse
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.default_profiles import built_in_profile, with_default_profiles
 from osm_gitops.pipeline.load import checked_settings, load_all_profiles, load_settings
-from osm_gitops.pipeline.overlaid_profiles import load_stack, overlaid
+from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
@@ -69,7 +69,7 @@ def built_in_profiles(
     """The built-in profiles that settings leave, of no cluster, with ``overlays``. Raises InputError."""
     stack = load_stack(overlays, trust)
     settings = checked_settings(raw, stack, trust)
-    inputs = overlaid(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
+    inputs = apply_overlays(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
     return _of_no_cluster(inputs, settings.namespace)
 
 
@@ -82,7 +82,7 @@ def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = T
     def others() -> Iterator[OperatingSystemProfile]:
         return (built_in_profile(each, version) for each in names(version))
 
-    return _of_no_cluster(overlaid(alone, load_stack(overlays, trust), others), found.namespace)
+    return _of_no_cluster(apply_overlays(alone, load_stack(overlays, trust), others), found.namespace)
 
 
 def _of_no_cluster(inputs: Inputs, namespace: str) -> ProfilesAtHand:

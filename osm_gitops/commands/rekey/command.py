@@ -14,7 +14,7 @@ from osm_gitops.cli.options import RefusedUntrusted, refuse_untrusted
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.commands.rekey.rekeying import RekeyedFile, Rotation, rekeyed_files, write_rekeyed
 from osm_gitops.report.visible import visible
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import named_files
 
 
@@ -58,7 +58,7 @@ def rekey(
     """
     if untrusted:
         refuse_untrusted("rekey")
-    sealing = Sealing(dict(os.environ), tuple(age_recipients or ()))
+    sealing = FileEncryption(dict(os.environ), tuple(age_recipients or ()))
     rotation = Rotation(rotate, tuple(include or ()))
     places = paths or ([] if include and not rotate else [Path()])
     found = rekeyed_files(places, sealing, rotation, advance=Progress("rekey", "files looked at"))

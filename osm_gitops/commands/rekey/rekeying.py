@@ -21,7 +21,7 @@ from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rekey, rotate, rotate_texts
 from osm_gitops.sops.rules import FILE_NAME, Rule
-from osm_gitops.targets.file_encryption import Sealing
+from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import drop_staged, place_file, read_file, remove_temporary_beside, stage_file
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import Document, load_documents
@@ -72,7 +72,7 @@ class Rotation:
 
 
 def rekeyed_files(
-    paths: Iterable[Path], sealing: Sealing, rotation: Rotation, *, advance: Advance = unwatched
+    paths: Iterable[Path], sealing: FileEncryption, rotation: Rotation, *, advance: Advance = unwatched
 ) -> Rekeying:
     """Every SOPS file below ``paths`` whose recipients are not those of its rule, and those of ``rotation``.
 
@@ -170,7 +170,7 @@ def _read(path: Path, text: bytes) -> _File | None:
     return _File(path, text, documents)
 
 
-def _rekeyed(file: _File, sealing: Sealing, rotation: Rotation) -> RekeyedFile | None:
+def _rekeyed(file: _File, sealing: FileEncryption, rotation: Rotation) -> RekeyedFile | None:
     rule = _rule(file.path, sealing)
     before = recipients_of(file.bodies[0])
     rotated = rotation.all_ours if file.ours else rotation.includes(file.path)
@@ -186,7 +186,7 @@ def _rekeyed(file: _File, sealing: Sealing, rotation: Rotation) -> RekeyedFile |
     return RekeyedFile(file.path, before, rule.recipients, content, known=removed and not rotated)
 
 
-def _rule(path: Path, sealing: Sealing) -> Rule:
+def _rule(path: Path, sealing: FileEncryption) -> Rule:
     rule = sealing.rule_of_any(path)
     if rule is None:
         what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
@@ -194,7 +194,7 @@ def _rule(path: Path, sealing: Sealing) -> Rule:
     return rule
 
 
-def _anew(body: Mapping[str, Json], rule: Rule, sealing: Sealing, *, rotated: bool) -> bytes:
+def _anew(body: Mapping[str, Json], rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
     if rotated:
         (sealed,) = rotate([body], rule.recipients, now=sealing.now, keyring=sealing.keyring)
     else:
@@ -203,7 +203,7 @@ def _anew(body: Mapping[str, Json], rule: Rule, sealing: Sealing, *, rotated: bo
     return sealing.with_digest(plain, sealed)
 
 
-def _with_new_texts(file: _File, rule: Rule, sealing: Sealing, *, rotated: bool) -> bytes:
+def _with_new_texts(file: _File, rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
     """The text of a file with another map ``sops`` in each document, and with other encrypted values if ``rotated``.
 
     Every map ends where the next line begins that is not indented.

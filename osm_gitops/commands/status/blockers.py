@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.commands.status.seen import Seen, SeenObject
+from osm_gitops.commands.status.seen import ClusterSnapshot, LiveObject
 from osm_gitops.errors import ClusterError, Problem, some
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
@@ -37,7 +37,7 @@ _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsyst
 _NAMED: Final = 3
 
 
-def find_in_the_way(live: Clusters, osm: OsmActivity, seen: Seen | None) -> Iterator[Finding]:
+def find_blockers(live: Clusters, osm: OsmActivity, seen: ClusterSnapshot | None) -> Iterator[Finding]:
     """All findings. What could not be looked at is one too, and is never taken for an absence."""
     yield from (Finding("osm-running", problem) for problem in (*osm.running, *osm.starting))
     yield from (Finding(UNKNOWN, problem) for problem in osm.unknown)
@@ -138,7 +138,7 @@ def _getter_token(worker: Api) -> Iterator[Finding]:
         yield Finding("no-getter-token", Problem(what, about=about, fix=fix))
 
 
-def _of_pools(seen: Seen) -> Iterator[Finding]:
+def _of_pools(seen: ClusterSnapshot) -> Iterator[Finding]:
     held = [machine for machine in seen.machines.values() if machine.held]
     for machine in held:
         what = f"is being deleted since {machine.deleting} and waits for a clean-up that Operating System Manager did"
@@ -164,7 +164,7 @@ def _of_pools(seen: Seen) -> Iterator[Finding]:
         yield Finding("not-ours", Problem(what, fix="osm-gitops apply takes them over by a label"), trouble=False)
 
 
-def _stale(seen: Seen) -> Iterator[tuple[str, str]]:
+def _stale(seen: ClusterSnapshot) -> Iterator[tuple[str, str]]:
     configs = {group_of(ref): each for ref, each in seen.objects.items() if ref.kind == CONFIG.name}
     for ref, each in seen.objects.items():
         config = configs.get(group_of(ref))
@@ -172,8 +172,8 @@ def _stale(seen: Seen) -> Iterator[tuple[str, str]]:
             yield group_of(ref), str(ref)
 
 
-def _left_over(seen: Seen) -> Iterator[Finding]:
-    groups: dict[str, list[SeenObject]] = {}
+def _left_over(seen: ClusterSnapshot) -> Iterator[Finding]:
+    groups: dict[str, list[LiveObject]] = {}
     for each in seen.left_over():
         groups.setdefault(group_of(each.ref), []).append(each)
     known = {group_name(ref) for ref in seen.machines}

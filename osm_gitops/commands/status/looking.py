@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from osm_gitops.commands.status.blockers import find_in_the_way
+from osm_gitops.commands.status.blockers import find_blockers
 from osm_gitops.commands.status.pools import Known, pool_status
-from osm_gitops.commands.status.seen import Seen, see
+from osm_gitops.commands.status.seen import ClusterSnapshot, collect
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
 from osm_gitops.kube.api import Api
@@ -17,7 +17,7 @@ from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.record import RunRecord
 from osm_gitops.model.settings import Settings
 from osm_gitops.model.status import ClusterStatus, Finding, PoolStatus
-from osm_gitops.pipeline.live import Look, look_at
+from osm_gitops.pipeline.live import LiveState, read_live
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity, osm_in_target
@@ -55,7 +55,7 @@ class _Looking:
         osm = self._osm()
         seen, look, record = self._seen(), self._look(osm), self._record()
         of_pools = seen.narrowed(self.options.only) if seen else None
-        findings = (*find_in_the_way(self.live, osm, of_pools), *_differences(look, self.options.only))
+        findings = (*find_blockers(self.live, osm, of_pools), *_differences(look, self.options.only))
         # A kind that is missing, say, is the reason of whatever else could not be read.
         told = {finding.problem for finding in findings}
         return ClusterStatus(
@@ -63,7 +63,7 @@ class _Looking:
             now=self.now,
             hosts=self.options.connections.hosts(self.spec),
             findings=findings,
-            pools=tuple(self._pools(seen or Seen(), look, record)),
+            pools=tuple(self._pools(seen or ClusterSnapshot(), look, record)),
             record=record,
             knows_pools=seen is not None or look is not None,
             knows_record=self.knows_record,
@@ -71,7 +71,7 @@ class _Looking:
             sensitive=look.desired.sensitive if look else frozenset(),
         )
 
-    def _pools(self, seen: Seen, look: Look | None, record: RunRecord | None) -> Iterator[PoolStatus]:
+    def _pools(self, seen: ClusterSnapshot, look: LiveState | None, record: RunRecord | None) -> Iterator[PoolStatus]:
         known = Known(self.settings, seen, look, record, self._tokens(), self.now)
         for ref in sorted({*seen.machines, *(look.pools if look else ())}):
             if is_chosen(ref.name, self.options.only):
@@ -83,16 +83,16 @@ class _Looking:
         except ClusterError as failure:
             return OsmActivity(unknown=failure.problems)
 
-    def _seen(self) -> Seen | None:
+    def _seen(self) -> ClusterSnapshot | None:
         try:
-            return see(self.live, self.settings.namespace)
+            return collect(self.live, self.settings.namespace)
         except ClusterError as failure:
             self.problems.extend(failure.problems)
             return None
 
-    def _look(self, osm: OsmActivity) -> Look | None:
+    def _look(self, osm: OsmActivity) -> LiveState | None:
         try:
-            look = look_at(self.spec, replace(self.options, only=()), osm)
+            look = read_live(self.spec, replace(self.options, only=()), osm)
         except OsmGitopsError as failure:
             self.problems.extend(failure.problems)
             return None
@@ -118,7 +118,7 @@ class _Looking:
             return None
 
 
-def _differences(look: Look | None, only: Sequence[str]) -> Iterator[Finding]:
+def _differences(look: LiveState | None, only: Sequence[str]) -> Iterator[Finding]:
     """What MachineDeployments of a tree and of the cluster do not have in common, as far as ``only`` chooses them."""
     if look is None or look.comparison is None:
         return

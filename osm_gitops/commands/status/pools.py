@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from osm_gitops.commands.status.seen import MARKS, Seen, SeenObject
+from osm_gitops.commands.status.seen import MARKS, ClusterSnapshot, LiveObject
 from osm_gitops.model.left import LeftReason
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.machine import PoolNames, token_key
@@ -17,7 +17,7 @@ from osm_gitops.model.record import PoolState, RunRecord
 from osm_gitops.model.settings import Settings
 from osm_gitops.model.span import spoken
 from osm_gitops.model.status import GateStatus, ObjectStatus, PoolStatus
-from osm_gitops.pipeline.live import Look
+from osm_gitops.pipeline.live import LiveState
 from osm_gitops.render.manifests import REVISION
 
 
@@ -27,8 +27,8 @@ class Known:
     tokens by key) where pools have none of their own, or nobody can tell."""
 
     settings: Settings
-    seen: Seen
-    look: Look | None
+    seen: ClusterSnapshot
+    look: LiveState | None
     record: RunRecord | None
     tokens: Mapping[str, tuple[datetime | None, ...]] | None
     now: datetime
@@ -71,7 +71,7 @@ def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
     return replace(status, troubles=tuple(_troubles(status, known.now)))
 
 
-def _live(ref: ObjectRef, look: Look | None) -> LivePool | None:
+def _live(ref: ObjectRef, look: LiveState | None) -> LivePool | None:
     """The pool in the cluster, also where the source lacks it."""
     if look is None:
         return None
@@ -111,7 +111,7 @@ def _annotations(body: Mapping[str, Json]) -> Mapping[str, str]:
     return (body.get("metadata") or {}).get("annotations") or {}
 
 
-def _gate(live: LivePool | None, bootstrap: SeenObject | None) -> GateStatus:
+def _gate(live: LivePool | None, bootstrap: LiveObject | None) -> GateStatus:
     if live is None:
         return GateStatus(gate=Gate.WAITING, why="it could not be looked at")
     stamped = bootstrap.marks.get(REVISION) if bootstrap else None

@@ -20,7 +20,7 @@ class Finalizers(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class OwnObject:
     """An object that bears our label: its metadata as the cluster ``side`` had them."""
 
     ref: ObjectRef
@@ -29,7 +29,7 @@ class Belonging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handover:
+class Release:
     """All that is to be done in one cluster, in this order.
 
     ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken and from
@@ -39,10 +39,10 @@ class Handover:
     """
 
     hosts: tuple[str, ...]
-    released: Sequence[Belonging] = ()
-    deleted: Sequence[Belonging] = ()
-    unheld: Sequence[Belonging] = ()
-    woken: Sequence[Belonging] = ()
+    released: Sequence[OwnObject] = ()
+    deleted: Sequence[OwnObject] = ()
+    unheld: Sequence[OwnObject] = ()
+    woken: Sequence[OwnObject] = ()
     held: Sequence[ObjectRef] = ()
     reason: str = ""
     records: Sequence[ObjectRef] = ()

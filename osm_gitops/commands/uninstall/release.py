@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.commands.uninstall.handover import Belonging, Handover
+from osm_gitops.commands.uninstall.handover import OwnObject, Release
 from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
@@ -40,7 +40,7 @@ _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 _PREFIX: Final = "osm-gitops.io/"
 
 
-def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[Belonging]:
+def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[OwnObject]:
     """Everything that bears our label; ``profiles`` are the namespaces of profiles. Raises ClusterError.
 
     Takes a page of metadata for each 500 objects, and no request per pool.
@@ -51,30 +51,30 @@ def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Itera
     for side, kind, where in places:
         api = api_of(live, side)
         for metadata in api.list(kind, lambda body: dict(body["metadata"]), where, labels=_OURS, metadata_only=True):
-            yield Belonging(ObjectRef(kind.name, where, metadata["name"]), side, metadata)
+            yield OwnObject(ObjectRef(kind.name, where, metadata["name"]), side, metadata)
 
 
-def held_machines(worker: Api) -> list[Belonging]:
+def held_machines(worker: Api) -> list[OwnObject]:
     """The MachineDeployments with the finalizer."""
 
-    def keep(body: Mapping[str, Json]) -> Belonging | None:
+    def keep(body: Mapping[str, Json]) -> OwnObject | None:
         metadata = body["metadata"]
         if CLEANUP_FINALIZER not in (metadata.get("finalizers") or ()):
             return None
         ref = ObjectRef(MACHINE_DEPLOYMENT.name, metadata["namespace"], metadata["name"])
-        return Belonging(ref, Side.WORKER, metadata)
+        return OwnObject(ref, Side.WORKER, metadata)
 
     return worker.list(MACHINE_DEPLOYMENT, keep, metadata_only=True)
 
 
-def woken_machines(worker: Api) -> list[Belonging]:
+def woken_machines(worker: Api) -> list[OwnObject]:
     """The Machines that bear our annotation, as they had to wait for their bootstrap Secret."""
 
-    def keep(body: Mapping[str, Json]) -> Belonging | None:
+    def keep(body: Mapping[str, Json]) -> OwnObject | None:
         metadata = body["metadata"]
         if NUDGED not in (metadata.get("annotations") or {}):
             return None
-        return Belonging(ObjectRef(MACHINE.name, metadata["namespace"], metadata["name"]), Side.WORKER, metadata)
+        return OwnObject(ObjectRef(MACHINE.name, metadata["namespace"], metadata["name"]), Side.WORKER, metadata)
 
     return worker.list(MACHINE, keep, metadata_only=True)
 
@@ -105,11 +105,11 @@ class HandingBack:
     live: Clusters
     check: Callable[[], None]
 
-    def carry_out(self, handover: Handover) -> tuple[Problem, ...]:
+    def carry_out(self, handover: Release) -> tuple[Problem, ...]:
         """Do all but removing the records; what failed. One object that fails stops no other, unless the API server
         cannot call a webhook."""
         failed: list[Problem] = []
-        jobs: list[tuple[Belonging, Callable[[Belonging], None]]] = [
+        jobs: list[tuple[OwnObject, Callable[[OwnObject], None]]] = [
             *((each, self._release) for each in handover.released),
             *((each, self._delete) for each in handover.deleted),
             *((each, self._unhold) for each in handover.unheld),
@@ -126,21 +126,21 @@ class HandingBack:
                     break  # it would refuse the others too
         return tuple(failed)
 
-    def _release(self, each: Belonging) -> None:
+    def _release(self, each: OwnObject) -> None:
         self._patch(each, lambda metadata: _without_marks(metadata) if is_ours({"metadata": metadata}) else None)
 
-    def _unhold(self, each: Belonging) -> None:
+    def _unhold(self, each: OwnObject) -> None:
         self._patch(each, _without_finalizer)
 
-    def _unmark(self, each: Belonging) -> None:
+    def _unmark(self, each: OwnObject) -> None:
         self._patch(each, _without_nudge)
 
-    def _delete(self, each: Belonging) -> None:
+    def _delete(self, each: OwnObject) -> None:
         self.check()
         uid = each.metadata["uid"]
         api_of(self.live, each.side).delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, uid=uid)
 
-    def _patch(self, each: Belonging, change: Callable[[Mapping[str, Json]], dict[str, Json] | None]) -> None:
+    def _patch(self, each: OwnObject, change: Callable[[Mapping[str, Json]], dict[str, Json] | None]) -> None:
         """Change metadata as long as nobody else does, and the object is the same; nothing where ``None`` is due."""
         api, ref = api_of(self.live, each.side), each.ref
         metadata: Mapping[str, Json] = each.metadata

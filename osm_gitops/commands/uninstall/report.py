@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from osm_gitops.commands.uninstall.handover import Handover
+from osm_gitops.commands.uninstall.handover import Release
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.outline import many
 from osm_gitops.report.visible import visible
 
 
-def handover_text(handover: Handover, *, verbose: bool = False) -> str:
+def handover_text(handover: Release, *, verbose: bool = False) -> str:
     """Line by line; with ``verbose`` every object has one."""
     return "".join(f"{visible(line)}\n" for line in _lines(handover, verbose=verbose))
 
 
-def _lines(handover: Handover, *, verbose: bool) -> Iterator[str]:
+def _lines(handover: Release, *, verbose: bool) -> Iterator[str]:
     yield from handover.hosts
     if handover.is_empty:
         yield "Nothing of osm-gitops is there."

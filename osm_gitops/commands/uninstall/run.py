@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from osm_gitops.commands.uninstall.handover import Belonging, Finalizers, Handover
+from osm_gitops.commands.uninstall.handover import Finalizers, OwnObject, Release
 from osm_gitops.commands.uninstall.release import (
     HandingBack,
     belongings,
@@ -52,7 +52,7 @@ class Profile:
     uid: str
 
 
-def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Finalizers) -> Handover:
+def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Finalizers) -> Release:
     """What has to be done to give a cluster back. Changes nothing. Raises InputError and ClusterError."""
     settings = load_settings(spec)
     live = connections.clusters(spec)
@@ -65,7 +65,7 @@ def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Fina
     profiles = dict(_profiles(live, namespaces))
     stays, reason = _decision(live, settings.namespace, finalizers)
     held = held_machines(live.worker)
-    handover = Handover(
+    handover = Release(
         hosts=connections.hosts(spec),
         released=tuple(ours),
         unheld=() if stays else tuple(held),
@@ -133,7 +133,7 @@ def _configs(live: Clusters, namespace: str) -> Mapping[str, Mapping[str, str]]:
     return dict(live.management.list(CONFIG, keep, namespace, metadata_only=True))
 
 
-def _appliers(ours: Sequence[Belonging]) -> Iterator[Problem]:
+def _appliers(ours: Sequence[OwnObject]) -> Iterator[Problem]:
     others = sorted({name for each in ours for name in other_appliers(each.metadata)})
     if others:
         yield Problem(
@@ -142,7 +142,7 @@ def _appliers(ours: Sequence[Belonging]) -> Iterator[Problem]:
         )
 
 
-def _leaving(held: Sequence[Belonging], *, stays: bool) -> Iterator[Problem]:
+def _leaving(held: Sequence[OwnObject], *, stays: bool) -> Iterator[Problem]:
     leaving = [each.ref for each in held if each.metadata.get("deletionTimestamp")]
     if leaving and not stays:
         yield Problem(
@@ -152,11 +152,11 @@ def _leaving(held: Sequence[Belonging], *, stays: bool) -> Iterator[Problem]:
 
 
 def _without_jinja(
-    handover: Handover,
+    handover: Release,
     profiles: Mapping[tuple[str, str], Profile],
     machines: Sequence[MachineDeployment],
     namespace: str,
-) -> Handover:
+) -> Release:
     """Profiles that OSM would misread: its templates are Go's. Ours go, where none of its pools is left without."""
     jinja = {key for key, profile in profiles.items() if profile.jinja}
     users: dict[tuple[str, str], list[ObjectRef]] = {}

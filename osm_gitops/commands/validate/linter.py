@@ -53,7 +53,7 @@ class Text:
 
 
 @dataclass(slots=True)
-class Judge:
+class Linter:
     """Takes documents one by one, and tells at the end what is wrong with them."""
 
     _documents: dict[bytes, _Distinct] = field(default_factory=dict)

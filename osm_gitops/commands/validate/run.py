@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from osm_gitops.commands.validate.linter import Judge, Text, ask_programs
+from osm_gitops.commands.validate.linter import Linter, Text, ask_programs
 from osm_gitops.commands.validate.scope import Scope
 from osm_gitops.commands.validate.suppression import Suppressions, suppress
 from osm_gitops.errors import InputError, Problem
@@ -147,7 +147,7 @@ class _Validation:
         self.scopes = scopes
         self.renderers: dict[int, Renderers] = {}
         self.clusters: dict[int, tuple[Scope, ClusterFacts]] = {}
-        self.judge = Judge()
+        self.judge = Linter()
         self.findings: dict[Finding, list[str]] = {}
         self.suppressions = Suppressions()
         self.sensitive: set[str] = set()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.lint.external.programs import Ran, find_program, run, scratch, side_by_side
+from osm_gitops.lint.external.programs import CompletedProcess, find_program, run, run_parallel, scratch
 from osm_gitops.lint.external.shell import STOPPED, stopped
 from osm_gitops.lint.rules.boot_file import BootFile, Remark
 from osm_gitops.lint.rules.cloud_config import USER_DATA, cloud_config_remarks
@@ -69,14 +69,16 @@ def check_user_data(
             # Texts of files are strings to the schema, whatever they say; that they are is a check of ours.
             alike.setdefault(_CONTENT_LINE.sub("    …", file.text), file)
     with scratch() as folder:
-        answers = side_by_side(
+        answers = run_parallel(
             lambda each: _ask(words, each[0], each[1], folder, environment), list(enumerate(alike.values()))
         )
     for file, ran in zip(alike.values(), answers, strict=True):
         yield from ((file, remark) for remark in _remarks(file, ran))
 
 
-def _ask(words: Sequence[str], number: int, file: BootFile, folder: Path, environment: Mapping[str, str]) -> Ran:
+def _ask(
+    words: Sequence[str], number: int, file: BootFile, folder: Path, environment: Mapping[str, str]
+) -> CompletedProcess:
     name = f"{number}.yaml"
     (folder / name).write_bytes(file.text.encode("utf-8", "surrogateescape"))
     ran = run([*words, "schema", "--config-file", name], folder, environment)
@@ -85,7 +87,7 @@ def _ask(words: Sequence[str], number: int, file: BootFile, folder: Path, enviro
     return ran
 
 
-def _remarks(file: BootFile, ran: Ran) -> Iterator[Remark]:
+def _remarks(file: BootFile, ran: CompletedProcess) -> Iterator[Remark]:
     if ran.code == 0:
         return
     if ran.code is None:

@@ -39,7 +39,7 @@ _PLAIN: Final = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "NO_COLOR"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CompletedProcess:
     """What a program answered; ``code`` is ``None`` where it gave no answer, and ``stopped`` says why."""
 
     code: int | None
@@ -54,7 +54,9 @@ def find_program(name: str, environment: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=plain_path(environment)) or shutil.which(name, path=beside)
 
 
-def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = CPU_SECONDS) -> Ran:
+def run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = CPU_SECONDS
+) -> CompletedProcess:
     """Run a program in ``folder``, which is its home and its place for temporary files as well.
 
     ``seconds`` are those of a processor. It ends with every process that it has started.
@@ -74,18 +76,18 @@ def run(words: Sequence[str], folder: Path, environment: Mapping[str, str], seco
                 start_new_session=True,
             )
         except OSError as fault:
-            return Ran(None, "", "", f"it cannot be started: {fault.strerror}")
+            return CompletedProcess(None, "", "", f"it cannot be started: {fault.strerror}")
         try:
             code = child.wait(seconds * _WAITING)
         except subprocess.TimeoutExpired:
-            return Ran(None, "", "", f"it takes more than {seconds * _WAITING} s")
+            return CompletedProcess(None, "", "", f"it takes more than {seconds * _WAITING} s")
         finally:
             end_session(child)
         if code in _NOT_STARTED:
-            return Ran(None, "", "", "it cannot be started")
+            return CompletedProcess(None, "", "", "it cannot be started")
         if code < 0:
-            return Ran(None, "", "", _why(-code, seconds))
-        return Ran(code, _text(output), _text(errors))
+            return CompletedProcess(None, "", "", _why(-code, seconds))
+        return CompletedProcess(code, _text(output), _text(errors))
 
 
 def _why(number: int, seconds: float) -> str:
@@ -109,7 +111,7 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def side_by_side(work: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
+def run_parallel(work: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
     """The answers to all items in their order, a few at a time."""
     if len(items) < 2:
         return [work(item) for item in items]

@@ -11,13 +11,13 @@ from typing import ClassVar, Final
 
 from osm_gitops.lint.external.programs import (
     CPU_SECONDS,
-    Ran,
+    CompletedProcess,
     answered,
     batches,
     find_program,
     run,
+    run_parallel,
     scratch,
-    side_by_side,
 )
 from osm_gitops.lint.rules.boot_file import BootFile, Remark
 from osm_gitops.model.finding import Finding, Rule, Severity
@@ -74,7 +74,7 @@ class Shellcheck:
             else:
                 by_shell.setdefault(shell, []).append(file)
         work = [(shell, batch) for shell, all_ in by_shell.items() for batch in batches(all_, _SCRIPTS_AT_ONCE)]
-        for found in side_by_side(lambda each: self._batch(*each), work):
+        for found in run_parallel(lambda each: self._batch(*each), work):
             yield from found
 
     def _batch(self, shell: str, files: Sequence[BootFile]) -> list[tuple[BootFile, Remark]]:
@@ -88,14 +88,14 @@ class Shellcheck:
 
         return answered(together, alone, files)
 
-    def _run(self, shell: str, files: Sequence[BootFile], seconds: int) -> Ran:
+    def _run(self, shell: str, files: Sequence[BootFile], seconds: int) -> CompletedProcess:
         program = find_program("shellcheck", self.environment) or "shellcheck"
         with scratch() as folder:
             words = [program, *_OPTIONS, f"--shell={shell}", *_write(files, folder)]
             return run(words, folder, self.environment, seconds)
 
 
-def _comments(files: Sequence[BootFile], ran: Ran) -> list[tuple[BootFile, Remark]] | None:
+def _comments(files: Sequence[BootFile], ran: CompletedProcess) -> list[tuple[BootFile, Remark]] | None:
     """What shellcheck says of files that are named by their numbers; ``None`` where it gave no answer."""
     try:
         comments = json.loads(ran.output)["comments"]
@@ -156,7 +156,7 @@ class Bash:
         scripts = [file for file in files if shell_of(file) and not _beyond(file)]
         with scratch() as folder:
             names = _write(scripts, folder)
-            answers = side_by_side(lambda name: run([program, "--norc", "-n", name], folder, self.environment), names)
+            answers = run_parallel(lambda name: run([program, "--norc", "-n", name], folder, self.environment), names)
         for file, ran in zip(scripts, answers, strict=True):
             if ran.code is None:
                 yield file, stopped("bash", ran.stopped)

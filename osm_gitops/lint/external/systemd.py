@@ -12,13 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Final
 
-from osm_gitops.lint.external.programs import answered, batches, find_program, run, scratch, side_by_side
+from osm_gitops.lint.external.programs import answered, batches, find_program, run, run_parallel, scratch
 from osm_gitops.lint.external.shell import stopped
 from osm_gitops.lint.rules.boot_file import BootFile, Remark
 from osm_gitops.lint.rules.ini import parse
 from osm_gitops.lint.rules.reporting import MOST_REMARKS, first_remarks
 from osm_gitops.lint.rules.systemd import check_unit, is_unit_file, unit_of
-from osm_gitops.lint.rules.wording import meant
+from osm_gitops.lint.rules.wording import closest_match
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
@@ -82,7 +82,7 @@ def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterato
         found = _batch([file], environment)
         return [(file, stopped("systemd-analyze", found))] if isinstance(found, str) else found
 
-    for found in side_by_side(lambda batch: answered(together, alone, batch), batches(units, _UNITS_AT_ONCE)):
+    for found in run_parallel(lambda batch: answered(together, alone, batch), batches(units, _UNITS_AT_ONCE)):
         yield from found
 
 
@@ -189,7 +189,7 @@ def _on_nodes(said: str, files: Sequence[BootFile]) -> bool:
         return False
     known = {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}
     stems = {each.rpartition(".")[0] for each in known if each.endswith(f".{match[2]}")}
-    return match[1] in stems or not meant(match[1], stems)
+    return match[1] in stems or not closest_match(match[1], stems)
 
 
 def _without_values(message: str) -> str:

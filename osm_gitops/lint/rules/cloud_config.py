@@ -13,9 +13,9 @@ from typing import Any, Final
 from osm_gitops.errors import InputError
 from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half, Remark
-from osm_gitops.lint.rules.reporting import first_remarks, told
+from osm_gitops.lint.rules.reporting import first_remarks, to_finding
 from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault
-from osm_gitops.lint.rules.wording import instead, words
+from osm_gitops.lint.rules.wording import suggested_fix, words
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
@@ -67,7 +67,7 @@ def _finding(document: BootDocument, half: Half, text: str, remark: Remark) -> F
     found = _file_at(document, half, text, remark.line)
     if found is not None:
         file, line = found
-        return told(document, file, Remark(remark.rule, remark.message, line, remark.fix))
+        return to_finding(document, file, Remark(remark.rule, remark.message, line, remark.fix))
     where = document.profile.manifest.line_of(f"spec.{half}Config.modules")
     return Finding(remark.rule, f"in the {half} user-data, {remark.message}", where=where, fix=remark.fix)
 
@@ -152,7 +152,7 @@ class _Config:
         known = _KEYS | _FLATCAR_KEYS if self.flatcar else _KEYS
         for name in self.value:
             if name not in known:
-                fix = instead(name, known, "Remove it")
+                fix = suggested_fix(name, known, "Remove it")
                 yield self.remark(UNKNOWN_KEY, name, f"cloud-init knows no key {name}", fix)
         for name in _BOOLEANS & self.value.keys():
             if not isinstance(self.value[name], bool):
@@ -186,7 +186,7 @@ class _Config:
         path = file["path"]
         for name in file:
             if name not in _FILE_KEYS:
-                fix = instead(name, _FILE_KEYS, "Remove it")
+                fix = suggested_fix(name, _FILE_KEYS, "Remove it")
                 yield self.remark(WRITE_FILES, f"{place}.{name}", f"write_files knows no key {name}", fix)
         if not path.startswith("/"):
             yield self.remark(WRITE_FILES, place, f"the path {path} is not absolute", "Begin it with a slash")
@@ -200,7 +200,7 @@ class _Config:
         encoding, content = file.get("encoding") or "text/plain", file.get("content") or ""
         if isinstance(encoding, str) and isinstance(content, str):
             if encoding not in _ENCODINGS:
-                fix = instead(encoding, _ENCODINGS, "Use b64, or none")
+                fix = suggested_fix(encoding, _ENCODINGS, "Use b64, or none")
                 message = f"cloud-init knows no encoding {encoding!r}, and takes the content of {path} as it is"
                 yield self.remark(WRITE_FILES, f"{place}.encoding", message, fix)
             elif fault := _content_fault(content, encoding):

@@ -19,8 +19,8 @@ from osm_gitops.lint.rules.containerd_keys import (
     TABLES,
     TOP,
 )
-from osm_gitops.lint.rules.reporting import told
-from osm_gitops.lint.rules.wording import instead, line_of, line_with
+from osm_gitops.lint.rules.reporting import to_finding
+from osm_gitops.lint.rules.wording import line_of, line_with, suggested_fix
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")
@@ -68,7 +68,9 @@ def check_installed_containerd(document: BootDocument) -> Iterator[Finding]:
                 f"containerd {installs[1] if installs else ''} is installed, which reads no configuration of version 3"
             )
             line = line_of(file.text, match.start())
-            yield told(document, file, Remark(TOO_OLD, message, line, "Write version = 2, or install containerd 2"))
+            yield to_finding(
+                document, file, Remark(TOO_OLD, message, line, "Write version = 2, or install containerd 2")
+            )
 
 
 def toml_remark(message: str, text: str) -> Remark:
@@ -114,7 +116,7 @@ class _Config:
                 yield self.remark(
                     UNKNOWN_KEY,
                     f"containerd knows no key {name} {where}",
-                    instead(name, known, "Remove it"),
+                    suggested_fix(name, known, "Remove it"),
                     *path,
                     name,
                 )
@@ -125,7 +127,7 @@ class _Config:
             if name in known:
                 continue
             elsewhere = [version for version, ids in PLUGINS.items() if name in ids]
-            fix = instead(name, known, "Remove it, or suppress this finding if it is your own")
+            fix = suggested_fix(name, known, "Remove it, or suppress this finding if it is your own")
             if elsewhere:
                 fix = f"Write version = {elsewhere[0]}, or use the plugins of version {self.version}"
             message = f"containerd has no plugin {name} in version {self.version} of its configuration"
@@ -142,7 +144,7 @@ class _Config:
             return
         default = containerd.get("default_runtime_name")
         if isinstance(default, str) and default not in {*runtimes, "runc"}:
-            fix = instead(default, runtimes, "Name one of the runtimes")
+            fix = suggested_fix(default, runtimes, "Name one of the runtimes")
             yield self.remark(VALUE, f"default_runtime_name {default} names no runtime", fix, "default_runtime_name")
         for name, runtime in runtimes.items():
             if not isinstance(runtime, Mapping):
@@ -168,7 +170,7 @@ class _Config:
         for option, value in options.items():
             wanted = RUNC_OPTIONS.get(option)
             if wanted is None:
-                fix = instead(option, RUNC_OPTIONS, "Remove it")
+                fix = suggested_fix(option, RUNC_OPTIONS, "Remove it")
                 yield self.remark(RUNC_OPTION, f"runc has no option {option}, and passes over it", fix, at, option)
             elif type(value) is not wanted:
                 kinds = {bool: "true or false", int: "a number", str: "a text"}
@@ -208,7 +210,7 @@ class _Hosts:
         where = f"of host {_shown(host)}" if host else "of hosts.toml"
         for key in table:
             if key not in HOST_KEYS:
-                fix = instead(key, HOST_KEYS, "Remove it")
+                fix = suggested_fix(key, HOST_KEYS, "Remove it")
                 yield self.remark(f"containerd knows no key {key} {where}", fix, host, key)
         for name in ("skip_verify", "override_path"):
             if not isinstance(table.get(name, False), bool):
@@ -219,7 +221,7 @@ class _Hosts:
             return
         for each in capabilities:
             if not (isinstance(each, str) and each in CAPABILITIES):
-                fix = instead(str(each), CAPABILITIES, f"Use {', '.join(sorted(CAPABILITIES))}")
+                fix = suggested_fix(str(each), CAPABILITIES, f"Use {', '.join(sorted(CAPABILITIES))}")
                 yield self.remark(f"a registry has no capability {each!r}", fix, host, "capabilities")
         server = table.get("server")
         if server:  # an empty one is as none

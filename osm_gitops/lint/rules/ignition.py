@@ -16,7 +16,7 @@ from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, Half, Remark
 from osm_gitops.lint.rules.ignition_schema import CONFIG, Shape
 from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault
 from osm_gitops.lint.rules.systemd import unit_name_remark, unit_remarks
-from osm_gitops.lint.rules.wording import instead, meant
+from osm_gitops.lint.rules.wording import closest_match, suggested_fix
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 SYNTAX: Final = Rule("ignition-syntax", Severity.ERROR, "the user-data is no Ignition 2.3.0")
@@ -116,12 +116,12 @@ def _member_remarks(value: Mapping[str, Any], shape: Mapping[str, Shape], place:
         if name in shape:
             yield from _shape_remarks(member, shape[name], at)
         else:
-            yield Remark(SCHEMA, f"Ignition knows no member {at}", 1, instead(name, shape, "Remove it"))
+            yield Remark(SCHEMA, f"Ignition knows no member {at}", 1, suggested_fix(name, shape, "Remove it"))
     for name, below in shape.items():
         if (
             isinstance(below, str)
             and below.endswith("!")
-            and not (value.get(name) or (name not in value and meant(name, value)))
+            and not (value.get(name) or (name not in value and closest_match(name, value)))
         ):
             yield Remark(VALUE, f"{place} has no {name}", 1, "Set it")
 

@@ -18,8 +18,8 @@ from osm_gitops.lint.rules.files import is_script
 from osm_gitops.lint.rules.kubelet_fields import NEEDED_GATES, RANGES, SINCE, TYPES, WORDS
 from osm_gitops.lint.rules.kubelet_values import VALUE, value_remarks
 from osm_gitops.lint.rules.quantities import duration, is_quantity
-from osm_gitops.lint.rules.reporting import first_remarks, told
-from osm_gitops.lint.rules.wording import instead
+from osm_gitops.lint.rules.reporting import first_remarks, to_finding
+from osm_gitops.lint.rules.wording import suggested_fix
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
@@ -48,7 +48,7 @@ def check_kubelet(document: BootDocument) -> Iterator[Finding]:
         if is_script(file) or not _KIND.search(file.text):
             continue
         remarks = kubelet_remarks(file.text, minor, cgroup_v1=document.os in _CGROUP_V1_SYSTEMS)
-        yield from (told(document, file, remark) for remark in remarks)
+        yield from (to_finding(document, file, remark) for remark in remarks)
 
 
 # The same configuration is in many documents.
@@ -109,7 +109,7 @@ class _Look:
             if not shape and name in ("apiVersion", "kind"):
                 continue
             if known != {"*"} and name not in known:
-                fix = instead(name, known, "Remove it")
+                fix = suggested_fix(name, known, "Remove it")
                 yield Remark(UNKNOWN_FIELD, f"the kubelet knows no field {at}", self.line(at), fix)
                 continue
             below = "*" if known == {"*"} else name
@@ -150,7 +150,7 @@ class _Look:
         elif kind == "quantity" and not is_quantity(str(value)):
             yield self.wrong(place, "a quantity such as 200Mi")
         elif shape in WORDS and value and value not in WORDS[shape]:
-            fix = instead(str(value), WORDS[shape], "Write one of them")
+            fix = suggested_fix(str(value), WORDS[shape], "Write one of them")
             yield self.wrong(place, f"one of {', '.join(sorted(WORDS[shape]))}", fix)
 
     def integer(self, value: Any, place: str, shape: str, bits: int) -> Iterator[Remark]:
@@ -173,7 +173,7 @@ class _Look:
                 yield Remark(FEATURE_GATE, message, self.line(path), f"Set featureGates.{gate}: true, or remove it")
         for name, value in chosen.items():
             if fault := gate_fault(name, self.minor, value=bool(value)):
-                fix = instead(name, gates(), "Remove it") if name not in gates() else "Remove it for this version"
+                fix = suggested_fix(name, gates(), "Remove it") if name not in gates() else "Remove it for this version"
                 line = self.line(f"featureGates.{name}")
                 message = f"the kubelet of Kubernetes 1.{self.minor} does not start with feature gate {name}: {fault}"
                 yield Remark(FEATURE_GATE, message, line, fix)

@@ -11,7 +11,7 @@ from osm_gitops.gocompat.ip import ip_bytes
 from osm_gitops.lint.rules.boot_file import Remark
 from osm_gitops.lint.rules.kubelet_fields import CIPHERS, EVICTION_SIGNALS, RESERVED_RESOURCES
 from osm_gitops.lint.rules.quantities import duration, is_positive_quantity, is_quantity
-from osm_gitops.lint.rules.wording import instead
+from osm_gitops.lint.rules.wording import suggested_fix
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.yaml.kubernetes import Document
 
@@ -68,7 +68,7 @@ class _Values:
                 if signal not in EVICTION_SIGNALS:
                     known = ", ".join(sorted(EVICTION_SIGNALS))
                     yield self.remark(
-                        f"{name}.{signal}", "is no eviction signal", instead(signal, EVICTION_SIGNALS, known)
+                        f"{name}.{signal}", "is no eviction signal", suggested_fix(signal, EVICTION_SIGNALS, known)
                     )
         for place, text in self.texts("evictionSoftGracePeriod"):
             if (duration(text) or -1) < 0:
@@ -83,7 +83,7 @@ class _Values:
             for place, text in self.texts(name):
                 resource = place.removeprefix(f"{name}.")
                 if resource not in RESERVED_RESOURCES:
-                    fix = instead(resource, RESERVED_RESOURCES, f"Use {', '.join(sorted(RESERVED_RESOURCES))}")
+                    fix = suggested_fix(resource, RESERVED_RESOURCES, f"Use {', '.join(sorted(RESERVED_RESOURCES))}")
                     yield self.remark(place, "is nothing that the kubelet can reserve", fix)
                 elif not is_quantity(text) or text.startswith("-"):
                     yield self.remark(place, "is no quantity such as 200m or 500Mi")
@@ -107,7 +107,9 @@ class _Values:
             yield self.remark("clusterDomain", "is no DNS name in lower case", "Write a domain such as cluster.local")
         for place, text in self.texts("tlsCipherSuites"):
             if text not in CIPHERS:
-                yield self.remark(place, "is no cipher suite that the kubelet has", instead(text, CIPHERS, "Remove it"))
+                yield self.remark(
+                    place, "is no cipher suite that the kubelet has", suggested_fix(text, CIPHERS, "Remove it")
+                )
 
     def paths(self) -> Iterator[Remark]:
         for name in _PATHS:

@@ -10,7 +10,7 @@ from typing import Final
 from osm_gitops.bounded.json_values import line_of_fault
 from osm_gitops.errors import InputError
 from osm_gitops.lint.rules.boot_file import BootFile, Remark
-from osm_gitops.lint.rules.wording import instead, words
+from osm_gitops.lint.rules.wording import suggested_fix, words
 from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -108,7 +108,9 @@ def _netplan(text: str) -> Iterator[Remark]:
     for name in network:
         if name not in _NETPLAN:
             line = documents[0].lines.get(f"network.{name}", 1)
-            yield Remark(NETPLAN, f"netplan knows no key {name} in network", line, instead(name, _NETPLAN, "Remove it"))
+            yield Remark(
+                NETPLAN, f"netplan knows no key {name} in network", line, suggested_fix(name, _NETPLAN, "Remove it")
+            )
 
 
 def _crictl(text: str) -> Iterator[Remark]:
@@ -117,7 +119,7 @@ def _crictl(text: str) -> Iterator[Remark]:
     for document in [] if remarks else load_documents(text, ""):
         for name in document.value if isinstance(document.value, dict) else ():
             if name not in _CRICTL:
-                fix = instead(name, _CRICTL, "Remove it")
+                fix = suggested_fix(name, _CRICTL, "Remove it")
                 yield Remark(CRICTL, f"crictl knows no key {name}", document.lines.get(name, 1), fix)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark
 from osm_gitops.lint.rules.ini import parse
-from osm_gitops.lint.rules.reporting import told
+from osm_gitops.lint.rules.reporting import to_finding
 from osm_gitops.lint.rules.systemd import is_unit_file, unit_name_remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 
@@ -45,7 +45,7 @@ def check_paths(document: BootDocument) -> Iterator[Finding]:
         files = [file for file in document.files if file.half == half]
         units = [unit for unit in document.units if unit.half == half]
         for file, remark in _remarks(files, units):
-            yield told(document, file, remark)
+            yield to_finding(document, file, remark)
 
 
 def check_programs(document: BootDocument) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def check_programs(document: BootDocument) -> Iterator[Finding]:
     programs = {file.path: file for file in document.files}
     for file in document.texts:
         if is_unit_file(file.path):
-            yield from (told(document, file, remark) for remark in _program_remarks(file, programs))
+            yield from (to_finding(document, file, remark) for remark in _program_remarks(file, programs))
 
 
 def _program_remarks(unit: BootFile, programs: Mapping[str, BootFile]) -> Iterator[Remark]:

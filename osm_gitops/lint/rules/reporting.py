@@ -21,7 +21,7 @@ def first_remarks(remarks: Iterable[Remark]) -> Iterator[Remark]:
         yield remark
 
 
-def told(document: BootDocument, file: BootFile, remark: Remark) -> Finding:
+def to_finding(document: BootDocument, file: BootFile, remark: Remark) -> Finding:
     """The remark as a finding of the document's profile."""
     profile = document.profile
     return Finding(

@@ -18,7 +18,7 @@ from osm_gitops.lint.rules.systemd_keys import (
     UNIT_SUFFIXES,
     WORDS,
 )
-from osm_gitops.lint.rules.wording import instead, words
+from osm_gitops.lint.rules.wording import suggested_fix, words
 from osm_gitops.model.finding import Rule, Severity
 
 UNKNOWN_KEY: Final = Rule("systemd-unknown-key", Severity.ERROR, "systemd knows no such key and ignores the line")
@@ -113,7 +113,7 @@ def _unknown_key(entry: Entry, known: frozenset[str]) -> Remark:
     if elsewhere:
         fix = f"Put it below [{elsewhere[0]}]"
     else:
-        fix = instead(entry.key, known, "Correct or remove it; systemd ignores it")
+        fix = suggested_fix(entry.key, known, "Correct or remove it; systemd ignores it")
     return Remark(UNKNOWN_KEY, f"systemd knows no key {entry.key} in section [{entry.section}]", entry.line, fix)
 
 
@@ -122,7 +122,7 @@ def _section_remarks(parsed: Parsed, name: str) -> Iterator[Remark]:
     allowed = {"Unit", "Install", *([own] if own else [])}
     for section, line in parsed.sections:
         if section not in allowed and not section.startswith("X-"):
-            fix = instead(section, allowed, f"Use one of {', '.join(sorted(allowed))}")
+            fix = suggested_fix(section, allowed, f"Use one of {', '.join(sorted(allowed))}")
             yield Remark(UNKNOWN_SECTION, f"systemd reads no section [{section}] in {name}", line, fix)
 
 

@@ -14,7 +14,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def meant(name: str, known: Collection[str]) -> str:
+def closest_match(name: str, known: Collection[str]) -> str:
     """The known name that somebody will have meant by ``name``, or an empty text."""
     by_case = {each.lower(): each for each in known}
     if found := by_case.get(name.lower()):
@@ -25,9 +25,9 @@ def meant(name: str, known: Collection[str]) -> str:
     return near[0] if near else ""
 
 
-def instead(name: str, known: Collection[str], otherwise: str) -> str:
+def suggested_fix(name: str, known: Collection[str], otherwise: str) -> str:
     """The fix for an unknown name: the one that was meant, else ``otherwise``."""
-    near = meant(name, known)
+    near = closest_match(name, known)
     return f"Write {near}" if near else otherwise
 
 

@@ -12,7 +12,7 @@ from osm_gitops.render.resolve.bootstrap_kubeconfig import BaseKubeconfig, base_
 from osm_gitops.render.resolve.bootstrap_token import TokenIndex, getter_token, token_index
 from osm_gitops.render.resolve.certificate_authority import certificate_authority
 from osm_gitops.render.resolve.containerd import config_toml
-from osm_gitops.render.resolve.error_collector import Faults
+from osm_gitops.render.resolve.error_collector import ErrorCollector
 from osm_gitops.render.resolve.registry_credentials import registry_credentials
 from osm_gitops.render.resolve.registry_hosts import hosts_files
 
@@ -34,7 +34,7 @@ class ClusterFacts:
 
 def resolve_cluster(settings: Settings, facts: Facts) -> ClusterFacts:
     """Resolve what every pool needs. Raises InputError with everything that is missing or wrong."""
-    faults = Faults()
+    faults = ErrorCollector()
     kubeconfig = faults.run(lambda: base_kubeconfig(settings, facts))
     authority = faults.run(lambda: certificate_authority(settings, facts))
     getter = faults.run(lambda: getter_token(facts))

@@ -10,7 +10,7 @@ from osm_gitops.errors import InputError, Problem
 T = TypeVar("T")
 
 
-class Faults:
+class ErrorCollector:
     """Runs steps that may raise InputError, and keeps each problem once, in order."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.provider import KubeletOptions, OsSpec, ProviderConfig
 from osm_gitops.render.resolve.cloudconfig import CloudConfig, cloud_config
 from osm_gitops.render.resolve.cluster import ClusterFacts
-from osm_gitops.render.resolve.error_collector import Faults
+from osm_gitops.render.resolve.error_collector import ErrorCollector
 from osm_gitops.render.resolve.kubelet import kubelet_options
 from osm_gitops.render.resolve.os_spec import decode_os_spec, dist_upgrade, provisioning_utility
 from osm_gitops.render.resolve.provider_config import decode_provider_config, readable_provider_config
@@ -69,7 +69,7 @@ class ResolvedPool:
 
 def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFacts) -> ResolvedPool:
     """Resolve one pool. Raises InputError with all of its problems, each with its place."""
-    faults = Faults()
+    faults = ErrorCollector()
     strict = faults.run(lambda: decode_provider_config(machine.provider_spec))
     config = strict or readable_provider_config(machine.provider_spec)
     kubelet = faults.run(lambda: kubelet_options(machine.annotations))
@@ -102,7 +102,7 @@ def resolve_pool(machine: MachineDeployment, inputs: Inputs, cluster: ClusterFac
 
 
 def _with_config(
-    machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, cluster: ClusterFacts, faults: Faults
+    machine: MachineDeployment, config: ProviderConfig, inputs: Inputs, cluster: ClusterFacts, faults: ErrorCollector
 ) -> tuple[OperatingSystemProfile, OsSpec, CloudConfig, bool] | None:
     """What needs the decoded provider config: profile, OS spec and cloud-config."""
     profile = faults.run(lambda: _profile(machine, config, inputs, cluster.settings.namespace))

@@ -33,7 +33,7 @@ from osm_gitops.targets.cluster.finalizers import read_machine
 from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
-from osm_gitops.targets.cluster.together import side_by_side
+from osm_gitops.targets.cluster.together import run_parallel
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, api_of
 from osm_gitops.targets.cluster.writing import Control, StoppedError
@@ -94,7 +94,7 @@ def stamp_pools(
     run = _Stamping(live, pools, stampings, control)
     due = [ref for ref, stamping in stampings.items() if stamping.stamps]
     jobs = (partial(run.stamp, ref) for ref in due)
-    side_by_side(jobs, lambda outcome: run.take(outcome, len(due)), options.concurrency, control.stop, live.hurry)
+    run_parallel(jobs, lambda outcome: run.take(outcome, len(due)), options.concurrency, control.stop, live.hurry)
     if options.nudge:
         run.nudge()
     return run.delivery()

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def side_by_side(
+def run_parallel(
     jobs: Iterable[Callable[[], T]],
     take: Callable[[T], None],
     concurrency: int,

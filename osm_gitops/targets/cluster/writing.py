@@ -25,7 +25,7 @@ from osm_gitops.targets.cluster.finalizers import hold, read_machine
 from osm_gitops.targets.cluster.machines import apply_machine
 from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.steps import PoolWork, clean_up, gate_to_shut, in_order, is_late, made_for, write_pool
-from osm_gitops.targets.cluster.together import side_by_side
+from osm_gitops.targets.cluster.together import run_parallel
 from osm_gitops.targets.cluster.units import Unit, split
 from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, made
@@ -121,7 +121,7 @@ class _Run:
             self._take(self._carry_out(unit, self._work(unit)))
 
     def many(self, units: Sequence[Unit]) -> None:
-        side_by_side(self._jobs(units), self._take, self.options.concurrency, self.control.stop, self.live.hurry)
+        run_parallel(self._jobs(units), self._take, self.options.concurrency, self.control.stop, self.live.hurry)
 
     def _jobs(self, units: Sequence[Unit]) -> Iterator[Callable[[], _Outcome]]:
         spared = self._spared(units)

@@ -9,12 +9,12 @@ from typing import cast
 
 import pytest
 
-from osm_gitops.commands.status.blockers import find_in_the_way
-from osm_gitops.commands.status.seen import see
+from osm_gitops.commands.status.blockers import find_blockers
+from osm_gitops.commands.status.seen import collect
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import Kind
 from osm_gitops.model.status import Finding
 from osm_gitops.pipeline.osm_activity import OsmActivity, read_osm_activity
@@ -31,7 +31,7 @@ _SETTINGS = "/api/v1/namespaces/cloud-init-settings/secrets"
 
 
 def _clusters(cluster: Cluster, tmp_path: Path, user: str = "admin") -> Clusters:
-    api = connect(Access(str(cluster.kubeconfig(tmp_path / user, user))), os.environ)
+    api = connect(ContextRef(str(cluster.kubeconfig(tmp_path / user, user))), os.environ)
     return Clusters(api, api)
 
 
@@ -41,8 +41,8 @@ def _osm(live: Clusters) -> OsmActivity:
 
 def _found(cluster: Cluster, tmp_path: Path) -> dict[str, Finding]:
     live = _clusters(cluster, tmp_path)
-    seen = see(live, "kube-system")
-    findings = [each for each in find_in_the_way(live, _osm(live), seen) if each.kind != "not-ours"]
+    seen = collect(live, "kube-system")
+    findings = [each for each in find_blockers(live, _osm(live), seen) if each.kind != "not-ours"]
     assert len({finding.kind for finding in findings}) == len(findings)
     # What is told is our own words: none of them is taken for a secret.
     assert all(Masker().problem(finding.problem) == finding.problem for finding in findings)
@@ -171,7 +171,7 @@ def test_what_machines_need_to_boot_is_missed(management: Cluster, tmp_path: Pat
 
 def test_what_may_not_be_looked_at_is_never_taken_for_an_absence(management: Cluster, tmp_path: Path) -> None:
     live = _clusters(management, tmp_path, "reader")
-    findings = list(find_in_the_way(live, _osm(live), None))
+    findings = list(find_blockers(live, _osm(live), None))
     assert {finding.kind for finding in findings} == {"unknown"}
     assert any("deployments" in str(finding.problem) for finding in findings)
     assert any("mutatingwebhookconfigurations" in str(finding.problem) for finding in findings)
@@ -180,7 +180,7 @@ def test_what_may_not_be_looked_at_is_never_taken_for_an_absence(management: Clu
 def test_that_objects_are_not_labelled_yet_is_no_trouble(management: Cluster, loaded: AfterOsm, tmp_path: Path) -> None:
     assert len(loaded.pools()) == 5
     live = _clusters(management, tmp_path)
-    (finding,) = find_in_the_way(live, _osm(live), see(live, "kube-system"))
+    (finding,) = find_blockers(live, _osm(live), collect(live, "kube-system"))
     assert (finding.kind, finding.trouble) == ("not-ours", False)
     assert finding.problem.what.startswith("5 pools with objects that osm-gitops has not written")
 
@@ -190,7 +190,7 @@ def test_few_requests_are_made_however_many_pools_there_are(
 ) -> None:
     assert len(loaded.pools()) == 5
     live = _clusters(management, tmp_path)
-    list(find_in_the_way(live, _osm(live), see(live, "kube-system")))
+    list(find_blockers(live, _osm(live), collect(live, "kube-system")))
     assert live.management.requests <= 14
 
 
@@ -212,7 +212,7 @@ class _WithoutKinds:
 
 def test_kinds_that_the_api_server_does_not_know_are_named_with_who_brings_them() -> None:
     api = cast("Api", _WithoutKinds())
-    findings = list(find_in_the_way(Clusters(api, api), OsmActivity(), None))
+    findings = list(find_blockers(Clusters(api, api), OsmActivity(), None))
     assert [finding.kind for finding in findings] == ["no-kind"] * 5
     assert [finding.problem.fix for finding in findings][1:3] == [
         "osm-gitops install prints its CRD",

@@ -13,7 +13,7 @@ from osm_gitops.lint.rules.catalogue import FILE_CHECKS
 from osm_gitops.lint.rules.cloud_config import cloud_config_remarks
 from osm_gitops.lint.rules.ignition import ignition_remarks
 from osm_gitops.lint.rules.kubelet import kubelet_remarks
-from osm_gitops.lint.rules.wording import meant
+from osm_gitops.lint.rules.wording import closest_match
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.lint.rules import mutations
 
@@ -110,6 +110,6 @@ def test_a_sound_kubelet_or_cloud_config_with_any_value_in_any_place_is_looked_a
 
 def test_a_name_is_told_from_typos_of_its_length_only() -> None:
     known = frozenset({"RestartSec", "Restart"})
-    assert meant("RestartSecs", known) == "RestartSec"
-    assert meant("restartsec", known) == "RestartSec"
-    assert meant("Restart" * 50, known) == ""
+    assert closest_match("RestartSecs", known) == "RestartSec"
+    assert closest_match("restartsec", known) == "RestartSec"
+    assert closest_match("Restart" * 50, known) == ""

@@ -12,7 +12,7 @@ from typing import Any, cast
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.left import Left
@@ -21,7 +21,7 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import PlanOptions, group_name, make_cluster_plan
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.machines import read_machine
@@ -113,7 +113,7 @@ class Scene:
     def plan(self, **options: Any) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
         inputs = self.inputs()
         pools = read_pools(self.live.worker, inputs.machines)
-        desired = desire("prod", inputs, Settings())
+        desired = render_cluster("prod", inputs, Settings())
         leaving = frozenset(each for each, pool in pools.items() if pool.gate is Gate.DELETING)
         state = read_state(self.live, desired, Scope("kube-system", frozenset({"kube-system"}), leaving))
         plan = make_cluster_plan(desired, state, PlanOptions(leaving=leaving, **options))
@@ -176,7 +176,7 @@ def scene(management: Cluster, worker: Cluster, folder: Path, user: str = "admin
 
 
 def api_of(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
-    return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+    return connect(ContextRef(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
 
 
 class NoTokens:

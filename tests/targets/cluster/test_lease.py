@@ -15,8 +15,8 @@ import pytest
 from osm_gitops.errors import ClusterError, LostLockError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
-from osm_gitops.kube.retry_policy import Patience
+from osm_gitops.kube.context_ref import ContextRef
+from osm_gitops.kube.retry_policy import RetryPolicy
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Fault, Proxy, answer, drop, lose
@@ -48,7 +48,7 @@ class Hours:
 
 @pytest.fixture
 def api(management: Cluster, tmp_path: Path) -> Api:
-    return connect(Access(str(management.kubeconfig(tmp_path / "kubeconfig"))), {})
+    return connect(ContextRef(str(management.kubeconfig(tmp_path / "kubeconfig"))), {})
 
 
 def held(api: Api, hours: Hours, holder: str = "me", timeout: float = 0.0) -> AbstractContextManager[Held]:
@@ -250,7 +250,7 @@ def test_the_rights_that_the_module_names_are_enough(management: Cluster, tmp_pa
         rule("get update", "leases.coordination.k8s.io", ["osm-gitops"]),
     ]
     allow(management, "applier", rules, "kube-system")
-    api = connect(Access(str(management.kubeconfig(tmp_path / "kubeconfig", "applier"))), {})
+    api = connect(ContextRef(str(management.kubeconfig(tmp_path / "kubeconfig", "applier"))), {})
     for _ in range(2):
         with held(api, Hours()) as mine:
             mine.renew()
@@ -262,8 +262,8 @@ def test_what_networks_and_busy_servers_do_loses_no_lease(
     fault: Fault, management: Cluster, through: Behind, tmp_path: Path
 ) -> None:
     proxy = through(management)
-    access = Access(str(proxy.cluster.kubeconfig(tmp_path / "kubeconfig")))
-    api = connect(access, {}, Patience(sleep=lambda _: None))
+    access = ContextRef(str(proxy.cluster.kubeconfig(tmp_path / "kubeconfig")))
+    api = connect(access, {}, RetryPolicy(sleep=lambda _: None))
     hours = Hours()
     for _ in range(2):  # the Lease is made, then taken
         for method, nth in (("GET", 1), ("POST", 1), ("PUT", 1), ("PUT", 3), ("PUT", 5)):
@@ -279,7 +279,7 @@ def test_what_networks_and_busy_servers_do_loses_no_lease(
 
 def test_a_free_lease_that_cannot_be_taken_is_given_up(management: Cluster, through: Behind, tmp_path: Path) -> None:
     proxy = through(management)
-    api = connect(Access(str(proxy.cluster.kubeconfig(tmp_path / "proxied"))), {})
+    api = connect(ContextRef(str(proxy.cluster.kubeconfig(tmp_path / "proxied"))), {})
     proxy.when(answer(409), method="POST", times=None)
     with (
         pytest.raises(ClusterError, match=r"is free and cannot be taken \(409, 6 times\)"),
@@ -292,8 +292,8 @@ def test_who_cannot_reach_the_server_any_more_stops_in_time_and_says_how_the_lea
     management: Cluster, through: Behind, tmp_path: Path
 ) -> None:
     proxy = through(management)
-    access = Access(str(proxy.cluster.kubeconfig(tmp_path / "kubeconfig")))
-    api = connect(access, {}, Patience(tries=2, sleep=lambda _: None))
+    access = ContextRef(str(proxy.cluster.kubeconfig(tmp_path / "kubeconfig")))
+    api = connect(access, {}, RetryPolicy(tries=2, sleep=lambda _: None))
     hours = Hours()
     with held(api, hours) as mine:
         proxy.when(drop, times=None)

@@ -17,7 +17,7 @@ from osm_gitops import __version__
 from osm_gitops.errors import Problem
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.desired import Side
 from osm_gitops.model.left import ABSENT, PAUSED, Left, LeftReason
 from osm_gitops.model.live import Delivery
@@ -77,7 +77,7 @@ def recording(
     management: Cluster, worker: Cluster, folder: Path, user: str = "admin"
 ) -> Iterator[tuple[Run, Clusters]]:
     apis = (
-        connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+        connect(ContextRef(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
         for cluster in (management, worker)
     )
     live = Clusters(*apis)

@@ -11,7 +11,7 @@ import pytest
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.sources.files import Folder, in_no_git
@@ -51,7 +51,7 @@ def from_git(scene: Scene, *pools: Object, flux: str = _FLUX, applies_pools: boo
     """What Flux applies of a tree: MachineDeployments, and what was rendered of them; ``spec`` is of the profile."""
     tree = write_tree(scene.folder, profile(script=scene.script, **spec), *pools)
     inputs = read_tree(Folder(tree, str(tree), in_no_git), management_namespace="kube-system", environment={})
-    desired = desire("prod", inputs, Settings())
+    desired = render_cluster("prod", inputs, Settings())
     for pool in pools if applies_pools else ():
         scene.worker.client().apply(pool, flux)
     for each in desired.objects:

@@ -12,12 +12,12 @@ from osm_gitops.errors import ClusterError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
@@ -37,13 +37,13 @@ def live(management: Cluster, worker: Cluster, tmp_path: Path) -> Clusters:
 
 
 def _api(cluster: Cluster, folder: Path, user: str = "admin") -> Api:
-    return connect(Access(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
+    return connect(ContextRef(str(cluster.kubeconfig(folder / f"{cluster.name}-{user}", user))), {})
 
 
 def _desired(folder: Path, *pools: str, script: str = "#!/bin/sh\n", version: str = "v1.0.0") -> Desired:
     tree = write_tree(folder, profile(script=script, version=version), *(pool(name) for name in pools))
     inputs = read_tree(Folder(tree, str(tree), in_no_git), management_namespace="kube-system", environment={})
-    return desire("prod", inputs, Settings())
+    return render_cluster("prod", inputs, Settings())
 
 
 def _apply(live: Clusters, desired: Desired) -> None:

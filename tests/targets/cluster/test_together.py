@@ -7,7 +7,7 @@ from threading import Barrier, Event, Lock
 
 import pytest
 
-from osm_gitops.targets.cluster.together import side_by_side
+from osm_gitops.targets.cluster.together import run_parallel
 
 
 def _no_hurry() -> None:
@@ -25,7 +25,7 @@ def test_jobs_run_at_the_same_time_and_all_results_are_taken() -> None:
         return work
 
     taken: list[int] = []
-    side_by_side((job(number) for number in range(9)), taken.append, 3, Event(), _no_hurry)
+    run_parallel((job(number) for number in range(9)), taken.append, 3, Event(), _no_hurry)
     assert sorted(taken) == list(range(9))
 
 
@@ -45,7 +45,7 @@ def test_few_jobs_are_made_ahead_of_those_that_have_ended() -> None:
         with lock:
             ahead -= 1
 
-    side_by_side(jobs(), lambda _: None, 4, Event(), _no_hurry)
+    run_parallel(jobs(), lambda _: None, 4, Event(), _no_hurry)
     assert most <= 8 + 1
 
 
@@ -61,7 +61,7 @@ def test_an_error_stops_the_others_and_is_raised_when_they_have_ended() -> None:
         ended.append(1)
 
     with pytest.raises(ValueError, match="no"):
-        side_by_side([linger, fail, *[linger] * 20], lambda _: None, 2, stop, _no_hurry)
+        run_parallel([linger, fail, *[linger] * 20], lambda _: None, 2, stop, _no_hurry)
     assert stop.is_set()
     assert begun == ended
     assert len(begun) < 21
@@ -74,7 +74,7 @@ def test_an_interruption_of_who_takes_the_results_ends_the_work() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        side_by_side([lambda: done.append(1)] * 50, take, 2, stop, lambda: hurried.append(1))
+        run_parallel([lambda: done.append(1)] * 50, take, 2, stop, lambda: hurried.append(1))
     assert stop.is_set()
     assert len(done) <= 4
     assert hurried == [1]

@@ -13,7 +13,7 @@ import pytest
 from osm_gitops.errors import ClusterError, InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
@@ -39,7 +39,7 @@ _TOKENS = "/api/v1/namespaces/kube-system/secrets?labelSelector=machinedeploymen
 @pytest.fixture
 def api(worker: Cluster, tmp_path: Path) -> Api:
     worker.namespace("cloud-init-settings")
-    return connect(Access(str(worker.kubeconfig(tmp_path / "config"))), {})
+    return connect(ContextRef(str(worker.kubeconfig(tmp_path / "config"))), {})
 
 
 def machine(name: str = "workers", namespace: str = "kube-system", *, deleting: bool = False) -> MachineDeployment:
@@ -536,7 +536,7 @@ def test_a_legacy_token_is_rendered_and_a_requested_one_is_not(worker: Cluster, 
 def test_a_refused_write_tells_no_token(worker: Cluster, tmp_path: Path, api: Api) -> None:
     run(api, setup())
     (token,) = tokens_in(worker)
-    reader = connect(Access(str(worker.kubeconfig(tmp_path / "reader", "reader"))), {})
+    reader = connect(ContextRef(str(worker.kubeconfig(tmp_path / "reader", "reader"))), {})
     allow(worker, "reader", [rule("list", "secrets")])
     tokens = Tokens.read(reader, [machine()], setup(NOW + timedelta(hours=20)))
     with pytest.raises(ClusterError) as failure:

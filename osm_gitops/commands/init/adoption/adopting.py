@@ -13,7 +13,7 @@ from osm_gitops.config.settings import parse_settings
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec
 from osm_gitops.errors import InputError, Problem, input_error, some
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.context_ref import UNNAMED, Access
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kinds import PROFILE
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
@@ -32,10 +32,10 @@ class Wanted:
     cluster ``osm``, else in the management cluster. ``bundles`` are CA files given by the user, by flag."""
 
     cluster: str
-    management: Access = UNNAMED
-    worker: Access = UNNAMED
+    management: ContextRef = UNNAMED
+    worker: ContextRef = UNNAMED
     deployment: str = ""
-    osm: Access = UNNAMED
+    osm: ContextRef = UNNAMED
     bundles: Mapping[str, PodText] = field(default_factory=dict)
 
 

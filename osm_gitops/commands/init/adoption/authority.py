@@ -25,7 +25,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import desire
+from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import without_nulls
 from osm_gitops.render.resolve.cluster_info import UnreadableClusterInfo, cluster_info
 from osm_gitops.yaml.kubernetes import load_documents
@@ -75,7 +75,7 @@ class Agreement:
 
 def agreement(inputs: Inputs, settings: Settings, live: LiveConfigs) -> Agreement:
     """Compare what these settings give with what is there."""
-    desired = desire("", inputs, settings)
+    desired = render_cluster("", inputs, settings)
     same: list[str] = []
     other: list[str] = []
     for each in sorted(desired.objects, key=lambda each: each.ref):

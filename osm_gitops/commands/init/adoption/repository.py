@@ -12,7 +12,7 @@ from osm_gitops.commands.init.adoption.osm_settings import FoundSetting
 from osm_gitops.commands.init.scaffold import CREDENTIALS, Scaffold, checked_recipients, yaml_scalar
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from osm_gitops.errors import Problem
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.server_fields import authored
@@ -43,8 +43,8 @@ class Adopted:
     inputs: Inputs
     settings: Sequence[FoundSetting]
     authority: Authority | None
-    management: Access = field(default_factory=Access)
-    worker: Access = field(default_factory=Access)
+    management: ContextRef = field(default_factory=ContextRef)
+    worker: ContextRef = field(default_factory=ContextRef)
 
     @property
     def machines(self) -> tuple[MachineDeployment, ...]:
@@ -151,6 +151,6 @@ def _connection_lines(adopted: Adopted) -> Iterator[str]:
             yield "".join(f"  {line}\n" for line in dump({side: connection}).splitlines())
 
 
-def _connection(access: Access) -> dict[str, str]:
+def _connection(access: ContextRef) -> dict[str, str]:
     kubeconfig = str(Path(access.kubeconfig).absolute()) if access.kubeconfig else ""
     return {key: text for key, text in (("kubeconfig", kubeconfig), ("context", access.context)) if text}

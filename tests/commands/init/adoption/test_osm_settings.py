@@ -13,7 +13,7 @@ from osm_gitops.commands.init.adoption.osm_settings import OsmSettings, read_osm
 from osm_gitops.errors import InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import Access
+from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.sources.osm_deployment import find_osm
 from osm_gitops.sources.pod import Pod, PodText
 from tests.apiserver.after_osm import recorded_authority
@@ -24,7 +24,7 @@ from tests.cli.scenes import secret
 
 @pytest.fixture
 def api(management: Cluster, tmp_path: Path) -> Api:
-    return connect(Access(str(management.kubeconfig(tmp_path / "kubeconfig"))), os.environ)
+    return connect(ContextRef(str(management.kubeconfig(tmp_path / "kubeconfig"))), os.environ)
 
 
 def _read(api: Api, **bundles: PodText) -> OsmSettings:
