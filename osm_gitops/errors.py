@@ -103,7 +103,7 @@ class LostLockError(ClusterError):
 
 
 class UnsafePlanError(OsmGitopsError):
-    """A plan that a guard refuses until it is asked for explicitly (design §6)."""
+    """A plan that a guard refuses until it is asked for explicitly (design.md, "Guards")."""
 
 
 class UnexpectedError(Exception):

@@ -1,4 +1,4 @@
-"""Canaries in every place that a secret can come from: none shows where people read (design §7)."""
+"""Canaries in every place that a secret can come from: none shows where people read (design.md, "Masking")."""
 
 from __future__ import annotations
 

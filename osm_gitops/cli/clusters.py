@@ -1,4 +1,5 @@
-"""From a request to the clusters of a run: flags, or the fleet file (design §3, §4)."""
+"""From a request to the clusters of a run: flags, or the fleet file (design.md, "Sources and targets of a command" and
+"Fleet file")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``--repo URL --ref REF``: a run in a clone of the config repo that lasts as long as the run (design §3)."""
+"""``--repo URL --ref REF``: a run in a clone of the config repo that lasts as long as the run (design.md, "Sources and
+targets of a command")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one error handler: every outcome becomes an exit code and, where needed, sentences.
 
 0 done; 1 failed, usage errors too; 2 changes, only with ``--detailed-exitcode``;
-130 interrupted (design §3).
+130 interrupted (design.md, "Output and exit codes").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options that commands share: which clusters, which settings (design §3).
+"""Options that commands share: which clusters, which settings (design.md, "Settings of a command").
 
 OSM's settings are some thirty flags. They are declared from their one table, so a command
 names them with a decorator and receives a :class:`Request`.

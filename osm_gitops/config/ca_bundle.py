@@ -1,4 +1,4 @@
-"""CA bundles: whether a text holds a certificate that Go would load (contract §2).
+"""CA bundles: whether a text holds a certificate that Go would load (osm-behaviour.md, "Flags").
 
 Go's ``AppendCertsFromPEM`` passes over every PEM block that is no certificate without
 headers, and over certificates that it cannot parse. The certificate is checked here as

@@ -1,4 +1,4 @@
-"""The fleet file ``osm-gitops.yaml`` (design §4): reading, with every problem at once."""
+"""The fleet file ``osm-gitops.yaml`` (design.md, "Fleet file"): reading, with every problem at once."""
 
 from __future__ import annotations
 

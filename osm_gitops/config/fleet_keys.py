@@ -1,4 +1,4 @@
-"""The keys of a fleet file, level by level, each with a JSON schema of its value (design §4).
+"""The keys of a fleet file, level by level, each with a JSON schema of its value (design.md, "Fleet file").
 
 One table for the reader, which refuses what is not in it, and for editors
 (:mod:`osm_gitops.config.fleet_schema`).

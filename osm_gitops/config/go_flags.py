@@ -1,4 +1,5 @@
-"""OSM's own spelling of its flags, turned into ours, so that args can be pasted from its Deployment (design §3)."""
+"""OSM's own spelling of its flags, turned into ours, so that args can be pasted from its Deployment (design.md,
+"Settings of a command")."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ class GivenFlag:
 def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
     """The flags among OSM's own arguments, in their order; one that we do not know comes too.
 
-    Raises InputError where Go's parser would refuse them, or would end without a word (contract §2).
+    Raises InputError where Go's parser would refuse them, or would end without a word (osm-behaviour.md, "Flags").
     No value is in a problem: it may come from a Secret.
     """
     found: list[GivenFlag] = []

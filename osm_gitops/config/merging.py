@@ -1,4 +1,5 @@
-"""Merging a piece of a profile into one (design §4): lists by key, ``$delete`` removes, new entries come last."""
+"""Merging a piece of a profile into one (design.md, "Overlays"): lists by key, ``$delete`` removes, new entries come
+last."""
 
 from __future__ import annotations
 

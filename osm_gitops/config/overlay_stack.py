@@ -1,4 +1,4 @@
-"""Overlays on top of each other (design §4): their settings, values and lists of profiles as one."""
+"""Overlays on top of each other (design.md, "Overlays"): their settings, values and lists of profiles as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Reading overlays (design §4): ``overlay.yaml``, the files that it names, and the overlays that it is built on."""
+"""Reading overlays (design.md, "Overlays"): ``overlay.yaml``, the files that it names, and the overlays that it is
+built on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patched profiles (design §4): what overlays change in them, and the version that they get."""
+"""Patched profiles (design.md, "Overlays"): what overlays change in them, and the version that they get."""
 
 from __future__ import annotations
 

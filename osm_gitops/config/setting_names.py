@@ -1,4 +1,5 @@
-"""The table of all settings: names, kinds, help, and the flags of OSM that a batch passes over (contract §2)."""
+"""The table of all settings: names, kinds, help, and the flags of OSM that a batch passes over (osm-behaviour.md,
+"Flags")."""
 
 from __future__ import annotations
 

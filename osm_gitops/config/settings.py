@@ -1,4 +1,5 @@
-"""Settings: what was given as flags, environment variables and files, parsed as OSM parses its flags (contract §2)."""
+"""Settings: what was given as flags, environment variables and files, parsed as OSM parses its flags (osm-behaviour.md,
+"Flags")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run works on: clusters with their sources, settings and targets (design §4)."""
+"""What a run works on: clusters with their sources, settings and targets (design.md, "Fleet file")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How Go's package ``fmt`` writes scalars: flags, width and precision of one verb.
 
 Which verb fits which type is decided by the caller; here every function writes one
-kind of value (contract §6.4, ``printf``).
+kind of value (osm-behaviour.md, "Printing").
 """
 
 from __future__ import annotations

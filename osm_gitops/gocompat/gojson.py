@@ -1,4 +1,5 @@
-"""Go's ``encoding/json`` for plain data (contract §4.3, §7.2, §10.2).
+"""Go's ``encoding/json`` for plain data (osm-behaviour.md, "Annotations that are written" and "Cloud-config by
+provider" and "Ignition user-data").
 
 A string may hold invalid UTF-8 bytes as surrogate escapes. ``dict`` is a map (sorted by
 the bytes of its keys), :class:`~osm_gitops.gocompat.fields.Fields` a struct (kept in order).
@@ -46,7 +47,8 @@ def canonical(value: Any) -> bytes:
 
 
 def annotations_hash(annotations: Mapping[str, str] | None) -> str:
-    """The value of ``k8c.io/mdannotations-hash``: SHA-256 of a map's JSON, in hex (contract §4.3)."""
+    """The value of ``k8c.io/mdannotations-hash``: SHA-256 of a map's JSON, in hex (osm-behaviour.md, "Annotations that
+    are written")."""
     plain = None if annotations is None else dict(annotations)
     return hashlib.sha256(canonical(plain)).hexdigest()
 

@@ -1,4 +1,4 @@
-"""IP addresses as Go's ``net`` and ``net/netip`` read and print them (contract §2, IP parsing)."""
+"""IP addresses as Go's ``net`` and ``net/netip`` read and print them (osm-behaviour.md, "IP addresses")."""
 
 from __future__ import annotations
 

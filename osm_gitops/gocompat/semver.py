@@ -1,4 +1,5 @@
-"""``Masterminds/semver`` 3.4.0: versions and constraints (contract §5.1, §6.5)."""
+"""``Masterminds/semver`` 3.4.0: versions and constraints (osm-behaviour.md, "Kubelet version" and "Version
+constraints")."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ class Constraint:
 
 
 def parse_version(text: str) -> Version:
-    """``NewVersion``: an optional ``v``, one to three integers, ``-pre``, ``+meta`` (contract §5.1).
+    """``NewVersion``: an optional ``v``, one to three integers, ``-pre``, ``+meta`` (osm-behaviour.md, "Kubelet
+    version").
 
     Raises :class:`GoError`: ``invalid semantic version``, or a sentence on the part at fault.
     """

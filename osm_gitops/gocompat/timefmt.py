@@ -1,6 +1,6 @@
 """Go's ``time.Time`` with ``Format``; the reading end is in :mod:`osm_gitops.gocompat.timeparse`.
 
-A local time is UTC: the run must not depend on the machine (design §5).
+A local time is UTC: the run must not depend on the machine (design.md, "Determinism").
 """
 
 from __future__ import annotations

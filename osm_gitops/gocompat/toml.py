@@ -1,4 +1,5 @@
-"""``github.com/BurntSushi/toml`` 1.6: its encoder's layout, and a decoder for the same documents (contract §6.5, §8.1).
+"""``github.com/BurntSushi/toml`` 1.6: its encoder's layout, and a decoder for the same documents (osm-behaviour.md,
+"TOML layout" and "containerd config.toml").
 
 Plain data stands for Go values: ``dict`` a map, :class:`~osm_gitops.gocompat.fields.Fields`
 a struct, ``list`` a slice, ``None`` anything that is nil.

@@ -1,4 +1,4 @@
-"""``BurntSushi/toml`` ``Unmarshal`` into a ``map[string]interface {}`` (contract §6.5, fromToml)."""
+"""``BurntSushi/toml`` ``Unmarshal`` into a ``map[string]interface {}`` (osm-behaviour.md, "Template functions")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gopkg.in/yaml.v3`` ``Marshal`` for plain data (contract §6.5, layout of toYaml)."""
+"""``gopkg.in/yaml.v3`` ``Marshal`` for plain data (osm-behaviour.md, "YAML layout")."""
 
 from __future__ import annotations
 

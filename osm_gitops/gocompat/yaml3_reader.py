@@ -1,4 +1,4 @@
-"""YAML text as ``gopkg.in/yaml.v3`` reads it into Go maps and slices (contract §6.5, fromYaml).
+"""YAML text as ``gopkg.in/yaml.v3`` reads it into Go maps and slices (osm-behaviour.md, "Template functions").
 
 libyaml scans and parses, as its Go port does in yaml.v3; what the nodes mean is decided here.
 """

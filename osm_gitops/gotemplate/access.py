@@ -1,4 +1,4 @@
-"""Fields, indexes, lengths and loops over Go values (contract §6.4)."""
+"""Fields, indexes, lengths and loops over Go values (osm-behaviour.md, "Template language")."""
 
 from __future__ import annotations
 

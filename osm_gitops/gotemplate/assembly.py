@@ -1,4 +1,5 @@
-"""One half of a profile, bootstrap or provisioning: templates, then files (contract §6.1, §6.2).
+"""One half of a profile, bootstrap or provisioning: templates, then files (osm-behaviour.md, "Two renderings" and
+"Consequences of two renderings").
 
 Go profiles are rendered twice. The result of a template is text without ``{{`` for all
 usual profiles, and is then put where a file names the template. If any result holds

@@ -1,4 +1,4 @@
-"""How much a template may use (design §5).
+"""How much a template may use (design.md, "Success and refusal").
 
 Work is counted in steps, memory in bytes made. Both are counted by what a template does, never by what happens to be
 cached, so that the same template with the same data meets a bound always or never.

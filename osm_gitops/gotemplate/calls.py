@@ -1,4 +1,4 @@
-"""Calling template functions: Go's rules for arguments and results (contract §6.4, calls)."""
+"""Calling template functions: Go's rules for arguments and results (osm-behaviour.md, "Template language")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``eq ne lt le gt ge`` as in Go's text/template (contract §6.4)."""
+"""``eq ne lt le gt ge`` as in Go's text/template (osm-behaviour.md, "Template language")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A half of Go templates as native Jinja2 that people go on with (design §5).
+"""A half of Go templates as native Jinja2 that people go on with (design.md, "One engine").
 
 What OSM does in two passes is done in one. A template whose text is known to end in a line
 end becomes one that can be included. One that prints template text of its own, always the

@@ -1,4 +1,4 @@
-"""``metav1.Duration``, which prints in a form that no kubelet reads (contract §6.4)."""
+"""``metav1.Duration``, which prints in a form that no kubelet reads (osm-behaviour.md, "Printing")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Go templates to Jinja2 source text: statements (contract §6.4, design §5).
+"""Go templates to Jinja2 source text: statements (osm-behaviour.md, "Template language"; design.md, "One engine").
 
 Every Go variable gets a name of its own, so that Jinja2's scopes cannot differ from Go's.
 Definitions become macros whose parameter is the dot.

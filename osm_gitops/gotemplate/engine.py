@@ -1,4 +1,4 @@
-"""Compiles templates and runs them (design §5): one engine for Go templates and native Jinja2."""
+"""Compiles templates and runs them (design.md, "One engine"): one engine for Go templates and native Jinja2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Go pipelines to Jinja2 expressions (contract §6.4).
+"""Go pipelines to Jinja2 expressions (osm-behaviour.md, "Template language").
 
 The plain form is used where it is exactly right (``KubeVersion``, ``a == "b"``,
 ``x | indent(4)``), a helper of the engine elsewhere (``x | field("a")``).

@@ -22,7 +22,7 @@ class TemplateFault(Exception):
 
 
 class BoundExceeded(TemplateFault):
-    """A template that would use more output, steps or depth than it may (design §5)."""
+    """A template that would use more output, steps or depth than it may (design.md, "Success and refusal")."""
 
 
 class StoppedItself(TemplateFault):

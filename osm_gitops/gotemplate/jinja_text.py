@@ -1,4 +1,4 @@
-"""Pieces of a translated template to Jinja2 source text, byte for byte (design §5).
+"""Pieces of a translated template to Jinja2 source text, byte for byte (design.md, "One engine").
 
 The environment cuts the line end after a block tag (``trim_blocks``) and the blanks
 before one that stands alone on its line (``lstrip_blocks``). A tag says ``{%+`` or

@@ -1,4 +1,4 @@
-"""Go template text to tokens (contract §6.4, *Lexing*).
+"""Go template text to tokens (osm-behaviour.md, "Template language").
 
 White space is a token of its own: it separates operands, and ``.a .b`` differs
 from ``.a.b``.

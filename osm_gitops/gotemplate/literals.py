@@ -1,4 +1,4 @@
-"""Literals of Go templates: strings, characters and numbers (contract §6.4)."""
+"""Literals of Go templates: strings, characters and numbers (osm-behaviour.md, "Template language")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Go template is made of, as its parser understands it (contract §6.4)."""
+"""What a Go template is made of, as its parser understands it (osm-behaviour.md, "Template language")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own template variables: ``Values`` and ``value("path", default)`` (design §4).
+"""A user's own template variables: ``Values`` and ``value("path", default)`` (design.md, "Overlays").
 
 They are the same for every MachineDeployment of a cluster, so that they are no part of what results are shared by,
 and nothing that a template calls can change them.

@@ -1,4 +1,5 @@
-"""Tokens of a Go template to nodes; parse errors are exactly where Go has them (contract §6.4)."""
+"""Tokens of a Go template to nodes; parse errors are exactly where Go has them (osm-behaviour.md, "Template
+language")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Printing as Go does it: what an action writes, and ``print``, ``println``, ``printf`` (contract §6.4)."""
+"""Printing as Go does it: what an action writes, and ``print``, ``println``, ``printf`` (osm-behaviour.md,
+"Printing")."""
 
 from __future__ import annotations
 

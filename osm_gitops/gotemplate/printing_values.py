@@ -1,4 +1,4 @@
-"""How Go's package ``fmt`` prints a value of any type with one verb (contract §6.4)."""
+"""How Go's package ``fmt`` prints a value of any type with one verb (osm-behaviour.md, "Printing")."""
 
 from __future__ import annotations
 

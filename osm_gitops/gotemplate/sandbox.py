@@ -1,4 +1,4 @@
-"""The one Jinja2 environment: sandboxed, strict, bounded (design §5).
+"""The one Jinja2 environment: sandboxed, strict, bounded (design.md, "One engine").
 
 Templates see Go values and this program's functions, nothing of Python: no attribute,
 no method, no call of anything else. What could take unbounded time or memory counts

@@ -129,7 +129,7 @@ def print_go(value: Any) -> str:
 
 
 def finalize(value: Any) -> str:
-    """Print a value of ``{{ … }}``; one that is absent is an error (design §5)."""
+    """Print a value of ``{{ … }}``; one that is absent is an error (design.md, "One engine")."""
     if type(value) is str:
         return value
     if isinstance(value, Undefined):

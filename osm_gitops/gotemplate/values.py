@@ -1,6 +1,6 @@
 """Go values as Python holds them.
 
-Truth, printing, comparison and argument passing differ by Go type (contract §6.4),
+Truth, printing, comparison and argument passing differ by Go type (osm-behaviour.md, "Template language"),
 so a value carries its type wherever plain Python does not tell it:
 
 =======================  ==========================================

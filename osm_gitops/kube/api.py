@@ -60,8 +60,8 @@ class Api:
     ) -> None:
         self.display = display
         self.certificate_authority = authority
-        """PEM, as Operating System Manager finds it (contract §2): of a pod its mounted file, of a kubeconfig what it
-        holds itself; empty where that names a file, or nothing."""
+        """PEM, as Operating System Manager finds it (osm-behaviour.md, "Certificate authority"): of a pod its mounted
+        file, of a kubeconfig what it holds itself; empty where that names a file, or nothing."""
         self._transport = transport
         self._check = check
 

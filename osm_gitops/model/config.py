@@ -1,4 +1,4 @@
-"""OperatingSystemConfig: what one MachineDeployment gets (contract §1.3)."""
+"""OperatingSystemConfig: what one MachineDeployment gets (osm-behaviour.md, "OperatingSystemConfig")."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ MANAGED_BY = "osm-gitops"
 
 
 class Side(Enum):
-    """Which of a cluster's two API servers an object belongs to (design §2)."""
+    """Which of a cluster's two API servers an object belongs to (design.md, "Terms")."""
 
     MANAGEMENT = "management"
     WORKER = "worker"
@@ -70,8 +70,8 @@ class Desired:
     ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion; ``narrowed`` says that pools were
     left out, so what they need is not known.
     ``left`` are pools of which a git target keeps what it has.
-    ``sensitive`` are the values that no report may show (design §7), ``secret_texts`` tells which lines were made from
-    secrets. ``hosts`` are the API servers that were read, ``sources`` the trees and files; ``uncommitted``
+    ``sensitive`` are the values that no report may show (design.md, "Masking"), ``secret_texts`` tells which lines were
+    made from secrets. ``hosts`` are the API servers that were read, ``sources`` the trees and files; ``uncommitted``
     name what of these differs from the commit that is named.
     """
 

@@ -52,7 +52,7 @@ class Facts:
 
     ``endpoint_slices`` are the bodies of namespace ``default`` with the label
     ``kubernetes.io/service-name=kubernetes``, in name order. ``environment`` holds the
-    credential variables of contract §7.1 that were set when the source was read.
+    credential variables of osm-behaviour.md, "Config variables" that were set when the source was read.
     ``certificate_authority`` is the CA (PEM) by which a live worker cluster is trusted, ``None`` where the source is
     none. ``incomplete``: a part of the source could not be read, so nothing is known to be absent; ``unread`` are the
     places of that part as far as they are known.

@@ -22,7 +22,7 @@ class Inputs:
     MachineDeployment that refers to a broken profile fails with it. ``unfit`` are those with
     a name that no API server takes: rendered with a warning, and broken on the way into a
     cluster. ``unreadable`` are
-    problems of whole documents: they disable deletion for the cluster (design §6).
+    problems of whole documents: they disable deletion for the cluster (design.md, "Guards").
     ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
     (a path and, in git, its revision), for commit trailers; ``uncommitted`` name what of it
     differs from that revision; ``hosts`` are the API servers

@@ -11,11 +11,11 @@ from osm_gitops.model.left import Left
 from osm_gitops.model.objects import Json, ObjectRef
 
 CLEANUP_FINALIZER = "kubermatic.io/cleanup-operating-system-configs"
-"""OSM's finalizer of MachineDeployments (contract §4.5), which is ours too."""
+"""OSM's finalizer of MachineDeployments (osm-behaviour.md, "Finalizer and clean-up"), which is ours too."""
 
 
 class Gate(Enum):
-    """Whether a pool may be written (design §6, machine-controller 22 to 27)."""
+    """Whether a pool may be written (design.md, "Settling", osm-behaviour.md, "machine-controller")."""
 
     READY = "ready"
     WAITING = "waiting"  # machine-controller has not got there yet: another look helps

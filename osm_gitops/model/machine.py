@@ -18,7 +18,8 @@ KUBELET_CONFIG_PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"
 
 @dataclass(frozen=True, slots=True)
 class PoolNames:
-    """The names of everything made from a MachineDeployment ``name`` in ``namespace`` (contract §4.1)."""
+    """The names of everything made from a MachineDeployment ``name`` in ``namespace`` (osm-behaviour.md, "Object
+    names")."""
 
     name: str
     namespace: str
@@ -54,11 +55,11 @@ class PoolNames:
 
 @dataclass(frozen=True, slots=True)
 class MachineDeployment(PoolNames):
-    """A MachineDeployment (contract §1.4).
+    """A MachineDeployment (osm-behaviour.md, "MachineDeployment").
 
     ``annotations`` is ``None`` where the object has none, which hashes unlike an
-    empty map (contract §4.3). ``provider_spec`` is ``spec.template.spec.providerSpec.value``
-    and ``template`` all of ``spec.template``, both as read.
+    empty map (osm-behaviour.md, "Annotations that are written"). ``provider_spec`` is
+    ``spec.template.spec.providerSpec.value`` and ``template`` all of ``spec.template``, both as read.
     """
 
     annotations: Mapping[str, str] | None
@@ -74,7 +75,8 @@ class MachineDeployment(PoolNames):
 
 
 def token_key(pool: ObjectRef) -> str:
-    """The label value of a pool's bootstrap token: namespace first, the name alone from 63 bytes on (contract §4.1)."""
+    """The label value of a pool's bootstrap token: namespace first, the name alone from 63 bytes on (osm-behaviour.md,
+    "Object names")."""
     key = f"{pool.namespace}-{pool.name}"
     return key if len(key.encode()) < 63 else pool.name
 

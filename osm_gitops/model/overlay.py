@@ -1,4 +1,4 @@
-"""Overlays: settings, values and patches on profiles, for one environment or cluster (design §4)."""
+"""Overlays: settings, values and patches on profiles, for one environment or cluster (design.md, "Overlays")."""
 
 from __future__ import annotations
 

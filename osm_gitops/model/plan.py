@@ -19,7 +19,7 @@ from osm_gitops.model.secret_texts import FindSecretTexts, no_secret_texts
 
 
 class Action(Enum):
-    """What happens to one object (design §6), in the order in which reports count them."""
+    """What happens to one object (design.md, "Actions"), in the order in which reports count them."""
 
     CREATE = "create"
     UPDATE = "update"

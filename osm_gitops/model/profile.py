@@ -1,4 +1,4 @@
-"""OperatingSystemProfile: the template of a boot configuration (contract §1.2)."""
+"""OperatingSystemProfile: the template of a boot configuration (osm-behaviour.md, "OperatingSystemProfile")."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """cloud-init modules, inserted verbatim (contract §1.1, CloudInitModule)."""
+    """cloud-init modules, inserted verbatim (osm-behaviour.md, "Kinds and shared types")."""
 
     bootcmd: tuple[str, ...] = ()
     rh_subscription: Mapping[str, str] = field(default_factory=dict)

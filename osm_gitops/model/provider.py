@@ -1,4 +1,5 @@
-"""The provider config of a MachineDeployment after strict decoding (contract §1.4, §2.1)."""
+"""The provider config of a MachineDeployment after strict decoding (osm-behaviour.md, "MachineDeployment" and "JSON
+decoding")."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Network:
 
     @property
     def is_static(self) -> bool:
-        """Whether OSM takes it for a static address (contract §1.4)."""
+        """Whether OSM takes it for a static address (osm-behaviour.md, "MachineDeployment")."""
         return bool(self.cidr or self.gateway or self.dns_servers)
 
 
@@ -37,7 +38,8 @@ class ProviderConfig:
 
 @dataclass(frozen=True, slots=True)
 class OsSpec:
-    """``operatingSystemSpec`` of all systems in one record (contract §5.5, §5.6).
+    """``operatingSystemSpec`` of all systems in one record (osm-behaviour.md, "Operating system spec" and "RHEL
+    subscription").
 
     Field names follow the JSON keys; each system reads its own.
     """
@@ -59,7 +61,7 @@ class OsSpec:
 
 @dataclass(frozen=True, slots=True)
 class KubeletOptions:
-    """Kubelet settings from annotations (contract §5.2); ``None`` is Go's nil pointer.
+    """Kubelet settings from annotations (osm-behaviour.md, "Kubelet annotations"); ``None`` is Go's nil pointer.
 
     Durations are nanoseconds.
     """

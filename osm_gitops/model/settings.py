@@ -1,4 +1,4 @@
-"""Settings: what OSM takes as flags, parsed (contract §2)."""
+"""Settings: what OSM takes as flags, parsed (osm-behaviour.md, "Flags")."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class Settings:
     text of the file, not its name; ``registry_credentials_secret`` and
     ``bootstrap_token_service_account`` are ``(namespace, name)``. From
     ``replace_default_osps`` on, settings are our own: which built-in profiles count (an empty ``profiles_version`` is
-    the newest), how Secrets are written (design §6), how much a template may use (design §5), how long tokens live and
-    the time between two runs that renew them (contract §9.4, design §6).
+    the newest), how Secrets are written (design.md, "Order of writes"), how much a template may use (design.md,
+    "Success and refusal"), how long tokens live and the time between two runs that renew them (osm-behaviour.md,
+    "Bootstrap token"; design.md, "Tokens").
     """
 
     namespace: str = "kube-system"

@@ -1,4 +1,5 @@
-"""The built-in profiles beside those of a source (design §3, §6): which are at hand, and who wins."""
+"""The built-in profiles beside those of a source (design.md, "Sources and targets of a command" and "Profiles in
+clusters"): which are at hand, and who wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A live cluster as a target: read, desire, compare, write, until every pool has settled that can (design §6)."""
+"""A live cluster as a target: read, desire, compare, write, until every pool has settled that can (design.md, "Writing
+to clusters")."""
 
 from __future__ import annotations
 
@@ -186,7 +187,8 @@ def _plan(
 
 
 def _guards_configs(management: Api) -> bool:
-    """Whether a webhook (OSM's, contract §3) looks at updates of configurations: it refuses all of their specs."""
+    """Whether a webhook (OSM's, osm-behaviour.md, "Webhooks") looks at updates of configurations: it refuses all of
+    their specs."""
 
     def guards(configuration: Mapping[str, Json]) -> bool | None:
         rules = [rule for hook in configuration.get("webhooks") or () for rule in hook.get("rules") or ()]

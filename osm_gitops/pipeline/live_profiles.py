@@ -1,4 +1,5 @@
-"""What a tree has on its way into a cluster: which profiles may be written (design §6), and which names."""
+"""What a tree has on its way into a cluster: which profiles may be written (design.md, "Profiles in clusters"), and
+which names."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, osm: OsmActi
 
 def refuse_unfit_names(inputs: Inputs) -> Inputs:
     """``inputs`` in which what has a name that no API server takes is broken, where it else is only warned about
-    (design §5)."""
+    (design.md, "Success and refusal")."""
     told = {problem for problems in inputs.unfit.values() for problem in problems}
     return replace(
         inputs,
@@ -83,7 +84,8 @@ def _unfit_for(
 def _unreadable_ones(
     profiles: Mapping[tuple[str, str], OperatingSystemProfile], osm: OsmActivity
 ) -> Iterator[tuple[ObjectRef, Problem]]:
-    """Profiles in Jinja2, while a controller runs that would print ``{% if %}`` into boot scripts (design §6)."""
+    """Profiles in Jinja2, while a controller runs that would print ``{% if %}`` into boot scripts (design.md, "Profiles
+    in clusters")."""
     if not osm.warnings:
         return
     telling = osm.warnings[0]
@@ -123,8 +125,8 @@ def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
 def _unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: str) -> Problem | None:
     """Content that differs from the cluster's under the same version.
 
-    OSM and every reader take equal versions for equal content (contract §3), so such a change would reach nobody who
-    holds the old one.
+    OSM and every reader take equal versions for equal content (osm-behaviour.md, "Webhooks"), so such a change would
+    reach nobody who holds the old one.
     """
     ours = whole_profile(profile)["spec"]
     if found.get("version") != profile.version:
@@ -148,7 +150,8 @@ def _digest(spec: Mapping[str, Json]) -> str:
 
 
 def _plain(value: Json) -> Json:
-    """Without nulls and empty containers, which Kubernetes' own comparison takes for absent (contract §3)."""
+    """Without nulls and empty containers, which Kubernetes' own comparison takes for absent (osm-behaviour.md,
+    "Webhooks")."""
     if isinstance(value, Mapping):
         found = {key: _plain(inner) for key, inner in value.items()}
         return {key: inner for key, inner in found.items() if inner is not None and inner not in ({}, [])}

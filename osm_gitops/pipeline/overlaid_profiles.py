@@ -1,4 +1,4 @@
-"""Overlays of a cluster: reading them, and what they make of its inputs (design §4)."""
+"""Overlays of a cluster: reading them, and what they make of its inputs (design.md, "Overlays")."""
 
 from __future__ import annotations
 

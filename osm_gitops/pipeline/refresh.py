@@ -1,5 +1,5 @@
-"""What cannot live in git, for clusters whose desired state comes from there (design §6): tokens and kubeconfigs of
-kubelets, the revisions of Secrets and OSCs, finalizers, and what goes with pools that are gone.
+"""What cannot live in git, for clusters whose desired state comes from there (design.md, "Writing to clusters"): tokens
+and kubeconfigs of kubelets, the revisions of Secrets and OSCs, finalizers, and what goes with pools that are gone.
 
 It reads nothing but the clusters, so it needs no tree, no key and no profile.
 """

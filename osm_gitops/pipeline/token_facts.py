@@ -1,4 +1,4 @@
-"""Tokens for the profiles that print the kubeconfig itself, before their pools are rendered (design §6)."""
+"""Tokens for the profiles that print the kubeconfig itself, before their pools are rendered (design.md, "Tokens")."""
 
 from __future__ import annotations
 

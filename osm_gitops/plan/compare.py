@@ -1,4 +1,4 @@
-"""Desired against current state: one change per object, with its reason (design §6)."""
+"""Desired against current state: one change per object, with its reason (design.md, "Comparison")."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _foreign_profile(ref: ObjectRef) -> Problem:
 
 
 def group_name(pool: ObjectRef) -> str:
-    """The part of object names that stands for a pool (contract §4.1)."""
+    """The part of object names that stands for a pool (osm-behaviour.md, "Object names")."""
     return f"{pool.name}-{pool.namespace}"
 
 
@@ -223,7 +223,7 @@ def _without_metadata(body: Mapping[str, Json]) -> str:
 
 def _with_shut_gates(changes: list[Change], desired: Desired) -> list[Change]:
     """Where a Secret of a pool is replaced, its bootstrap Secret is too: it goes first and comes back last, so that no
-    machine is created while another one is missing (design §6)."""
+    machine is created while another one is missing (design.md, "Order of writes")."""
     groups = {each.group for each in changes if each.action is Action.REPLACE and each.ref.kind == "Secret"}
     wanted = {each.ref: each.body for each in desired.objects} if groups else {}
     return [
@@ -357,7 +357,7 @@ def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def without_nulls(value: Json) -> Json:
-    """A null equals an absent key: the API server prunes it (contract §1.3)."""
+    """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig")."""
     if isinstance(value, Mapping):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):

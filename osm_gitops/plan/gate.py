@@ -1,9 +1,10 @@
-"""The revision gate: whether what is rendered for a pool is what machine-controller would take for it (design §6).
+"""The revision gate: whether what is rendered for a pool is what machine-controller would take for it (design.md,
+"Settling").
 
 machine-controller gives an instance to a Machine only when the bootstrap Secret has the revision of the Machine's
 MachineSet. It writes that revision on the MachineDeployment a moment after it is of another template, so a
 MachineDeployment alone does not tell whether its revision and its template belong together. They do when the
-MachineSet of the revision has the template (machine-controller 22 to 29, 43).
+MachineSet of the revision has the template (osm-behaviour.md, "machine-controller").
 """
 
 from __future__ import annotations

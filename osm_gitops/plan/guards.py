@@ -1,4 +1,4 @@
-"""Guards: what a plan may not do unless it is asked for (design §6)."""
+"""Guards: what a plan may not do unless it is asked for (design.md, "Guards")."""
 
 from __future__ import annotations
 

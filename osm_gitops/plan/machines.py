@@ -1,4 +1,5 @@
-"""MachineDeployments of a tree and of the cluster: in what they differ, and what it takes to apply them (design §6)."""
+"""MachineDeployments of a tree and of the cluster: in what they differ, and what it takes to apply them (design.md,
+"Planning")."""
 
 from __future__ import annotations
 

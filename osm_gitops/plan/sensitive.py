@@ -1,4 +1,4 @@
-"""Which values of a run's inputs no report may show (design §7)."""
+"""Which values of a run's inputs no report may show (design.md, "Masking")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Revision stamps for what came through git (design §6): which objects may get which revision, and when a stamp is old.
+"""Revision stamps for what came through git (design.md, "Revision stamps"): which objects may get which revision, and
+when a stamp is old.
 
 git cannot know the revision that machine-controller gives a MachineDeployment. So the Secrets in it tell the template
 that they were made from (``osm-gitops.io/template-digest``), and the revision is stamped on them in the cluster, when

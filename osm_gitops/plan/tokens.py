@@ -1,4 +1,5 @@
-"""Tokens with which machines join: what is due, and why (contract §9.4, §9.5; design §6). The time is given.
+"""Tokens with which machines join: what is due, and why (osm-behaviour.md, "Bootstrap token" and "Kubelet kubeconfig
+Secret"; design.md, "Tokens"). The time is given.
 
 Times are whole seconds since 1970 UTC, as the Secrets hold no more.
 """
@@ -27,7 +28,7 @@ TOKEN_TYPE: Final = "bootstrap.kubernetes.io/token"  # noqa: S105 - the type of 
 TOKEN_PREFIX: Final = "bootstrap-token-"  # noqa: S105 - and how its name begins
 TOKEN_GROUP: Final = "system:bootstrappers:machine-controller:default-node-token"  # noqa: S105 - who brings one is this
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""The characters of a new token (contract §9.4)."""
+"""The characters of a new token (osm-behaviour.md, "Bootstrap token")."""
 
 _RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 _ID: Final = re.compile(r"[a-z0-9]{6}")
@@ -63,7 +64,7 @@ class BootstrapToken:
 @dataclass(frozen=True, slots=True)
 class TokenNeed:
     """What is due, why as a clause, and the token that is there: machines may know it, so it stays even when it has
-    expired (contract §9.4)."""
+    expired (osm-behaviour.md, "Bootstrap token")."""
 
     due: Due
     reason: str = ""

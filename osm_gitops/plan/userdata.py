@@ -1,4 +1,4 @@
-"""Reading back the user-data that OSM writes: cloud-init text and Ignition JSON (contract §10).
+"""Reading back the user-data that OSM writes: cloud-init text and Ignition JSON (osm-behaviour.md, "User-data").
 
 This reads our own fixed layout, not YAML: OSM's text need not be valid YAML. What does not
 have that layout is left whole.
@@ -18,7 +18,7 @@ from osm_gitops.model.objects import Json
 
 _NamedText = tuple[str, str]
 
-# Contract §10.1 item 8: the head of a file; its content follows, indented by four blanks.
+# osm-behaviour.md, "cloud-init user-data", item 8: the head of a file; its content follows, indented by four blanks.
 _FILE_HEAD = re.compile(
     r"\n- path: '(?P<path>[^\n]*)'\n  permissions: '(?P<mode>[^'\n]*)'(?:\n  encoding: '(?P<encoding>[^'\n]*)')?"
     r"\n  content: \|-\n"

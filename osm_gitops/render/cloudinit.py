@@ -1,4 +1,4 @@
-"""User-data for cloud-init, to the byte (contract §10.1).
+"""User-data for cloud-init, to the byte (osm-behaviour.md, "cloud-init user-data").
 
 OSM fills a text template and quotes nothing, so neither does this: what breaks the
 YAML there breaks it here. Checks of the result are not this module's work.

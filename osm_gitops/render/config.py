@@ -1,4 +1,5 @@
-"""Rendering a profile for one pool into an OperatingSystemConfig (contract §1.3, §6)."""
+"""Rendering a profile for one pool into an OperatingSystemConfig (osm-behaviour.md, "OperatingSystemConfig" and
+"Templates")."""
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ class HalfTexts:
 
 
 def half_texts(config: ProfileConfig, field: str) -> HalfTexts:
-    """The texts of the half that stands at ``field`` of its profile (contract §6.1, 1 and 2)."""
+    """The texts of the half that stands at ``field`` of its profile (osm-behaviour.md, "Two renderings", steps 1 and
+    2)."""
     files = [(file, f"{field}.files[{index}].content.inline.data") for index, file in enumerate(config.files)]
     templates = {name: (text, f"{field}.templates.{name}") for name, text in config.templates.items()}
     # Only the first entry for containerd counts, and its templates give way.
@@ -151,7 +153,7 @@ def _half(half: ProfileHalf, files: tuple[File, ...], pool: ResolvedPool) -> Con
 
 
 def _modules(modules: Modules | None, pool: ResolvedPool) -> Modules | None:
-    """The profile's modules, verbatim but for RHEL's subscription (contract §5.6)."""
+    """The profile's modules, verbatim but for RHEL's subscription (osm-behaviour.md, "RHEL subscription")."""
     if pool.provider_config.os != "rhel":
         return modules
     return replace(modules or Modules(), rh_subscription=rh_subscription(pool.os_spec))

@@ -1,4 +1,4 @@
-"""A profile of Go templates as one of native Jinja2: the texts that change (design §5)."""
+"""A profile of Go templates as one of native Jinja2: the texts that change (design.md, "One engine")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Template data: the fields that OSM's templates see, with Go's types (contract §5.1).
+"""Template data: the fields that OSM's templates see, with Go's types (osm-behaviour.md, "Template data").
 
 Names are Go's own, since templates use them.
 """

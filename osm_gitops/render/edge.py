@@ -1,4 +1,4 @@
-"""The script by which an edge machine fetches its boot configuration (contract §11)."""
+"""The script by which an edge machine fetches its boot configuration (osm-behaviour.md, "Edge script")."""
 
 from __future__ import annotations
 

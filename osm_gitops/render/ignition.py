@@ -1,4 +1,4 @@
-"""User-data for Ignition 2.3.0, to the byte (contract §10.2).
+"""User-data for Ignition 2.3.0, to the byte (osm-behaviour.md, "Ignition user-data").
 
 OSM writes a Container Linux Config, parses it and converts it. Here the result is
 written directly; ``ignition_text`` knows what the way through YAML does to a text.

@@ -1,4 +1,4 @@
-"""What YAML makes of text that OSM inserts into a Container Linux Config (contract §10.2).
+"""What YAML makes of text that OSM inserts into a Container Linux Config (osm-behaviour.md, "Ignition user-data").
 
 OSM writes an intermediate YAML document, unescaped, and has it parsed again. These
 functions give the string that the parser reads back, without writing the document.

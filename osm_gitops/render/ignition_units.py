@@ -1,4 +1,4 @@
-"""systemd units in Ignition, with the checks of the transpiler (contract §10.2).
+"""systemd units in Ignition, with the checks of the transpiler (osm-behaviour.md, "Ignition user-data").
 
 The transpiler reads every unit with a parser of its own, which is not systemd's: what
 that parser refuses, OSM refuses. Its warnings count as errors there, and here too.

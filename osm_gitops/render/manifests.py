@@ -1,4 +1,5 @@
-"""Kubernetes manifests of everything that is rendered (contract §1.3, §4; design §4)."""
+"""Kubernetes manifests of everything that is rendered (osm-behaviour.md, "OperatingSystemConfig" and "Objects";
+design.md, "Desired state")."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ ANNOTATIONS_HASH = "k8c.io/mdannotations-hash"
 PROFILE_VERSION = "k8c.io/osp-version"
 TEMPLATE_DIGEST = "osm-gitops.io/template-digest"
 
-# What keeps Flux and Argo CD from breaking the objects (peers §2.5): boot scripts hold ``${…}``,
+# What keeps Flux and Argo CD from breaking the objects (design.md, "Desired state"): boot scripts hold ``${…}``,
 # and machine-controller starts as soon as the bootstrap Secret exists, so it comes last.
 _NO_SUBSTITUTION = {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}
 _FLUX_RECREATE = {"kustomize.toolkit.fluxcd.io/force": "enabled"}
@@ -50,7 +51,8 @@ def profile_object(profile: OperatingSystemProfile, *, for_git: bool = True) -> 
 
 
 def whole_profile(profile: OperatingSystemProfile) -> dict[str, Json]:
-    """The profile as an API server would show it, with the CRD's defaults (contract §1.1, §1.2)."""
+    """The profile as an API server would show it, with the CRD's defaults (osm-behaviour.md, "Kinds and shared types"
+    and "OperatingSystemProfile")."""
     body = copy.deepcopy(_profile(profile))
     if not body["metadata"]["annotations"]:
         del body["metadata"]["annotations"]
@@ -59,7 +61,8 @@ def whole_profile(profile: OperatingSystemProfile) -> dict[str, Json]:
 
 
 def with_crd_defaults(spec: Mapping[str, Json]) -> dict[str, Json]:
-    """A profile's spec as the API server stores it (contract §1.1, §1.2); nulls count as absent."""
+    """A profile's spec as the API server stores it (osm-behaviour.md, "Kinds and shared types" and
+    "OperatingSystemProfile"); nulls count as absent."""
     found: dict[str, Json] = copy.deepcopy(dict(spec))
     if found.get("provisioningUtility") is None:
         found["provisioningUtility"] = DEFAULT_UTILITY
@@ -113,7 +116,7 @@ def config_object(config: OperatingSystemConfig, pool: ResolvedPool, *, for_git:
 def cloud_config_secret(
     name: str, user_data: str, wave: str, pool: ResolvedPool, *, immutable: bool, for_git: bool = True
 ) -> DesiredObject:
-    """A cloud-config Secret of a pool (contract §4.6); ``wave`` orders it for Argo CD."""
+    """A cloud-config Secret of a pool (osm-behaviour.md, "Cloud-config Secrets"); ``wave`` orders it for Argo CD."""
     delivery = _delivery(wave, for_git=for_git, recreated=immutable)
     annotations = osm_annotations(pool) | delivery | {TEMPLATE_DIGEST: pool.template_digest}
     body = _secret(name, {"cloud-config": user_data}, annotations)
@@ -123,14 +126,15 @@ def cloud_config_secret(
 
 
 def edge_script_secret(script: str, pool: ResolvedPool, *, for_git: bool = True) -> DesiredObject:
-    """The script that edge machines fetch their user-data with (contract §11)."""
+    """The script that edge machines fetch their user-data with (osm-behaviour.md, "Edge script")."""
     name = pool.machine.edge_script_name
     body = _secret(name, {"fetch-bootstrap-script": script}, _delivery("0", for_git=for_git))
     return DesiredObject(ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name), Side.WORKER, body, pool.machine.ref)
 
 
 def osm_annotations(pool: ResolvedPool) -> dict[str, str]:
-    """OSM's annotations (contract §4.3); the revision only where the source knows it (design §5)."""
+    """OSM's annotations (osm-behaviour.md, "Annotations that are written"); the revision only where the source knows it
+    (design.md, "Cluster facts")."""
     annotations = {ANNOTATIONS_HASH: pool.annotations_hash, PROFILE_VERSION: pool.profile.version}
     if pool.revision is not None:
         annotations[REVISION] = pool.revision

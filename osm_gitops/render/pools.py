@@ -1,4 +1,4 @@
-"""Rendering the pools of one cluster: what is shared is made once (design §9)."""
+"""Rendering the pools of one cluster: what is shared is made once (design.md, "Performance")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""User-data: what a cloud-config Secret holds for a machine (contract §10)."""
+"""User-data: what a cloud-config Secret holds for a machine (osm-behaviour.md, "User-data")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osm_gitops.render.ignition import render_ignition
 
 Kind = Literal["bootstrap", "provisioning"]
 
-# machine-controller puts the machine's name here (machine-controller.md 12).
+# machine-controller puts the machine's name here (osm-behaviour.md, "machine-controller").
 MACHINE_NAME = "<MACHINE_NAME>"
 
 
@@ -22,7 +22,7 @@ MACHINE_NAME = "<MACHINE_NAME>"
 class Pool:
     """What user-data takes from the MachineDeployment itself.
 
-    ``provisioning_utility`` is the one that its operating system asks for (contract §3).
+    ``provisioning_utility`` is the one that its operating system asks for (osm-behaviour.md, "Profile selection").
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""What is silently lost or broken in user-data that is rendered as OSM does (contract §13, 7, 9, 10)."""
+"""What is silently lost or broken in user-data that is rendered as OSM does (osm-behaviour.md, "Quirks", quirks 7, 9
+and 10)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from urllib.parse import quote, quote_plus
 
 # Most tokens consist of characters that no encoder touches.
 _UNCHANGED_EVERYWHERE = re.compile(r"[A-Za-z0-9_.-]+")
-# What encoders leave alone in percent-encoding: Ignition's (contract §10.2), Go's path and query, RFC 3986.
+# What encoders leave alone in percent-encoding: Ignition's (osm-behaviour.md, "Ignition user-data"), Go's path and
+# query, RFC 3986.
 _UNRESERVED = ("-_.!~*'()", "-_.~$&+=:@", "-_.~", "/-_.~")
 _YAML_SHORT = {
     "\0": "\\0", "\a": "\\a", "\x1b": "\\e", "\x0b": "\\v",

@@ -1,4 +1,4 @@
-"""Masking: no secret leaves the program in a report (design §7).
+"""Masking: no secret leaves the program in a report (design.md, "Masking").
 
 Values are searched for in all their guises at once: a table of the first bytes of every
 guise leads to the lengths that can follow, so the time does not depend on how many

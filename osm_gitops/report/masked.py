@@ -182,7 +182,8 @@ def _likeness(member: _Raw) -> tuple[object, ...]:
     change = member.change
     names = [change.group] if change.group else []
     if change.pool:
-        names.append(f"{change.pool.namespace}-{change.pool.name}")  # as in the token's key (contract §4.1)
+        # As in the token's key (osm-behaviour.md, "Object names").
+        names.append(f"{change.pool.namespace}-{change.pool.name}")
 
     def neutral(text: str) -> str:
         for name in names:

@@ -100,7 +100,7 @@ class PoolsEntry:
 
     @property
     def machines(self) -> str:
-        """What it means for the machines of these pools (design §6)."""
+        """What it means for the machines of these pools (design.md, "Actions")."""
         if self.pools.names == ("",):
             return ""
         if any(change.change.rolls_machines for change in self.pools.changes):

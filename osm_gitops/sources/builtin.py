@@ -1,4 +1,5 @@
-"""The default profiles that this program brings (design §4): ``osps/VERSION/NAME.yaml``, a folder for each set.
+"""The default profiles that this program brings (design.md, "The project"): ``osps/VERSION/NAME.yaml``, a folder for
+each set.
 
 A set that was released never changes, so that a pinned version renders the same with every later release.
 """

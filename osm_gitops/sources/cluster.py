@@ -1,4 +1,5 @@
-"""Live clusters as a source: the same objects as in a tree, through the same checks, in few requests (design §2, §9).
+"""Live clusters as a source: the same objects as in a tree, through the same checks, in few requests (design.md,
+"Terms" and "Performance").
 
 A read that fails, or is forbidden, is an error that stops the cluster: it is never taken for an absence.
 """
@@ -109,7 +110,7 @@ def read_facts(
 
 
 def read_server(worker: Api, settings: Settings) -> Inputs:
-    """Of the facts those alone that bootstrap kubeconfigs are made of (contract §9.1)."""
+    """Of the facts those alone that bootstrap kubeconfigs are made of (osm-behaviour.md, "Base kubeconfig")."""
     live = _Live(worker)
     live.named(CONFIG_MAP, [CLUSTER_INFO])
     return _with_server(live, worker, settings, {})
@@ -117,7 +118,7 @@ def read_server(worker: Api, settings: Settings) -> Inputs:
 
 def _with_server(live: _Live, worker: Api, settings: Settings, environment: Mapping[str, str]) -> Inputs:
     if not live.has_cluster_info:
-        # OSM looks for servers there only then, too (contract §9.1).
+        # OSM looks for servers there only then, too (osm-behaviour.md, "Base kubeconfig").
         live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
     inputs = live.inputs(environment)
     authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))

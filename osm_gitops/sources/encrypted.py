@@ -1,4 +1,5 @@
-"""SOPS-encrypted documents of a source: opened with the keys of the run, or read with stand-ins without (design §7)."""
+"""SOPS-encrypted documents of a source: opened with the keys of the run, or read with stand-ins without (design.md,
+"Encryption in git")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""ConfigMaps, Secrets, ServiceAccounts, EndpointSlices: what rendering looks up in a cluster (contract §2, §7, §9)."""
+"""ConfigMaps, Secrets, ServiceAccounts, EndpointSlices: what rendering looks up in a cluster (osm-behaviour.md, "Getter
+token" and "Registry credentials" and "Config variables" and "Bootstrap kubeconfig")."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ CREDENTIAL_VARIABLES: Final = (
     "OS_USER_NAME",
     *("VSPHERE_ADDRESS", "VSPHERE_ALLOW_INSECURE", "VSPHERE_PASSWORD", "VSPHERE_USERNAME"),
 )
-"""The environment variables that OSM falls back to for cloud credentials (contract §7.2)."""
+"""The environment variables that OSM falls back to for cloud credentials (osm-behaviour.md, "Cloud-config by
+provider")."""
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
@@ -69,7 +71,7 @@ def read_service_account(manifest: Manifest) -> Checked[ServiceAccountFact]:
 
 
 def serves_api(body: Mapping[str, Json], namespace: str) -> bool:
-    """Whether an EndpointSlice lists the API servers (contract §9.1)."""
+    """Whether an EndpointSlice lists the API servers (osm-behaviour.md, "Base kubeconfig")."""
     metadata = body.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     return namespace == "default" and isinstance(labels, dict) and labels.get(SERVICE_LABEL) == "kubernetes"

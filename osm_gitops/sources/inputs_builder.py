@@ -145,7 +145,8 @@ class InputsBuilder:
         return checked.value
 
     def _check_name(self, manifest: Manifest) -> None:
-        """Names that an API server would refuse are no reason not to render, only not to apply (design §5)."""
+        """Names that an API server would refuse are no reason not to render, only not to apply (design.md, "Success and
+        refusal")."""
         ref = manifest.ref
         if len(ref.name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, ref.name.split("."))):
             self._warn_of_name(manifest, "metadata.name")
@@ -164,7 +165,8 @@ class InputsBuilder:
         self._unfit.setdefault(manifest.ref, []).append(problem)
 
     def _check_shared_names(self) -> None:
-        """Pools whose objects would have the same names (contract §4.1, design §5)."""
+        """Pools whose objects would have the same names (osm-behaviour.md, "Object names"; design.md, "Success and
+        refusal")."""
         by_name: dict[str, list[Manifest]] = {}
         by_token: dict[str, list[Manifest]] = {}
         for ref in sorted(self._found):

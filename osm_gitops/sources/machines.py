@@ -1,4 +1,4 @@
-"""MachineDeployment: the fields that a boot configuration depends on (contract §1.4)."""
+"""MachineDeployment: the fields that a boot configuration depends on (osm-behaviour.md, "MachineDeployment")."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _kubelet(reading: Reading, machine: Mapping[str, Json] | None) -> str:
 
 
 def _provider_spec(reading: Reading, machine: Mapping[str, Json] | None) -> Json:
-    """The provider config as it stands; resolving decodes it with its own rules (contract §2.1)."""
+    """The provider config as it stands; resolving decodes it with its own rules (osm-behaviour.md, "JSON decoding")."""
     provider_spec = _required(reading, machine, _MACHINE, "providerSpec")
     if provider_spec is None:
         return None

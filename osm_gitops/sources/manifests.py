@@ -1,4 +1,5 @@
-"""Documents of a file → Kubernetes objects: lists unpacked, identity found, namespaces defaulted (design §2, §3)."""
+"""Documents of a file → Kubernetes objects: lists unpacked, identity found, namespaces defaulted (design.md, "Terms"
+and "Sources and targets of a command")."""
 
 from __future__ import annotations
 
@@ -118,7 +119,8 @@ def identify(loose: RawObject, management_namespace: str) -> Manifest | Problem:
         return _nameless(loose, "metadata.namespace", "must be a string")
     body, kind = loose.body, loose.kind
     if kind == CUSTOM_PROFILE:
-        # KKP keeps them in one namespace of the seed and copies them to the one that OSM reads (users.md §4).
+        # KKP keeps them in one namespace of the seed and copies them to the one that OSM reads (design.md, "Sources and
+        # targets of a command").
         body, kind = {**body, "kind": PROFILE}, PROFILE
         namespace = None if namespace == KKP_NAMESPACE else namespace
     ref = ObjectRef(kind, namespace or _default_namespace(kind, management_namespace), name)

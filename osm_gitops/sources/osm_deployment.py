@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
 
 NAME: Final = "operating-system-manager"
-"""What Kubermatic's installers call the Deployment, its label ``app`` and its container (users.md §3)."""
+"""What Kubermatic's installers call the Deployment, its label ``app`` and its container."""
 OSM_LEASE: Final = NAME
-"""The Lease of its controller, in the namespace that it keeps configurations in (contract §2, ``leader-elect``)."""
+"""The Lease of its controller, in the namespace that it keeps configurations in (osm-behaviour.md, "Flags",
+``leader-elect``)."""
 _FORBIDDEN: Final = 403
 _PROGRAM: Final = "osm-controller"
 _WEBHOOK: Final = "webhook"

@@ -1,4 +1,5 @@
-"""OperatingSystemProfile: schema, defaults and webhook rules of its CRD (contract §1.1, §1.2, §3)."""
+"""OperatingSystemProfile: schema, defaults and webhook rules of its CRD (osm-behaviour.md, "Kinds and shared types" and
+"OperatingSystemProfile" and "Webhooks")."""
 
 from __future__ import annotations
 
@@ -29,12 +30,13 @@ PROVIDERS: Final = (
     "vsphere",
 )
 FORMER_PROVIDERS: Final = ("equinixmetal", "packet", "vultr")
-"""Machine-controller's, gone from OSM's CRD (contract §1.4); profiles that OSM released still list them."""
+"""Machine-controller's, gone from OSM's CRD (osm-behaviour.md, "MachineDeployment"); profiles that OSM released still
+list them."""
 
 RUNTIMES: Final = ("docker", "containerd")
 UTILITIES: Final = ("cloud-init", "ignition")
 
-# The pattern of the CRD, contract §1.2: unanchored at the start.
+# The pattern of the CRD, osm-behaviour.md, "OperatingSystemProfile": unanchored at the start.
 VERSION_PATTERN: Final = (
     r"v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
@@ -116,7 +118,7 @@ def _config(reading: Reading, spec: Mapping[str, Json], key: str, os_name: str) 
     reading.only(config, path, _CONFIG)
     units = tuple(_unit(reading, unit, place) for place, unit in reading.entries(config, path, "units"))
     if units and os_name != "flatcar":
-        # OSM renders them; only its admission webhook refuses them (contract §3).
+        # OSM renders them; only its admission webhook refuses them (osm-behaviour.md, "Webhooks").
         reading.warn(f"{path}.units", f"OSM's webhook refuses units in a profile for {os_name}; flatcar alone has them")
     return ProfileConfig(
         runtimes=tuple(

@@ -1,4 +1,4 @@
-"""The files of a git revision, read without a checkout (design §3: ``--from PATH@REV``)."""
+"""The files of a git revision, read without a checkout (design.md, "Sources and targets of a command")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree of Kubernetes manifests as a frozen cluster (design §2, §3)."""
+"""A tree of Kubernetes manifests as a frozen cluster (design.md, "Terms" and "Sources and targets of a command")."""
 
 from __future__ import annotations
 

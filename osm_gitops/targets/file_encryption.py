@@ -2,8 +2,8 @@
 
 An encrypted file never comes out the same twice, so files are compared by a digest in their first
 line (:mod:`osm_gitops.targets.digests`). Its key is ``OSM_GITOPS_DIGEST_KEY``, or is derived from a
-private key at hand (design §7). Who has neither learns nothing from it, not even whether a guess is
-right. It covers the ciphertext too: a file that anybody edited is decrypted and compared for real.
+private key at hand (design.md, "Encryption in git"). Who has neither learns nothing from it, not even whether a guess
+is right. It covers the ciphertext too: a file that anybody edited is decrypted and compared for real.
 
 SOPS does not tell who wrote a file. Anyone can encrypt for a public recipient, and nothing verifies the
 list of recipients, so the data key of a file is kept only where the seal in its first line verifies that

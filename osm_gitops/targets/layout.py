@@ -1,4 +1,4 @@
-"""The layout of the desired state below a target path (design §4)."""
+"""The layout of the desired state below a target path (design.md, "Desired state")."""
 
 from __future__ import annotations
 

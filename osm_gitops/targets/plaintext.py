@@ -1,4 +1,4 @@
-"""Secrets in plain text do not get into git unasked (design §7)."""
+"""Secrets in plain text do not get into git unasked (design.md, "Encryption in git")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAINTEXT_FIX = (
 
 
 def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: FileEncryption) -> None:
-    """Refuse to write secrets of clusters into a git work tree in plain text (design §7).
+    """Refuse to write secrets of clusters into a git work tree in plain text (design.md, "Encryption in git").
 
     Outside of a work tree nothing is refused.
     """

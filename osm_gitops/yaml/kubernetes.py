@@ -1,4 +1,5 @@
-"""YAML and JSON text as Kubernetes' loader reads it: yaml.v2's scalars, then JSON (contract §1.1).
+"""YAML and JSON text as Kubernetes' loader reads it: yaml.v2's scalars, then JSON (osm-behaviour.md, "Kinds and shared
+types").
 
 libyaml scans and parses; what its events mean is decided here, in one pass, because a
 fleet has 10,000 documents. Lines are found in a second pass, and only when asked for.

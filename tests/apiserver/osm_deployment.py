@@ -1,4 +1,4 @@
-"""Operating System Manager's own objects in a cluster, as Kubermatic's installers write them (users.md §3)."""
+"""Operating System Manager's own objects in a cluster, as Kubermatic's installers write them."""
 
 from __future__ import annotations
 

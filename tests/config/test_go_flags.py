@@ -1,4 +1,4 @@
-"""OSM's own spelling of flags becomes ours (design §3)."""
+"""OSM's own spelling of flags becomes ours (design.md, "Settings of a command")."""
 
 from __future__ import annotations
 

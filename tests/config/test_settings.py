@@ -1,4 +1,4 @@
-"""Settings parsed as OSM parses its flags (contract §2)."""
+"""Settings parsed as OSM parses its flags (osm-behaviour.md, "Flags")."""
 
 from __future__ import annotations
 

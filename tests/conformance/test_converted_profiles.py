@@ -1,4 +1,5 @@
-"""``osp convert`` keeps bytes: in every recorded case, for every recorded template, and for random ones (design §5)."""
+"""``osp convert`` keeps bytes: in every recorded case, for every recorded template, and for random ones (design.md,
+"One engine")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference vectors of contract §14 through the command line."""
+"""The reference vectors of osm-behaviour.md, "Reference vectors" through the command line."""
 
 from __future__ import annotations
 

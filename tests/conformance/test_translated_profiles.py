@@ -1,4 +1,5 @@
-"""OSM's released profiles: their translation, run as native Jinja2, prints what the Go templates print (design §5)."""
+"""OSM's released profiles: their translation, run as native Jinja2, prints what the Go templates print (design.md, "One
+engine")."""
 
 from __future__ import annotations
 

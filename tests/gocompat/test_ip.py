@@ -1,4 +1,4 @@
-"""IP addresses as Go reads and prints them; expectations from contract §2 and from Go 1.26."""
+"""IP addresses as Go reads and prints them; expectations from osm-behaviour.md, "IP addresses" and from Go 1.26."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Halves of profiles: two passes of Go, one of Jinja2 (contract §6.1, §6.2)."""
+"""Halves of profiles: two passes of Go, one of Jinja2 (osm-behaviour.md, "Two renderings" and "Consequences of two
+renderings")."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_an_encrypted_file_at_the_name_of_a_pool_to_come_is_named_before_the_poo
     planted = _stanza_taken_out(_bait(path.stem, label=False), person, attacker)
     path.write_text(planted.text)
     plan = _plan(tmp_path, desired({"a": "x\n"}), person.environment)
-    assert not plan.has_changes  # design §6: what does not carry our label is not deleted
+    assert not plan.has_changes  # design.md, "Guards": what does not carry our label is not deleted
     (warning,) = (each for each in plan.warnings if "encrypted files that osm-gitops did not write" in each.what)
     assert path.name in warning.what
     assert _NEW_KEY in warning.fix

@@ -14,7 +14,7 @@ import (
 	"osm-gitops.io/tests/oracle/types/v1alpha1"
 )
 
-// root has the fields of contract §5.1, with Go's types.
+// root has the fields of osm-behaviour.md, "Template data", with Go's types.
 type root struct {
 	KubeVersion                   string
 	ClusterDNSIPs                 []stdnet.IP

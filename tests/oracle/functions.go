@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// functions is sprig's text map with the overrides and additions of contract §6.5.
+// functions is sprig's text map with the overrides and additions of osm-behaviour.md, "Template functions".
 func functions() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	for name, function := range map[string]any{

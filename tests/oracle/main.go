@@ -7,7 +7,7 @@
 //	{"ignition": "Container Linux Config"}
 //	    → {"output": "Ignition"} or {"error": "…"}
 //
-// Assembly follows contract §6.1, the data's types §5.1, the functions §6.5.
+// Assembly follows osm-behaviour.md, "Two renderings", the data's types "Template data", the functions "Template functions".
 package main
 
 import (

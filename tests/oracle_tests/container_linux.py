@@ -13,7 +13,7 @@ from osm_gitops.render.cloudinit import permissions_text
 
 
 def container_linux_config(half: ConfigHalf, keys: Sequence[str], *, with_machine_name: bool) -> str:
-    """``keys`` are trimmed and unique, as contract §10 has them."""
+    """``keys`` are trimmed and unique, as osm-behaviour.md, "User-data" has them."""
     parts = []
     if keys:
         parts.append("passwd:\n  users:\n  - name: core\n    ssh_authorized_keys:\n")

@@ -1,4 +1,5 @@
-"""Two passes (contract §6.1, §6.2): templates into files, also when their results are templates again."""
+"""Two passes (osm-behaviour.md, "Two renderings" and "Consequences of two renderings"): templates into files, also when
+their results are templates again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random bodies: text, trim markers, comments, variables, nested control, definitions (contract §6.4)."""
+"""Random bodies: text, trim markers, comments, variables, nested control, definitions (osm-behaviour.md, "Template
+language")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random calls and pipelines, by family of functions and of all together (contract §6.4, §6.5)."""
+"""Random calls and pipelines, by family of functions and of all together (osm-behaviour.md, "Template language" and
+"Template functions")."""
 
 from __future__ import annotations
 

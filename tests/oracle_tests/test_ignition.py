@@ -1,4 +1,5 @@
-"""Random files, units and keys against the real Container Linux Config transpiler (contract §10.2)."""
+"""Random files, units and keys against the real Container Linux Config transpiler (osm-behaviour.md, "Ignition
+user-data")."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ VERSION = "k8c.io/osp-version"
 
 
 def cloud_config(script: str, path: str = "/opt/bin/setup") -> str:
-    """User-data as contract §10.1 lays it out, with one base64 file."""
+    """User-data as osm-behaviour.md, "cloud-init user-data" lays it out, with one base64 file."""
     encoded = b64encode(script.encode()).decode()
     return (
         "#cloud-config\n\nssh_pwauth: false\n\nssh_authorized_keys:\n- 'ssh-ed25519 AAAA one'\nwrite_files:"

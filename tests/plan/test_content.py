@@ -91,7 +91,8 @@ def test_user_data_of_osm_gives_back_the_files_of_the_configuration(name: str) -
         assert inside is not None, name
         found = {key.removeprefix(f"{half} "): content for key, content in inside}
         for path, content in _files(osc["spec"].get(f"{half}Config", {})).items():
-            # Ignition drops and adds line breaks at the ends and common indentation (contract §10.2).
+            # Ignition drops and adds line breaks at the ends and common indentation (osm-behaviour.md, "Ignition
+            # user-data").
             if text.startswith("{"):
                 assert found[path].split() == content.split(), path
             else:

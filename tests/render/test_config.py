@@ -1,4 +1,5 @@
-"""A configuration: files in OSM's order, templates' precedence, places of faults (contract §1.3, §6.1)."""
+"""A configuration: files in OSM's order, templates' precedence, places of faults (osm-behaviour.md,
+"OperatingSystemConfig" and "Two renderings")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data that templates see, as they print it (contract §5.1)."""
+"""The data that templates see, as they print it (osm-behaviour.md, "Template data")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of user-data against what providers take (users.md §5)."""
+"""Sizes of user-data against what providers take (docs/platforms.md)."""
 
 from __future__ import annotations
 

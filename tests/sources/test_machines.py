@@ -1,4 +1,4 @@
-"""MachineDeployments as far as their boot configuration depends on them (contract §1.4)."""
+"""MachineDeployments as far as their boot configuration depends on them (osm-behaviour.md, "MachineDeployment")."""
 
 from __future__ import annotations
 

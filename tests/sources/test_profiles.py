@@ -1,4 +1,5 @@
-"""Profiles as the API server would take or refuse them (contract §1.1, §1.2, §3)."""
+"""Profiles as the API server would take or refuse them (osm-behaviour.md, "Kinds and shared types" and
+"OperatingSystemProfile" and "Webhooks")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What sigs.k8s.io/yaml 1.6.0 makes of a text (contract §1.1); expectations were asked of it."""
+"""What sigs.k8s.io/yaml 1.6.0 makes of a text (osm-behaviour.md, "Kinds and shared types"); expectations were asked of
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The account with whose token booting machines fetch their configuration (contract §2, users 2.1)."""
+"""The account with whose token booting machines fetch their configuration (osm-behaviour.md, "Getter token",
+osm-behaviour.md, "Getter token")."""
 
 from __future__ import annotations
 

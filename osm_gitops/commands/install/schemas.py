@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of profiles and configurations (contract §1), compatible with OSM's."""
+"""CustomResourceDefinitions of profiles and configurations (osm-behaviour.md, "Resources"), compatible with OSM's."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _CONFIG_COLUMNS: Final = (
 )
 
 
-# The rules of OSM's webhook (contract §3), which goes with OSM.
+# The rules of OSM's webhook (osm-behaviour.md, "Webhooks"), which goes with OSM.
 _PROFILE_RULES: Final = [
     {
         "rule": "self.version != oldSelf.version || self == oldSelf",

@@ -33,7 +33,7 @@ from osm_gitops.sources.facts import SERVICE_LABEL
 from osm_gitops.sources.osm_deployment import NAME
 
 _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsystemprofile", "/operatingsystemconfig"})
-"""Where OSM's webhooks are served (contract §3)."""
+"""Where OSM's webhooks are served (osm-behaviour.md, "Webhooks")."""
 _NAMED: Final = 3
 
 

@@ -1,4 +1,4 @@
-"""How clusters stand: everything is read, nothing written (design §3, ``status``)."""
+"""How clusters stand: everything is read, nothing written (design.md, "Commands")."""
 
 from __future__ import annotations
 

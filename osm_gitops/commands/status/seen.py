@@ -31,7 +31,8 @@ class LiveMachine:
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """A configuration or Secret: when it was made, and the annotations that say from what (contract §4.3)."""
+    """A configuration or Secret: when it was made, and the annotations that say from what (osm-behaviour.md,
+    "Annotations that are written")."""
 
     ref: ObjectRef
     created: str

@@ -169,7 +169,7 @@ class HandingBack:
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
     """Without our labels, our annotations, those for Flux and Argo CD, and with OSM in our place as an owner of fields.
 
-    What OSM compares (contract §4.3) stays.
+    What OSM compares (osm-behaviour.md, "Annotations that are written") stays.
     """
     labels = (MANAGED_BY_LABEL, COMPONENT_LABEL)
     annotations = metadata.get("annotations") or {}

@@ -194,7 +194,7 @@ def _rotations(
     profiles: Mapping[tuple[str, str], Profile],
     namespace: str,
 ) -> Iterator[Problem]:
-    """Pools that OSM would render anew, or leave alone (contract §3, §4.4)."""
+    """Pools that OSM would render anew, or leave alone (osm-behaviour.md, "Profile selection" and "Rotation")."""
     for machine in machines:
         if machine.deleting:
             continue

@@ -1,4 +1,4 @@
-"""The functions that OSM's templates may call, by family (contract §6.5).
+"""The functions that OSM's templates may call, by family (osm-behaviour.md, "Template functions").
 
 Each module holds plain Python functions over the values of ``templates.values`` and
 ends with ``FUNCTIONS``, a table of :class:`~.signature.GoFunction`. They are pure; one

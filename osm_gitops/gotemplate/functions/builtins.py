@@ -1,4 +1,4 @@
-"""The functions that text/template brings itself, but for ``and`` and ``or`` (contract §6.4).
+"""The functions that text/template brings itself, but for ``and`` and ``or`` (osm-behaviour.md, "Template language").
 
 ``slice`` is not here: sprig's hides it.
 """

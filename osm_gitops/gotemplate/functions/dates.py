@@ -1,4 +1,4 @@
-"""Sprig's dates, as far as they do not look at the clock (contract §6.5).
+"""Sprig's dates, as far as they do not look at the clock (osm-behaviour.md, "Template functions").
 
 A date is a time (from ``toDate``) or a number of seconds since 1970; for anything else
 sprig takes the present time, which is refused by name. Local time is UTC.

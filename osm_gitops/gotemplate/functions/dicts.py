@@ -1,4 +1,4 @@
-"""Sprig's dict functions (contract §6.5).
+"""Sprig's dict functions (osm-behaviour.md, "Template functions").
 
 They take ``map[string]interface {}`` only. Those that change a map change one that the
 template made: the data of a MachineDeployment has other map types.

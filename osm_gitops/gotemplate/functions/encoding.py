@@ -1,4 +1,4 @@
-"""Sprig's base64, base32 and digests (contract §6.5); the error of a decoder is its result."""
+"""Sprig's base64, base32 and digests (osm-behaviour.md, "Template functions"); the error of a decoder is its result."""
 
 from __future__ import annotations
 

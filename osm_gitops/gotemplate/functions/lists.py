@@ -1,4 +1,4 @@
-"""Sprig's list functions; they never change the list they are given (contract §6.5)."""
+"""Sprig's list functions; they never change the list they are given (osm-behaviour.md, "Template functions")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sprig's defaults and decisions (contract §6.5); Python's truth is Go's."""
+"""Sprig's defaults and decisions (osm-behaviour.md, "Template functions"); Python's truth is Go's."""
 
 from __future__ import annotations
 

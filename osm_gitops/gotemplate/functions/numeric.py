@@ -1,4 +1,5 @@
-"""Sprig's numbers: conversion, integer and decimal arithmetic, rounding, sequences (contract §6.5)."""
+"""Sprig's numbers: conversion, integer and decimal arithmetic, rounding, sequences (osm-behaviour.md, "Template
+functions")."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _SMALLEST: Final = -(1 << 63)
 
 
 def to_int(value: Any) -> int:
-    """``int``: a Go int of any value, 0 for what is no number (contract §6.5, numbers).
+    """``int``: a Go int of any value, 0 for what is no number (osm-behaviour.md, "Template functions").
 
     Strings are read with base 0 (``0x10``, ``010``), decimals lose their fraction.
     """

@@ -1,4 +1,5 @@
-"""Go's ``path`` and, the same on Linux but for the empty base, ``path/filepath`` (contract §6.5)."""
+"""Go's ``path`` and, the same on Linux but for the empty base, ``path/filepath`` (osm-behaviour.md, "Template
+functions")."""
 
 from __future__ import annotations
 

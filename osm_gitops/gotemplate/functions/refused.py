@@ -1,4 +1,4 @@
-"""Functions that are refused by name: their results would differ from run to run (design §5)."""
+"""Functions that are refused by name: their results would differ from run to run (design.md, "Success and refusal")."""
 
 from __future__ import annotations
 

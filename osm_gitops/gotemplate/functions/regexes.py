@@ -1,4 +1,5 @@
-"""Sprig's regular expressions (contract §6.5): a bad pattern is false for ``regexMatch``, an error for the others."""
+"""Sprig's regular expressions (osm-behaviour.md, "Template functions"): a bad pattern is false for ``regexMatch``, an
+error for the others."""
 
 from __future__ import annotations
 

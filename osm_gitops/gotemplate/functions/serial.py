@@ -1,4 +1,4 @@
-"""Template functions that write and read JSON, YAML and TOML (contract §6.5).
+"""Template functions that write and read JSON, YAML and TOML (osm-behaviour.md, "Template functions").
 
 The ``from…`` functions return Go's error text as a value. Where that text is not known
 here, the template is refused instead.

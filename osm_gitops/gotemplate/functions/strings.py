@@ -1,4 +1,4 @@
-"""Sprig's strings: case, cutting, padding, quoting, splitting and joining (contract §6.5)."""
+"""Sprig's strings: case, cutting, padding, quoting, splitting and joining (osm-behaviour.md, "Template functions")."""
 
 from __future__ import annotations
 

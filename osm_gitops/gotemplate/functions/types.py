@@ -1,4 +1,4 @@
-"""Sprig's questions about Go types (contract §6.5)."""
+"""Sprig's questions about Go types (osm-behaviour.md, "Template functions")."""
 
 from __future__ import annotations
 

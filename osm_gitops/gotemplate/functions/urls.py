@@ -1,4 +1,4 @@
-"""Sprig's URLs as dicts (contract §6.5)."""
+"""Sprig's URLs as dicts (osm-behaviour.md, "Template functions")."""
 
 from __future__ import annotations
 

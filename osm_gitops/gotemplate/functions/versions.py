@@ -1,4 +1,4 @@
-"""Sprig's semantic versions (contract §6.5)."""
+"""Sprig's semantic versions (osm-behaviour.md, "Version constraints")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kubeconfig with which a kubelet asks for its certificate (contract §9)."""
+"""The kubeconfig with which a kubelet asks for its certificate (osm-behaviour.md, "Bootstrap kubeconfig")."""
 
 from __future__ import annotations
 

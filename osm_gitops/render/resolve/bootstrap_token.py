@@ -1,4 +1,5 @@
-"""Tokens: the bootstrap token of a pool, and the one that fetches provisioning Secrets (contract §2, §9.4)."""
+"""Tokens: the bootstrap token of a pool, and the one that fetches provisioning Secrets (osm-behaviour.md, "Getter
+token" and "Bootstrap token")."""
 
 from __future__ import annotations
 

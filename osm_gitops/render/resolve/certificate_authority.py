@@ -1,4 +1,5 @@
-"""The cluster's certificate authority, the template value ``KubernetesCACert`` (contract §2, design §5)."""
+"""The cluster's certificate authority, the template value ``KubernetesCACert`` (osm-behaviour.md, "Certificate
+authority"; design.md, "Cluster facts")."""
 
 from __future__ import annotations
 

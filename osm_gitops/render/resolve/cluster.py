@@ -1,4 +1,5 @@
-"""What all pools of a cluster share: resolved once per run (contract §2, §8, §9)."""
+"""What all pools of a cluster share: resolved once per run (osm-behaviour.md, "Flags" and "containerd" and "Bootstrap
+kubeconfig")."""
 
 from __future__ import annotations
 

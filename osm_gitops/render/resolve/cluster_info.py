@@ -1,4 +1,5 @@
-"""The kubeconfig in ConfigMap ``kube-public/cluster-info``, read as client-go does (contract §9.1)."""
+"""The kubeconfig in ConfigMap ``kube-public/cluster-info``, read as client-go does (osm-behaviour.md, "Base
+kubeconfig")."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def cluster_info(facts: Facts) -> Kubeconfig:
 
 
 def only_cluster(kubeconfig: Kubeconfig, facts: Facts) -> Cluster:
-    """The one cluster; OSM would take a random one of several, and crash without one (contract §13, 21)."""
+    """The one cluster; OSM would take a random one of several, and crash without one (osm-behaviour.md, "Quirks", quirk
+    21)."""
     if len(kubeconfig.clusters) == 1:
         return kubeconfig.clusters[0]
     raise input_error(

@@ -1,4 +1,5 @@
-"""containerd's ``config.toml``, the template value ``ContainerRuntimeConfig`` (contract §8.1)."""
+"""containerd's ``config.toml``, the template value ``ContainerRuntimeConfig`` (osm-behaviour.md, "containerd
+config.toml")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON objects read as Go's ``encoding/json`` fills a struct (contract §2.1).
+"""JSON objects read as Go's ``encoding/json`` fills a struct (osm-behaviour.md, "JSON decoding").
 
 Keys match without regard to case; of keys that differ only in case the last one in
 byte order counts, because the API server stores them sorted; ``null`` leaves a field

@@ -1,4 +1,4 @@
-"""Kubelet options from a MachineDeployment's annotations (contract §5.2)."""
+"""Kubelet options from a MachineDeployment's annotations (osm-behaviour.md, "Kubelet annotations")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from osm_gitops.model.provider import KubeletOptions
 
 
 def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptions, tuple[Problem, ...]]:
-    """The options, and warnings about what OSM makes of them (contract §13, 1 and 4).
+    """The options, and warnings about what OSM makes of them (osm-behaviour.md, "Quirks", quirks 1 and 4).
 
     Raises InputError with every annotation that cannot be parsed.
     """
@@ -61,7 +61,8 @@ def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Proble
 
 
 def annotation_uses(machine: MachineDeployment) -> tuple[AnnotationUse, ...]:
-    """The annotations that set an option of the kubelet, and those that look so and are ignored (users.md §1, 15)."""
+    """The annotations that set an option of the kubelet, and those that look so and are ignored (osm-behaviour.md,
+    "Kubelet annotations")."""
     annotations = machine.annotations or {}
     chosen, _ = _choose(annotations)
     used = [AnnotationUse(annotation, annotations[annotation], name) for name, annotation in sorted(chosen.items())]

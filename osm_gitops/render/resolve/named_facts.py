@@ -46,7 +46,7 @@ def named_facts(machines: Iterable[MachineDeployment], settings: Settings) -> Na
         secrets.add(settings.registry_credentials_secret)
     for machine in machines:
         for variable in _variables(machine, settings):
-            # A Secret wins over a ConfigMap (contract §7.1).
+            # A Secret wins over a ConfigMap (osm-behaviour.md, "Config variables").
             if variable.secret is not None:
                 secrets.add(_object(variable.secret))
             elif variable.config_map is not None:

@@ -1,4 +1,5 @@
-"""``operatingSystemSpec``: what a MachineDeployment asks of its operating system (contract §3, §5.5, §5.6)."""
+"""``operatingSystemSpec``: what a MachineDeployment asks of its operating system (osm-behaviour.md, "Profile selection"
+and "Operating system spec" and "RHEL subscription")."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def decode_os_spec(os: str, value: Json) -> OsSpec:
 
 
 def dist_upgrade(value: Json) -> bool:
-    """``distUpgradeOnBoot`` of an ``operatingSystemSpec``, which cloud-init obeys on any system (contract §10)."""
+    """``distUpgradeOnBoot`` of an ``operatingSystemSpec``, which cloud-init obeys on any system (osm-behaviour.md,
+    "User-data")."""
     return bool(_decode(_UPGRADE, value).get("dist_upgrade_on_boot", False))
 
 
@@ -68,7 +70,7 @@ def provisioning_utility(os: str, os_spec: OsSpec) -> str:
 
 
 def rh_subscription(spec: OsSpec) -> dict[str, str]:
-    """cloud-init's module ``rh_subscription`` for RHEL (contract §5.6)."""
+    """cloud-init's module ``rh_subscription`` for RHEL (osm-behaviour.md, "RHEL subscription")."""
     if spec.rhel_use_satellite_server:
         return {
             "org": spec.rhel_organization_name,

@@ -1,4 +1,5 @@
-"""One pool resolved: its profile, its decoded provider config, its facts (contract §3, §5).
+"""One pool resolved: its profile, its decoded provider config, its facts (osm-behaviour.md, "Profile selection" and
+"Template data").
 
 Every refusal that concerns a MachineDeployment and its inputs is raised here, all of
 one pool at once.
@@ -34,12 +35,13 @@ from osm_gitops.render.resolve.versions import kube_version
 
 _DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
 IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})
-"""Those for which kubelets had cloud providers of their own (contract §5.3)."""
+"""Those for which kubelets had cloud providers of their own (osm-behaviour.md, "Cloud provider")."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileProblem(Problem):
-    """A profile that does not fit the pool that names it: OSM tells of these in an Event (contract §3)."""
+    """A profile that does not fit the pool that names it: OSM tells of these in an Event (osm-behaviour.md, "Profile
+    selection")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ def _with_config(
 
 
 def template_digest(template: Json) -> str:
-    """Digest of what a MachineDeployment's ``spec.template`` says (design §6): SHA-256 of its JSON with sorted keys.
+    """Digest of what a MachineDeployment's ``spec.template`` says (design.md, "Revision stamps"): SHA-256 of its JSON
+    with sorted keys.
 
     Keys count only with something in them: controllers write ``metadata: {}`` where nothing stood, webhooks
     ``distUpgradeOnBoot: false``, and machines boot alike with and without.
@@ -136,7 +139,7 @@ def without_empty(value: Json) -> Json:
 
 
 def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: str) -> tuple[str, str]:
-    """``(namespace, name)`` of the pool's profile, defaulted as OSM's webhook would (contract §3).
+    """``(namespace, name)`` of the pool's profile, defaulted as OSM's webhook would (osm-behaviour.md, "Webhooks").
 
     Raises InputError where the webhook has no default for the operating system.
     """
@@ -213,7 +216,7 @@ def _profile(
 
 
 def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spec: OsSpec) -> None:
-    """Contract §3: operating system, cloud provider and utility must fit the profile."""
+    """osm-behaviour.md, "Profile selection": operating system, cloud provider and utility must fit the profile."""
     problems = []
     at = "spec.template.spec.providerSpec.value"
     named = f'OperatingSystemProfile "{profile.name}"'

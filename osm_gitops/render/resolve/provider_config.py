@@ -1,4 +1,5 @@
-"""The provider config of a MachineDeployment, decoded strictly (contract §1.4, §2.1)."""
+"""The provider config of a MachineDeployment, decoded strictly (osm-behaviour.md, "MachineDeployment" and "JSON
+decoding")."""
 
 from __future__ import annotations
 

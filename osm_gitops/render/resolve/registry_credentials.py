@@ -1,4 +1,4 @@
-"""Credentials for image registries, from one Secret (contract §2, registry credentials)."""
+"""Credentials for image registries, from one Secret (osm-behaviour.md, "Registry credentials")."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def _credential(value: Json, path: str, problems: list[Problem]) -> Credential:
 def _by_host(
     secret: SecretFact, by_registry: Mapping[str, Credential]
 ) -> tuple[Mapping[str, Credential], tuple[Problem, ...]]:
-    """Of registries with the same host the last one in order counts; OSM takes a random one (contract §13, 4)."""
+    """Of registries with the same host the last one in order counts; OSM takes a random one (osm-behaviour.md,
+    "Quirks", quirk 4)."""
     credentials: dict[str, Credential] = {}
     names: dict[str, str] = {}
     warnings = []

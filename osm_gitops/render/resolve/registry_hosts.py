@@ -1,4 +1,4 @@
-"""containerd's ``hosts.toml`` files, one per registry (contract §8.2)."""
+"""containerd's ``hosts.toml`` files, one per registry (osm-behaviour.md, "containerd hosts.toml")."""
 
 from __future__ import annotations
 

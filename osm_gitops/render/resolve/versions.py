@@ -1,4 +1,4 @@
-"""The kubelet's version (contract §5.1, §5.3)."""
+"""The kubelet's version (osm-behaviour.md, "Kubelet version" and "Cloud provider")."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def satisfies(text: str, constraint: str) -> bool:
 
 
 def needs_no_cloud_config(text: str) -> bool:
-    """Whether the kubelet is too new for in-tree cloud providers (``1.29.0-rc.1`` is not: contract §13, 16)."""
+    """Whether the kubelet is too new for in-tree cloud providers (``1.29.0-rc.1`` is not: osm-behaviour.md, "Quirks",
+    quirk 16)."""
     return satisfies(text, _WITHOUT_IN_TREE_PROVIDERS)
 
 

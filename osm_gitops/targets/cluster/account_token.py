@@ -1,4 +1,5 @@
-"""The token of a ServiceAccount, with which all machines join where one is named (contract §9.4)."""
+"""The token of a ServiceAccount, with which all machines join where one is named (osm-behaviour.md, "Bootstrap
+token")."""
 
 from __future__ import annotations
 

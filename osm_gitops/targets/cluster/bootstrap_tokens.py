@@ -1,4 +1,4 @@
-"""Bootstrap tokens as Secrets in ``kube-system`` of a worker cluster (contract §9.4)."""
+"""Bootstrap tokens as Secrets in ``kube-system`` of a worker cluster (osm-behaviour.md, "Bootstrap token")."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _ATTEMPTS: Final = 4
 
 
 class BootstrapTokens:
-    """The tokens of all pools, by key (contract §4.1). Keys are worked on side by side, each by one thread."""
+    """The tokens of all pools, by key (osm-behaviour.md, "Object names"). Keys are worked on side by side, each by one
+    thread."""
 
     def __init__(self, api: Api, now: int, life: timedelta) -> None:
         self._api, self._now, self._life = api, now, life

@@ -21,7 +21,7 @@ from osm_gitops.render.resolve.pools import ProfileProblem
 from osm_gitops.report.mask import Masker
 
 PROFILE_ERROR: Final = "OperatingSystemProfileError"
-"""As Operating System Manager tells of a profile that does not fit (contract §3)."""
+"""As Operating System Manager tells of a profile that does not fit (osm-behaviour.md, "Profile selection")."""
 RENDERING_FAILED: Final = "RenderingFailed"
 APPLY_FAILED: Final = "ApplyFailed"
 

@@ -1,5 +1,5 @@
-"""The finalizer of MachineDeployments (contract §4.5): set before anything is written for one, removed after all of it
-is gone. Others' finalizers stay, and a successor of the same name is never touched."""
+"""The finalizer of MachineDeployments (osm-behaviour.md, "Finalizer and clean-up"): set before anything is written for
+one, removed after all of it is gone. Others' finalizers stay, and a successor of the same name is never touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The kubeconfigs with which kubelets join, as Secrets of a worker cluster, told from metadata (contract §9.5)."""
+"""The kubeconfigs with which kubelets join, as Secrets of a worker cluster, told from metadata (osm-behaviour.md,
+"Kubelet kubeconfig Secret")."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One run at a time for each desired cluster: a Lease in the management cluster that a run holds while it writes.
 
 There is one Lease in each management namespace, for a namespace belongs to one desired cluster: its configurations
-are named after pools alone (contract §4.1), and what of ours is there and not desired is deleted. So no name of a
-cluster can get it wrong, run from whatever fleet file.
+are named after pools alone (osm-behaviour.md, "Object names"), and what of ours is there and not desired is deleted. So
+no name of a cluster can get it wrong, run from whatever fleet file.
 
 Rights that it takes, in that namespace: ``get``, ``create`` and ``update`` on leases.coordination.k8s.io.
 """

@@ -1,4 +1,5 @@
-"""Applying MachineDeployments of a tree (design §6). None is ever deleted: its Machines would go with it."""
+"""Applying MachineDeployments of a tree (design.md, "Planning"). None is ever deleted: its Machines would go with
+it."""
 
 from __future__ import annotations
 

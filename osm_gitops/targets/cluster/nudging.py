@@ -1,5 +1,5 @@
 """Waking Machines that had to wait: machine-controller looks again at a Machine only after ever longer pauses, but at
-once when an annotation of it changes (machine-controller 6 to 8)."""
+once when an annotation of it changes (osm-behaviour.md, "machine-controller")."""
 
 from __future__ import annotations
 

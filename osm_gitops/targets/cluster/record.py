@@ -1,8 +1,8 @@
 """What a run leaves behind in the cluster: a ConfigMap with the state of every pool, Events, and when runs were good.
 
-The ConfigMap changes when something but the time does: a run without changes writes nothing but the Lease (design §6).
-So when runs were, last and last good, stands in annotations of the Lease, which is written anyway; what the ConfigMap
-says of it is from the run that wrote it. No secret gets in: errors go through the masker.
+The ConfigMap changes when something but the time does: a run without changes writes nothing but the Lease (design.md,
+"Comparison"). So when runs were, last and last good, stands in annotations of the Lease, which is written anyway; what
+the ConfigMap says of it is from the run that wrote it. No secret gets in: errors go through the masker.
 
 Rights that it takes beside those of the Lease: in the management namespace ``get``, ``create`` and ``patch`` on
 configmaps, in the worker cluster ``create`` on events.events.k8s.io in the namespaces of MachineDeployments.

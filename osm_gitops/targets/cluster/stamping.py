@@ -1,4 +1,4 @@
-"""Revision stamps in live clusters: reading what bears our label, and stamping it (design §6)."""
+"""Revision stamps in live clusters: reading what bears our label, and stamping it (design.md, "Revision stamps")."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is written for one pool, in which order (design §6): the bootstrap Secret is what machines are created from, so
-it comes last, and goes first."""
+"""What is written for one pool, in which order (design.md, "Order of writes"): the bootstrap Secret is what machines
+are created from, so it comes last, and goes first."""
 
 from __future__ import annotations
 

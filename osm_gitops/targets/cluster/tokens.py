@@ -1,4 +1,5 @@
-"""What machines join with: bootstrap tokens and the kubeconfigs that hold them (contract §9.4, §9.5; design §6).
+"""What machines join with: bootstrap tokens and the kubeconfigs that hold them (osm-behaviour.md, "Bootstrap token" and
+"Kubelet kubeconfig Secret"; design.md, "Tokens").
 
 They live in the worker cluster alone, never in a tree. Reading takes lists only; what is due is then said by
 :meth:`Tokens.changes` and done by :meth:`Tokens.bring`, pool by pool, whatever else becomes of the pool: its machines
@@ -70,8 +71,8 @@ class TokenSetup:
 
 
 class Tokens:
-    """Tokens and kubeconfigs of the pools of one cluster. Thread-safe; two pools that share a key (contract §4.1)
-    share token and kubeconfig, which the first of them keeps."""
+    """Tokens and kubeconfigs of the pools of one cluster. Thread-safe; two pools that share a key (osm-behaviour.md,
+    "Object names") share token and kubeconfig, which the first of them keeps."""
 
     def __init__(self, worker: Api, machines: Sequence[MachineDeployment], setup: TokenSetup) -> None:
         self._api, self._setup = worker, setup

@@ -1,4 +1,4 @@
-"""Carrying out a plan in live clusters, pool by pool and several pools at a time (design §6).
+"""Carrying out a plan in live clusters, pool by pool and several pools at a time (design.md, "Writing to clusters").
 
 For each pool: its finalizer, its tokens, then what its machines boot with, the bootstrap Secret last. Every write can
 be repeated, and what is left undone shows in the next plan, so a run that is ended anywhere is finished by the next.
@@ -223,7 +223,8 @@ class _Run:
             return _Outcome(unit, left=MOVED)
         write_pool(self.writes, work)
         if CLEANUP_FINALIZER not in (held.get("finalizers") or ()) and read_machine(self.writes, pool) is None:
-            # Nothing has kept it from going, and a successor would take what was made for it (machine-controller 36).
+            # Nothing has kept it from going, and a successor would take what was made for it (osm-behaviour.md,
+            # "machine-controller").
             self.writes.remove(*next(made_for(PoolNames(pool.ref.name, pool.ref.namespace), self.options.namespace)))
             return _Outcome(unit, left=MOVED)
         return _Outcome(unit, written=True, late=work.late)

@@ -1,4 +1,4 @@
-"""Kubelet options from annotations (contract §5.2)."""
+"""Kubelet options from annotations (osm-behaviour.md, "Kubelet annotations")."""
 
 from __future__ import annotations
 

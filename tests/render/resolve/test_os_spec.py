@@ -1,4 +1,5 @@
-"""``operatingSystemSpec`` (contract §3, §5.5, §5.6)."""
+"""``operatingSystemSpec`` (osm-behaviour.md, "Profile selection" and "Operating system spec" and "RHEL
+subscription")."""
 
 from __future__ import annotations
 

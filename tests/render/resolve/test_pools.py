@@ -1,4 +1,5 @@
-"""A pool with its profile: selection, defaults, what must fit, all problems at once (contract §3)."""
+"""A pool with its profile: selection, defaults, what must fit, all problems at once (osm-behaviour.md, "Profile
+selection")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider config, decoded as Go decodes it strictly (contract §2.1)."""
+"""The provider config, decoded as Go decodes it strictly (osm-behaviour.md, "JSON decoding")."""
 
 from __future__ import annotations
 

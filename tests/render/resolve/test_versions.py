@@ -1,4 +1,4 @@
-"""The kubelet's version (contract §5.1, §5.3)."""
+"""The kubelet's version (osm-behaviour.md, "Kubelet version" and "Cloud provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tokens and kubeconfigs of kubelets in a real cluster (contract §9.4, §9.5)."""
+"""Tokens and kubeconfigs of kubelets in a real cluster (osm-behaviour.md, "Bootstrap token" and "Kubelet kubeconfig
+Secret")."""
 
 from __future__ import annotations
 

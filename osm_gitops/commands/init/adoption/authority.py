@@ -1,8 +1,8 @@
 """Which CA certificates the live configurations hold: they are pinned, so that the first plan finds nothing to change.
 
-OSM without ``-kubernetes-ca-bundle`` takes the CA of its kubeconfig, or that of its pod (contract §2). Which one that
-was nobody can see from outside, and it may have been another one when the configurations were made. So every
-candidate is rendered, and the one that gives what is there is right.
+OSM without ``-kubernetes-ca-bundle`` takes the CA of its kubeconfig, or that of its pod (osm-behaviour.md, "Certificate
+authority"). Which one that was nobody can see from outside, and it may have been another one when the configurations
+were made. So every candidate is rendered, and the one that gives what is there is right.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def read_osm_settings(pod: Pod, deployment: OsmDeployment, bundles: Mapping[str,
     given instead, by flag.
 
     Raises InputError with every problem, for an empty argument above all: behind it OSM's parser ignores
-    whatever follows (contract §2). A failed read raises ClusterError.
+    whatever follows (osm-behaviour.md, "Flags"). A failed read raises ClusterError.
     """
     where = str(deployment)
     try:

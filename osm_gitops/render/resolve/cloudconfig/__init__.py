@@ -1,4 +1,5 @@
-"""``CloudConfig``: what in-tree cloud providers of old kubelets read (contract §5.3, §7).
+"""``CloudConfig``: what in-tree cloud providers of old kubelets read (osm-behaviour.md, "Cloud provider" and
+"Cloud-config").
 
 Belongs here: one module per provider, the config variables that they share, and the
 rules on when there is a cloud-config at all. May not come in: I/O, the environment
@@ -96,7 +97,7 @@ def _variables(values: Mapping[str, Any]) -> Iterator[Variable]:
 
 
 def _is_made(config: ProviderConfig, kubelet: str, settings: Settings) -> bool:
-    """Whether there is a cloud-config that OSM makes itself (contract §5.3)."""
+    """Whether there is a cloud-config that OSM makes itself (osm-behaviour.md, "Cloud provider")."""
     if config.overwrite_cloud_config is not None or settings.external_cloud_provider:
         return False
     return not needs_no_cloud_config(kubelet) and config.provider not in _WITHOUT_CLOUD_CONFIG
@@ -118,7 +119,7 @@ def _render(provider: Provider, config: ProviderConfig, kubelet: str, facts: Fac
 
 
 def _prerelease_warning(provider: str, kubelet: str) -> tuple[Problem, ...]:
-    """OSM's version checks pass over pre-releases (contract §13, 16)."""
+    """OSM's version checks pass over pre-releases (osm-behaviour.md, "Quirks", quirk 16)."""
     version = parse_version(kubelet)
     effects = []
     if (version.major, version.minor) >= (1, 29):

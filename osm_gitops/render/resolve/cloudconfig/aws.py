@@ -1,4 +1,4 @@
-"""The cloud-config of AWS (contract §7.2)."""
+"""The cloud-config of AWS (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cloud-config of Azure: one line of JSON (contract §7.2)."""
+"""The cloud-config of Azure: one line of JSON (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cloud provider spec whose config variables are looked up in the facts (contract §7.1)."""
+"""A cloud provider spec whose config variables are looked up in the facts (osm-behaviour.md, "Config variables")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the INI files that cloud providers read (contract §7)."""
+"""Values of the INI files that cloud providers read (osm-behaviour.md, "Cloud-config")."""
 
 from __future__ import annotations
 

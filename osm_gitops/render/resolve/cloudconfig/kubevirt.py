@@ -1,4 +1,4 @@
-"""The cloud-config of KubeVirt: YAML with a kubeconfig (contract §7.2)."""
+"""The cloud-config of KubeVirt: YAML with a kubeconfig (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Config variables: values of a cloud provider spec that may lie in a Secret or ConfigMap (contract §7.1)."""
+"""Config variables: values of a cloud provider spec that may lie in a Secret or ConfigMap (osm-behaviour.md, "Config
+variables")."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ class Variable:
 
 
 def text_variable(value: Json, path: str, problems: list[Problem]) -> Any:
-    """A ``ConfigVarString``: an object, or anything else taken as text (``null`` too: contract §13, 17)."""
+    """A ``ConfigVarString``: an object, or anything else taken as text (``null`` too: osm-behaviour.md, "Quirks", quirk
+    17)."""
     if isinstance(value, Mapping):
         return _from_object(value, path, string, problems)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""AWS (contract §7.2)."""
+"""AWS (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Azure (contract §7.2)."""
+"""Azure (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Google Compute Engine (contract §7.2)."""
+"""Google Compute Engine (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KubeVirt (contract §7.2)."""
+"""KubeVirt (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenStack (contract §7.2)."""
+"""OpenStack (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 

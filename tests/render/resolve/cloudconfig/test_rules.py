@@ -1,4 +1,4 @@
-"""When there is a cloud-config at all (contract §5.3), and OSM's own results."""
+"""When there is a cloud-config at all (osm-behaviour.md, "Cloud provider"), and OSM's own results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Config variables (contract §7.1), seen through providers that use them."""
+"""Config variables (osm-behaviour.md, "Config variables"), seen through providers that use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vSphere (contract §7.2)."""
+"""vSphere (osm-behaviour.md, "Cloud-config by provider")."""
 
 from __future__ import annotations
 
