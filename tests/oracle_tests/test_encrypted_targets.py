@@ -112,6 +112,7 @@ def test_new_recipients_and_data_keys_by_sops_are_no_change_and_ours_are_none_fo
     sealed = _sealed(repo)
     _real("sops", "updatekeys", "--yes", sealed[0])
     _real("sops", "rotate", "--in-place", sealed[1])
+    git(repo, "commit", "--quiet", "--all", "--message", "sops")
     plan = _succeed("plan").out
     assert "are encrypted for others than the rules name. Run osm-gitops rekey" in plan
     assert "No changes." in plan

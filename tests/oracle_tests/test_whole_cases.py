@@ -94,7 +94,7 @@ def _nothing_is_left(case: dict[str, Any], folder: Path) -> None:
     places = ["--from", str(folder / "tree"), "--to", str(target), *flags_of(case)]
     applied = osm_gitops("apply", "--yes", "--dangerously-plaintext-secrets", *places)
     assert applied.code == 0, applied.err
-    planned = osm_gitops("plan", "--detailed-exitcode", *places)
+    planned = osm_gitops("plan", "--detailed-exitcode", "--dangerously-plaintext-secrets", *places)
     assert planned.code == 0, planned.out + planned.err
 
 
