@@ -44,21 +44,8 @@ class HelpfulCommand(TyperCommand):
         self.help, self.examples = _split(self.help)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse options that are given more than once and have one value; the parser would keep the last one. A flag
-        may be repeated, but not denied."""
-        if not ctx.resilient_parsing:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            times = Counter(each for each in given if each.param_type_name == "option" and not each.multiple)
-            repeated = [option for option, number in times.items() if number > 1]
-            values = [option.opts[0] for option in repeated if not getattr(option, "is_flag", False)]
-            if len(values) == 1:
-                ctx.fail(f"{values[0]} is given more than once, but has one value. Give it once.")
-            if values:
-                names = f"{', '.join(values[:-1])} and {values[-1]}"
-                ctx.fail(f"{names} are given more than once, but have one value each. Give each once.")
-            for flag in repeated:
-                if {*flag.opts} & {*args} and {*flag.secondary_opts} & {*args}:
-                    ctx.fail(f"{flag.opts[0]} and {flag.secondary_opts[0]} are both given. Give one of them.")
+        """Parse what says nothing twice."""
+        _refuse_repeats(self, ctx, args)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
@@ -95,16 +82,8 @@ class HelpfulGroup(TyperGroup):
         self.help, self.examples = _split(self.help)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse options that are given more than once and have one value; the parser would keep the last one."""
-        if not ctx.resilient_parsing:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            times = Counter(each for each in given if each.param_type_name == "option" and not each.multiple)
-            repeated = [option.opts[0] for option, number in times.items() if number > 1]
-            if len(repeated) == 1:
-                ctx.fail(f"{repeated[0]} is given more than once, but has one value. Give it once.")
-            if repeated:
-                names = f"{', '.join(repeated[:-1])} and {repeated[-1]}"
-                ctx.fail(f"{names} are given more than once, but have one value each. Give each once.")
+        """As of a command."""
+        _refuse_repeats(self, ctx, args)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
@@ -141,6 +120,25 @@ def _with_log_format(command: Callable[..., Any]) -> Callable[..., Any]:
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # see options.py
     called.__annotations__ = {each.name: each.annotation for each in parameters}
     return called
+
+
+def _refuse_repeats(command: Any, ctx: Any, args: list[str]) -> None:
+    """Refuse options that are given more than once and have one value; the parser would keep the last one. A flag may
+    be repeated, but not denied."""
+    if ctx.resilient_parsing:
+        return
+    _, _, given = command.make_parser(ctx).parse_args(args=list(args))
+    times = Counter(each for each in given if each.param_type_name == "option" and not each.multiple)
+    repeated = [option for option, number in times.items() if number > 1]
+    values = [option.opts[0] for option in repeated if not getattr(option, "is_flag", False)]
+    if len(values) == 1:
+        ctx.fail(f"{values[0]} is given more than once, but has one value. Give it once.")
+    if values:
+        names = f"{', '.join(values[:-1])} and {values[-1]}"
+        ctx.fail(f"{names} are given more than once, but have one value each. Give each once.")
+    for flag in repeated:
+        if {*flag.opts} & {*args} and {*flag.secondary_opts} & {*args}:
+            ctx.fail(f"{flag.opts[0]} and {flag.secondary_opts[0]} are both given. Give one of them.")
 
 
 def _split(page: str | None) -> tuple[str, list[str]]:

@@ -111,3 +111,8 @@ def test_a_flag_may_be_repeated_but_not_denied(fleet: Path) -> None:
 def test_all_of_them_are_named_at_once() -> None:
     ran: Ran = osm_gitops("plan", "--to", "a", "--from", "b", "--to", "c", "--from", "d")
     assert "--to and --from are given more than once, but have one value each. Give each once." in ran.err
+
+
+@pytest.mark.parametrize("words", [("--help", "--help"), ("osp", "--help", "--help"), ("plan", "--help", "--help")])
+def test_a_flag_may_be_repeated_before_and_behind_a_command(words: tuple[str, ...]) -> None:
+    assert osm_gitops(*words).code == 0
