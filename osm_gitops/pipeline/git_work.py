@@ -87,8 +87,7 @@ class GitWork:
         for spec, desired in desired_states(self.specs, options, problems, into_git=True):
             try:
                 osm = osm_in_sources(spec, options)
-                if not options.live.beside_osm:
-                    osm.refuse(spec.name, unknown=False)
+                osm.refuse(spec.name, options.live, unknown=False)
                 advance = options.advance(desired.cluster, COMPARED)
                 plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing, advance=advance)
                 plan = replace(plan, warnings=(*osm.warnings, *plan.warnings))

@@ -16,7 +16,7 @@ from osm_gitops.errors import ClusterError, Problem, UnsafePlanError
 from osm_gitops.kube.kinds import LEASE
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.load import load_settings
-from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.pipeline.options import LiveOptions, RunOptions
 from osm_gitops.sources.osm_deployment import OSM_LEASE, OsmDeployment, find_osm
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ class OsmActivity:
     def warnings(self) -> tuple[Problem, ...]:
         return (*self.running, *self.starting, *self.unknown)
 
-    def refuse(self, cluster: str, *, unknown: bool = True) -> None:
-        """Raise UnsafePlanError where the controller writes, and with ``unknown`` where it may as far as is known."""
+    def refuse(self, cluster: str, options: LiveOptions, *, unknown: bool = True) -> None:
+        """Raise UnsafePlanError where the controller writes, and with ``unknown`` where it may as far as is known,
+        unless the run is to write beside it."""
+        if options.beside_osm:
+            return
         found = (*self.running, *(self.unknown if unknown else ()))
         if found:
             raise UnsafePlanError(problem.at(where=f"cluster {cluster}") for problem in found)

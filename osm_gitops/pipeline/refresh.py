@@ -104,8 +104,7 @@ class _Refresh:
         """Do what is due while the Lease is held, and again what machine-controller had to do something for first."""
         settings, live = load_settings(self.spec), self.options.connections.clusters(self.spec)
         osm = osm_in_target(self.spec, self.options)
-        if not self.options.live.beside_osm:
-            osm.refuse(self.spec.name)
+        osm.refuse(self.spec.name, self.options.live)
         self.warnings = osm.warnings
         with hold(self.spec, self.options) as held:
             try:

@@ -129,8 +129,7 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterato
     for spec in live:
         try:
             osm = osm_in_target(spec, options)
-            if not options.live.beside_osm:
-                osm.refuse(spec.name)
+            osm.refuse(spec.name, options.live)
             yield LiveWork(spec, locks.enter_context(hold(spec, options)), osm)
         except OsmGitopsError as failure:
             yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
