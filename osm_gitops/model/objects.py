@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +16,25 @@ BUILT_IN: Final = "builtin:"
 # JSON as Python holds it: dict, list, str, int, float, bool, None. An alias keeps
 # "any JSON" apart from "any Python object" for the reader; mypy sees Any.
 Json = Any
+
+
+def value_at(value: Json, path: Iterable[str]) -> Json:
+    """What the keys of ``path`` lead to inside of maps; ``None`` where there is nothing."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """All texts inside of a value, without keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from texts_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from texts_in(inner)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.objects import Json, ObjectRef, texts_in
 from osm_gitops.model.plan import Change
 from osm_gitops.model.secret_texts import SecretTexts, together
 from osm_gitops.model.settings import Settings
@@ -44,7 +44,7 @@ def with_secrets_of(
     for change in changes:
         before, after = change.before or {}, change.after or {}
         machine, live = machines[change.ref], provider_spec_of(before)
-        replaced = frozenset(_leaves(live)) - frozenset(_leaves(provider_spec_of(after)))
+        replaced = frozenset(filter(None, texts_in(live))) - frozenset(texts_in(provider_spec_of(after)))
         former = replaced if machine.manifest.sealed else frozenset()
         sensitive |= collect_sensitive(Facts(), [replace(machine, provider_spec=live)], Settings(), former)
         sides[change.ref] = (_Side(after, sealed), _Side(before, sealed | former))
@@ -58,14 +58,3 @@ def with_secrets_of(
 
 def _texts(body: Mapping[str, Json]) -> Texts:
     return {each.name: each.after or "" for each in changed_texts(None, body) if each.name != "metadata"}
-
-
-def _leaves(value: Json) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _leaves(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner)
-    elif isinstance(value, str) and value:
-        yield value

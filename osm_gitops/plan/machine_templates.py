@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import Json, value_at
 from osm_gitops.render.resolve.pools import template_digest, without_empty
 
 _ROOT: Final = "spec.template"
@@ -95,16 +95,15 @@ def _plain(value: Json) -> Json:
 
 def _at(value: Json, path: tuple[str, ...]) -> dict[str, Json]:
     """The map there; an empty one where there is none: a definition of the kind lets anything be there."""
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, dict) else {}
+    found = value_at(value, path)
+    return found if isinstance(found, dict) else {}
 
 
 def _changed_key(wanted: Json, live: Json, path: str) -> str:
     """The first key in which two maps differ."""
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
-        return "" if _same(wanted, live) else path
-    keys = (key for key in sorted({*wanted, *live}) if not _same(wanted.get(key), live.get(key)))
+        return "" if is_same(wanted, live) else path
+    keys = (key for key in sorted({*wanted, *live}) if not is_same(wanted.get(key), live.get(key)))
     return next((f"{path}.{key}" for key in keys), "")
 
 
@@ -117,9 +116,10 @@ def _lacking(wanted: Json, live: Json, path: str) -> str:
     if isinstance(wanted, list | tuple) and wanted and isinstance(live, list | tuple) and len(live) == len(wanted):
         each = (_lacking(*pair, f"{path}[{number}]") for number, pair in enumerate(zip(wanted, live, strict=True)))
         return next(filter(None, each), "")
-    return "" if _same(wanted, live) else path
+    return "" if is_same(wanted, live) else path
 
 
-def _same(one: Json, other: Json) -> bool:
+def is_same(one: Json, other: Json) -> bool:
+    """Whether two values are equal in JSON; what is empty equals what is absent."""
     # As JSON text, because Python takes 1, 1.0 and True for equal.
     return (not one and not other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,11 +11,11 @@ from osm_gitops.errors import Problem, some
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import Difference, FieldPath, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.objects import Json, ObjectRef, value_at
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.server_fields import authored
 from osm_gitops.plan.compare import group_name, without_nulls
-from osm_gitops.plan.machine_templates import template_difference
+from osm_gitops.plan.machine_templates import is_same, template_difference
 
 REPLICAS: Final = "spec.replicas"
 """What autoscalers and people change in the cluster."""
@@ -33,8 +32,7 @@ def differing_fields(wanted: Json, live: Json, path: str = "") -> Iterator[str]:
         for key, value in wanted.items():
             yield from differing_fields(value, found.get(key), f"{path}.{key}" if path else str(key))
         return
-    # As JSON text, because Python takes 1, 1.0 and True for equal.
-    if (wanted or live) and json.dumps(wanted, sort_keys=True) != json.dumps(live, sort_keys=True):
+    if not is_same(wanted, live):
         yield path
 
 
@@ -46,12 +44,12 @@ def manifest_of(machine: MachineDeployment) -> dict[str, Json]:
 
 def difference(wanted: Mapping[str, Json], live: Mapping[str, Json], owned: Iterable[FieldPath] = ()) -> Difference:
     """In what a live object is not what is wanted; ``owned`` are the paths of the fields that our applies own in it."""
-    templates = (_at(each, ("spec", "template")) for each in (wanted, live))
+    templates = (value_at(each, ("spec", "template")) for each in (wanted, live))
     has_template = not template_difference(*templates)  # but for what a webhook adds or rewrites
     fields = tuple(
         path for path in differing_fields(wanted, live) if not (has_template and f"{path}.".startswith(_TEMPLATE))
     )
-    gone = tuple(path for path in owned if _at(wanted, path) is None)
+    gone = tuple(path for path in owned if value_at(wanted, path) is None)
     if not fields and not gone:
         return Difference()
     before = _part(live, wanted)
@@ -59,7 +57,7 @@ def difference(wanted: Mapping[str, Json], live: Mapping[str, Json], owned: Iter
         inner = before
         for key in path[:-1]:
             inner = inner.setdefault(key, {})
-        inner[path[-1]] = _at(live, path)
+        inner[path[-1]] = value_at(live, path)
     return Difference(fields, tuple(".".join(path) for path in gone), before)
 
 
@@ -68,12 +66,6 @@ def _part(live: Json, wanted: Json) -> Json:
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return live
     return {key: _part(live[key], value) for key, value in wanted.items() if key in live}
-
-
-def _at(value: Json, path: FieldPath) -> Json:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def is_machine_change(change: Change) -> bool:

@@ -15,10 +15,11 @@ from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.profile import Modules, OperatingSystemProfile, ProfileConfig, Unit
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
+from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.leaves import sealed_type
 
 # Data of Secrets that anyone may know.
@@ -57,7 +58,7 @@ PUBLIC_WORDS = frozenset(
 # Words that choose how a machine is set up; with another one in their place nothing can be rendered.
 _CHOICES = PUBLIC_WORDS | {"amzn2", "rhel", "aws", "azure", "gce", "edge", "cloud-init", "ignition", "IPv4", "IPv6"}
 
-_PROVIDER_SPEC = ("spec", "template", "spec", "providerSpec", "value")
+_PROVIDER_SPEC = tuple(PROVIDER_CONFIG_FIELD.split("."))
 
 Replace = Callable[[str], str]
 """Takes a secret text, and returns what takes its place."""
@@ -135,10 +136,7 @@ def other_manifest(body: Mapping[str, Json], sealed: AbstractSet[str], other: Re
 
 def provider_spec_of(body: Mapping[str, Json]) -> Json:
     """``providerSpec.value`` of a MachineDeployment's manifest."""
-    value: Json = body
-    for key in _PROVIDER_SPEC:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+    return value_at(body, _PROVIDER_SPEC)
 
 
 def sealed_templates(half: ProfileConfig, sealed: AbstractSet[str]) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.model.objects import Json
-from osm_gitops.plan.sensitive import inline_credentials
+from osm_gitops.plan.sensitive import inline_credentials, provider_spec_of
 from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sources.manifests import MACHINE
@@ -45,10 +45,8 @@ def secrets_in_plain_text(body: Mapping[str, Json]) -> Iterator[str]:
                 if value and not sealed_type(value):
                     yield f"{name}.{key}"
     elif body.get("kind") == MACHINE:
-        config: Json = body
-        for key in PROVIDER_CONFIG_FIELD.split("."):
-            config = config.get(key) if isinstance(config, dict) else None
-        yield from (f"{PROVIDER_CONFIG_FIELD}.{path}" for path in inline_credentials(config))
+        credentials = inline_credentials(provider_spec_of(body))
+        yield from (f"{PROVIDER_CONFIG_FIELD}.{path}" for path in credentials)
 
 
 def holds_ciphertext(value: Json) -> bool:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import Json, value_at
 from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, refuse_other_keys
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.rules import CreationRules, Rule
@@ -366,14 +366,7 @@ def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
 def _shows_secrets(sealed: Mapping[str, Json]) -> bool:
     """Whether a value stands in plain text where in this kind secrets may stand."""
     parts = _SECRET_PARTS.get(str(sealed.get("kind")), ())
-    return any(True for part in parts for _ in _clear_leaves(_at(sealed, part)))
-
-
-def _at(body: Mapping[str, Json], part: tuple[str, ...]) -> Json:
-    value: Json = body
-    for key in part:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+    return any(True for part in parts for _ in _clear_leaves(value_at(sealed, part)))
 
 
 def _clear_leaves(value: Json) -> Iterator[str]:

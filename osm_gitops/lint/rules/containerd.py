@@ -22,6 +22,7 @@ from osm_gitops.lint.rules.containerd_keys import (
 from osm_gitops.lint.rules.reporting import to_finding
 from osm_gitops.lint.rules.wording import line_of, line_with, suggested_fix
 from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.model.objects import value_at
 
 SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")
 VERSION: Final = Rule(
@@ -133,13 +134,13 @@ class _Config:
             message = f"containerd has no plugin {name} in version {self.version} of its configuration"
             yield self.remark(UNKNOWN_PLUGIN, message, fix, name)
         for path, keys in PLUGIN_TABLES[self.version].items():
-            table = _at(plugins, path)
+            table = value_at(plugins, path)
             if isinstance(table, Mapping):
                 yield from self.keys(table, keys, f"in plugin {'.'.join(path)}", path)
 
     def runtime_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
         path = CRI_RUNTIMES[self.version]
-        containerd, runtimes = _at(plugins, path[:-1]), _at(plugins, path)
+        containerd, runtimes = value_at(plugins, path[:-1]), value_at(plugins, path)
         if not isinstance(runtimes, Mapping) or not isinstance(containerd, Mapping):
             return
         default = containerd.get("default_runtime_name")
@@ -175,14 +176,6 @@ class _Config:
             elif type(value) is not wanted:
                 kinds = {bool: "true or false", int: "a number", str: "a text"}
                 yield self.remark(RUNC_OPTION, f"{option} must be {kinds[wanted]}", "Correct it", at, option)
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(name)
-    return value
 
 
 class _Hosts:

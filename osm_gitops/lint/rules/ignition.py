@@ -18,6 +18,7 @@ from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault
 from osm_gitops.lint.rules.systemd import unit_name_remark, unit_remarks
 from osm_gitops.lint.rules.wording import closest_match, suggested_fix
 from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.model.objects import value_at
 
 SYNTAX: Final = Rule("ignition-syntax", Severity.ERROR, "the user-data is no Ignition 2.3.0")
 SCHEMA: Final = Rule("ignition-schema", Severity.ERROR, "Ignition knows no such member, or wants another type")
@@ -69,7 +70,7 @@ def ignition_remarks(text: str, *, with_parts: bool = True) -> Iterator[Remark]:
         yield Remark(SYNTAX, "it is no JSON", line, "Ignition takes JSON, without a comment or a comma too many")
         return
     yield from (Remark(DUPLICATE, f"the key {name} stands twice in one object", 1, "Remove one") for name in repeated)
-    version = _get(config, "ignition", "version")
+    version = value_at(config, ("ignition", "version"))
     if version != VERSION:
         yield Remark(SYNTAX, f"its version is {version!r}, not {VERSION!r}", 1, f"Write {VERSION}")
         return
@@ -80,14 +81,8 @@ def ignition_remarks(text: str, *, with_parts: bool = True) -> Iterator[Remark]:
     yield from _user_remarks(_entries(config, "passwd", "users"))
 
 
-def _get(value: Any, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
 def _entries(config: Any, *path: str) -> list[Mapping[str, Any]]:
-    found = _get(config, *path)
+    found = value_at(config, path)
     return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, list) else []
 
 
@@ -184,7 +179,7 @@ def _node_remarks(node: Mapping[str, Any], kind: str, path: str, *, with_parts: 
 def _contents_remarks(contents: Mapping[str, Any], path: str) -> Iterator[Remark]:
     if contents.get("compression") not in (None, "", "gzip"):
         yield Remark(VALUE, f"the compression of {path} is not gzip", 1, "Remove it")
-    digest = _get(contents, "verification", "hash")
+    digest = value_at(contents, ("verification", "hash"))
     if digest is not None and not (isinstance(digest, str) and _HASH.fullmatch(digest)):
         yield Remark(VALUE, f"the hash of {path} is no sha512-… of 128 hexadecimal digits", 1, "Correct it")
     source = contents.get("source", "")

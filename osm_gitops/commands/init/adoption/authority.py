@@ -23,7 +23,7 @@ from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import Json, texts_in
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import without_nulls
@@ -97,7 +97,7 @@ def live_authority(
         if known.setdefault(candidate.text, candidate) is not candidate:
             continue  # rendering is slow, and the same certificates stand in many places
         same = agreement(few, replace(settings, kubernetes_ca_bundle=candidate.text), live).same
-        score = (len(same), sum(candidate.text in text for spec in live.samples.values() for text in _texts(spec)))
+        score = (len(same), sum(candidate.text in text for spec in live.samples.values() for text in texts_in(spec)))
         if best is None or score > best[0]:
             best = (score, candidate)
         if same and len(same) == len(live.samples):
@@ -130,7 +130,7 @@ def _candidates(
         if has_certificate(text):
             yield Authority(text, origin)
     for name, spec in live.samples.items():
-        for block in (match[0] for text in _texts(spec) for match in _BUNDLE.finditer(text)):
+        for block in (match[0] for text in texts_in(spec) for match in _BUNDLE.finditer(text)):
             for text in (block, block.rstrip("\n")):
                 if has_certificate(text):
                     yield Authority(text, f"OperatingSystemConfig {name}")
@@ -169,14 +169,3 @@ def _authority_in(kubeconfig: str) -> str:
     except (InputError, ValueError, KeyError, TypeError):
         return ""
     return (data or b"").decode("utf-8", "surrogateescape")
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,7 +11,7 @@ from osm_gitops.config.go_flags import GivenFlag, read_command_line
 from osm_gitops.config.setting_names import CONNECTION_FLAGS, PASSED_OVER, SETTINGS_BY_FLAG, Kind, SettingName
 from osm_gitops.config.settings import RawSetting, parse_settings
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import Json, texts_in
 from osm_gitops.sources.facts import CREDENTIAL_VARIABLES
 from osm_gitops.sources.osm_deployment import OsmDeployment, flags_of
 from osm_gitops.sources.pod import Pod, PodText
@@ -93,7 +93,7 @@ def _check(settings: OsmSettings) -> None:
     try:
         parse_settings(settings.raw(), settings.read_file)
     except InputError as failure:
-        hidden = [text for each in settings.settings if each.secret for text in _texts(each.value) if text]
+        hidden = [text for each in settings.settings if each.secret for text in texts_in(each.value) if text]
         raise InputError(_without(problem, hidden) for problem in failure.problems) from None
 
 
@@ -170,12 +170,4 @@ class _Found:
 
 def _has_userinfo(value: Json) -> bool:
     """Whether an address in it holds a password."""
-    return any(_USERINFO.search(text) for text in _texts(value))
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+    return any(_USERINFO.search(text) for text in texts_in(value))
