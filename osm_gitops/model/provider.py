@@ -4,8 +4,11 @@ decoding")."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from osm_gitops.model.objects import Json
+
+PROVIDER_CONFIG_FIELD: Final = "spec.template.spec.providerSpec.value"
 
 
 @dataclass(frozen=True, slots=True)

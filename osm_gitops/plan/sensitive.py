@@ -17,9 +17,9 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.profile import Modules, OperatingSystemProfile, ProfileConfig, Unit
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
-from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.leaves import sealed_type
 
 # Data of Secrets that anyone may know.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.model.objects import Json
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.plan.sensitive import inline_credentials, provider_spec_of
-from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sources.manifests import MACHINE
 

@@ -13,7 +13,7 @@ from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest, ObjectRef
-from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
 from osm_gitops.sources.encrypted_texts import holds_ciphertext

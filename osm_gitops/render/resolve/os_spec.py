@@ -8,9 +8,8 @@ from typing import Final
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.objects import Json
-from osm_gitops.model.provider import OsSpec
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, OsSpec
 from osm_gitops.render.resolve.json_fields import Reader, boolean, did_you_mean, read_struct, string
-from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 
 CLOUD_INIT: Final = "cloud-init"
 IGNITION: Final = "ignition"

@@ -8,10 +8,8 @@ from typing import Final
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.objects import Json
-from osm_gitops.model.provider import Network, ProviderConfig
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, Network, ProviderConfig
 from osm_gitops.render.resolve.json_fields import Reader, optional, raw, read_struct, string, strings, struct
-
-PROVIDER_CONFIG_FIELD: Final = "spec.template.spec.providerSpec.value"
 
 _NETWORK: Final[Mapping[str, Reader]] = {
     "cidr": string,

@@ -15,9 +15,9 @@ from osm_gitops.errors import Problem
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.server_fields import authored
 from osm_gitops.plan.sensitive import inline_credentials
-from osm_gitops.render.resolve.provider_config import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
