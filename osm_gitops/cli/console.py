@@ -84,7 +84,7 @@ class Console:
             for problem in problems:
                 pools.setdefault(problem, []).append(ref)
         for problem, refs in pools.items():
-            names = [visible(f"{ref.namespace}/{ref.name}") for ref in refs]
+            names = [visible(ref.namespaced_name) for ref in refs]
             which = {"pool": names[0]} if len(refs) == 1 else {"pools": names}
             self._problem(masker.problem(problem), "Error", cluster=cluster, **which)
             if self.form is LogFormat.TEXT and (len(refs) > 1 or problem.about != str(refs[0])):

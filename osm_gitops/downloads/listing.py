@@ -18,7 +18,7 @@ class PoolName:
     pool: ObjectRef
 
     def __str__(self) -> str:
-        return f"{self.cluster}: {self.pool.namespace}/{self.pool.name}"
+        return f"{self.cluster}: {self.pool.namespaced_name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,12 @@ class ObjectRef:
     name: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+        return f"{self.kind} {self.namespaced_name}" if self.namespace else f"{self.kind} {self.name}"
+
+    @property
+    def namespaced_name(self) -> str:
+        """``NAMESPACE/NAME``."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

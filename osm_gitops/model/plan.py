@@ -91,7 +91,7 @@ class Change:
     def pool_name(self) -> str:
         """Its pool for people, ``NAMESPACE/NAME``; ``group`` where that does not tell one from the other."""
         pool = self.pool or self.gone
-        return f"{pool.namespace}/{pool.name}" if pool else self.group
+        return pool.namespaced_name if pool else self.group
 
     @property
     def place(self) -> tuple[str, ObjectRef]:

@@ -1,8 +1,8 @@
-"""Lengths of time as people say them."""
+"""Lengths of time as people say them, and moments as Kubernetes writes them."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -19,3 +19,8 @@ def spoken(length: timedelta) -> str:
             more = rest % size // small_size
             return f"{rest // size} {name} {more} {smaller}" if more else f"{rest // size} {name}"
     return "0 s"
+
+
+def rfc3339(moment: datetime) -> str:
+    """A moment in UTC, to the second: ``2026-01-02T03:04:05Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

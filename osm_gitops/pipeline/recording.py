@@ -89,7 +89,7 @@ def stuck_problems(ran: Ran) -> Iterator[Problem]:
         groups.setdefault((left.reason, left.why), []).append(pool)
     for (reason, why), pools in groups.items():
         since = min(ran.left[pool].since for pool in pools)
-        which = some([f"{pool.namespace}/{pool.name}" for pool in pools], _NAMED)
+        which = some([pool.namespaced_name for pool in pools], _NAMED)
         what = f"left by two runs in a row, since {since}: {why} ({reason.code})"
         yield Problem(what, about=f"{'pool' if len(pools) == 1 else 'pools'} {which}", fix=reason.fix)
 

@@ -148,5 +148,5 @@ class Comparison:
 
 
 def _named(refs: Sequence[ObjectRef]) -> str:
-    names = some([f"{ref.namespace}/{ref.name}" for ref in sorted(refs)], _NAMED)
+    names = some([ref.namespaced_name for ref in sorted(refs)], _NAMED)
     return f"MachineDeployment{'' if len(refs) == 1 else 's'} {names}"

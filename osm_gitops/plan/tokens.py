@@ -21,7 +21,7 @@ from osm_gitops.gocompat.timefmt import NANOSECONDS
 from osm_gitops.gocompat.timeparse import parse_time
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
-from osm_gitops.model.span import spoken
+from osm_gitops.model.span import rfc3339, spoken
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
 
 TOKEN_TYPE: Final = "bootstrap.kubernetes.io/token"  # noqa: S105 - the type of Secret that API servers take tokens from
@@ -139,7 +139,7 @@ def seconds_of(text: str) -> int | None:
 
 def timestamp(seconds: int) -> str:
     """RFC 3339 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(datetime.fromtimestamp(seconds, UTC))
 
 
 def _fault(name: str, kind: str, data: Mapping[str, str], *, timed: bool) -> Problem | None:

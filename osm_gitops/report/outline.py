@@ -268,7 +268,7 @@ def left_lines(left: Mapping[ObjectRef, Left]) -> Iterator[str]:
 
 
 def _some(pools: list[ObjectRef]) -> str:
-    return some([f"{pool.namespace}/{pool.name}" for pool in pools], _NAMED_POOLS)
+    return some([pool.namespaced_name for pool in pools], _NAMED_POOLS)
 
 
 def _boots_differently(change: Change) -> bool:

@@ -26,6 +26,7 @@ from pathlib import Path
 from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
+from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, refuse_other_keys
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.rules import CreationRules, Rule
@@ -108,7 +109,7 @@ class FileEncryption:
         self._given = Rule(tuple(dict.fromkeys(recipients)), Selection(), "--age-recipient") if recipients else None
         self._rules = CreationRules()
         self._writes_plain = writes_plain
-        self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.now = rfc3339(datetime.now(UTC))
 
     def anew(self, top: Path | None = None) -> FileEncryption:
         """The same with rules that are read again, and are not looked for above ``top``."""

@@ -101,7 +101,7 @@ def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]
     if len(meant) == 1:
         return meant[0]
     if meant:
-        places = ", ".join(f"{_shown(machine.ref)} in cluster {each.spec.name}" for each, machine in meant)
+        places = ", ".join(f"{machine.ref.namespaced_name} in cluster {each.spec.name}" for each, machine in meant)
         fix = "Name it with its namespace before a slash, and with --cluster"
         raise input_error(f'there are several pools "{name}": {places}', fix=fix)
     broken = [
@@ -114,17 +114,13 @@ def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]
     if broken:
         raise InputError(broken)
     known = [shown for each in loaded for machine in each.inputs.machines for shown in _names(machine.ref)]
-    there = ", ".join(dict.fromkeys(_shown(machine.ref) for each in loaded for machine in each.inputs.machines))
+    there = ", ".join(dict.fromkeys(machine.ref.namespaced_name for each in loaded for machine in each.inputs.machines))
     fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there or 'none'}"
     raise InputError([*problems, Problem(f'there is no {MACHINE} "{name}"', fix=fix)])
 
 
 def _names(ref: ObjectRef) -> tuple[str, str]:
-    return ref.name, _shown(ref)
-
-
-def _shown(ref: ObjectRef) -> str:
-    return f"{ref.namespace}/{ref.name}"
+    return ref.name, ref.namespaced_name
 
 
 def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:

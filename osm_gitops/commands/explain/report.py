@@ -18,7 +18,7 @@ from osm_gitops.model.explained import (
     SettingOrigin,
     SizeUse,
 )
-from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.objects import Json
 from osm_gitops.plan.secret_lines import differing, secret_lines
 from osm_gitops.report.json_words import object_json, problem_json
 from osm_gitops.report.mask import MASK, Masker
@@ -119,10 +119,10 @@ def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
         yield "none: no annotation names one, and there is no default"
         return
     if not profile.where:
-        yield f"{_name(profile.ref)}, which is not there"
+        yield f"{profile.ref.namespaced_name}, which is not there"
     else:
         kind = f"built in, {profile.built_in}" if profile.built_in else "not built in"
-        yield f"{_name(profile.ref)} {profile.version} ({kind}; templates: {profile.language})"
+        yield f"{profile.ref.namespaced_name} {profile.version} ({kind}; templates: {profile.language})"
         yield f"read from {profile.where}"
     yield f"name: {profile.why}"
     yield f"namespace: {profile.why_namespace}"
@@ -173,10 +173,6 @@ def _size_lines(size: SizeUse) -> Iterator[str]:
 
 
 _FORMS: Final = {"raw": "raw", "gzip": "with gzip", "base64": "in base64"}
-
-
-def _name(ref: ObjectRef) -> str:
-    return f"{ref.namespace}/{ref.name}"
 
 
 # --- JSON ---

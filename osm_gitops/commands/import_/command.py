@@ -17,6 +17,7 @@ from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.config.spec import LIVE
 from osm_gitops.errors import Problem, input_error
 from osm_gitops.model.settings import Settings
+from osm_gitops.model.span import rfc3339
 from osm_gitops.report.visible import visible
 
 _STDIN = "-"
@@ -58,7 +59,7 @@ def import_(
     if target == LIVE:
         raise input_error("import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}")
     folder = None if target == _STDOUT else Path(target)
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = rfc3339(datetime.now(UTC))
     wanted = Import(folder, Settings().namespace, now, tuple(age_recipients or ()), overwrite)
     unread: list[Problem] = []
     imported = import_objects(_texts(paths, unread), wanted)

@@ -21,6 +21,7 @@ from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
 from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
 from osm_gitops.errors import input_error
 from osm_gitops.kube.context_ref import ContextRef
+from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def init(
     osm = _Osm(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
     adoption = _adoption(request, cluster, osm)
     key, own = ("", tuple(recipients)) if recipients else _new_key()
-    scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, _now())
+    scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, rfc3339(datetime.now(UTC)))
     if adoption is None:
         files = scaffold.files(place.branch)
     else:
@@ -244,10 +245,6 @@ def _direct_url() -> str:
         return distribution("osm-gitops").read_text("direct_url.json") or ""
     except PackageNotFoundError:
         return ""
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _new_key() -> tuple[str, tuple[str, ...]]:

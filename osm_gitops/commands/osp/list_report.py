@@ -59,7 +59,7 @@ def _entry(use: ProfileUse) -> dict[str, object]:
         "provisioningUtility": profile.provisioning_utility,
         "supportedCloudProviders": list(profile.providers),
         "templates": _language(use),
-        "pools": [f"{pool.namespace}/{pool.name}" for pool in use.pools],
+        "pools": [pool.namespaced_name for pool in use.pools],
     }
 
 

@@ -190,4 +190,4 @@ def _left_over(seen: ClusterSnapshot) -> Iterator[Finding]:
 
 def _pool(group: str, pools: Mapping[str, ObjectRef | None]) -> str:
     pool = pools[group]
-    return f"pool {pool.namespace}/{pool.name}" if pool else f"pool {group}"
+    return f"pool {pool.namespaced_name}" if pool else f"pool {group}"

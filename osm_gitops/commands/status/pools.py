@@ -66,7 +66,7 @@ def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
         expires=expires,
         token=token,
         errors=known.look.desired.failed.get(ref, ()) if known.look else (),
-        recorded=known.record.pools.get(f"{ref.namespace}/{ref.name}") if known.record else None,
+        recorded=known.record.pools.get(ref.namespaced_name) if known.record else None,
     )
     return replace(status, troubles=tuple(_troubles(status, known.now)))
 

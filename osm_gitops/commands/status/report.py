@@ -12,7 +12,7 @@ from osm_gitops.errors import Problem
 from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import Json
 from osm_gitops.model.record import PoolRecord
-from osm_gitops.model.span import spoken
+from osm_gitops.model.span import rfc3339, spoken
 from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatus, PoolStatus
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
@@ -98,7 +98,7 @@ def _last_run(cluster: ClusterStatus) -> Iterator[str]:
 def _row(pool: PoolStatus, now: datetime) -> tuple[str, ...]:
     waiting = f" ({len(pool.waiting)} wait)" if pool.waiting else ""
     return (
-        f"{pool.ref.namespace}/{pool.ref.name}",
+        pool.ref.namespaced_name,
         *map(_state, (pool.config, pool.bootstrap, pool.provisioning, pool.kubeconfig)),
         _gate_word(pool),
         f"{pool.machines}{waiting}",
@@ -134,7 +134,7 @@ def _details(pools: Sequence[PoolStatus]) -> Iterator[str | _ProblemLine]:
     for pool in pools:
         if pool.troubles:
             yield ""
-            yield f"{pool.ref.namespace}/{pool.ref.name}:"
+            yield f"{pool.ref.namespaced_name}:"
             yield from (f"  - {trouble}" for trouble in pool.troubles)
             yield from (_ProblemLine("    ", problem) for problem in pool.errors)
             yield from _recorded_lines(pool.recorded)
@@ -156,7 +156,7 @@ def _cluster(cluster: ClusterStatus) -> dict[str, Json]:
     return {
         "name": cluster.name,
         "trouble": cluster.is_in_trouble,
-        "at": _time(cluster.now),
+        "at": rfc3339(cluster.now),
         "hosts": list(cluster.hosts),
         "lastRun": (record.last_run or None) if record else None,
         "lastGoodRun": (record.last_good_run or None) if record else None,
@@ -206,7 +206,7 @@ def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:
             for each in pool.waiting
         ],
         "token": {
-            "expires": _time(pool.expires) if pool.expires else None,
+            "expires": rfc3339(pool.expires) if pool.expires else None,
             "secondsLeft": max(0, int((pool.expires - now).total_seconds())) if pool.expires else None,
             "state": pool.token,
         },
@@ -230,7 +230,3 @@ def _object(each: ObjectStatus) -> dict[str, Json]:
         "created": each.created or None,
         "difference": each.difference or "",
     }
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -27,6 +27,7 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.left import LeftReason
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
+from osm_gitops.model.span import rfc3339
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.cluster.events import PoolNews, tell
 from osm_gitops.targets.cluster.lease import LEASE_NAME, Held
@@ -94,7 +95,7 @@ def _aged(ran: Ran, record: RunRecord) -> Ran:
     """The run with what only the record tells: since when pools are left, and which of them are stuck."""
     left, stuck = {}, set()
     for pool, each in ran.left.items():
-        known = record.pools.get(_name(pool))
+        known = record.pools.get(pool.namespaced_name)
         if known is None or not known.since:
             left[pool] = each
             continue
@@ -102,10 +103,6 @@ def _aged(ran: Ran, record: RunRecord) -> Ran:
         left[pool] = replace(each, since=known.since, age=timedelta(seconds=int(age.total_seconds())))
         stuck |= {pool} if known.state is PoolState.STUCK else set()
     return replace(ran, delivery=replace(ran.delivery, left=left), stuck=frozenset(stuck))
-
-
-def _name(pool: ObjectRef) -> str:
-    return f"{pool.namespace}/{pool.name}"
 
 
 def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
@@ -117,7 +114,7 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
         # Those that were only counted before are with the others now; hardly any but the well are only counted.
         counted += Counter(earlier.counted)
         counted[PoolState.OK] -= min(earlier.counted.get(PoolState.OK, 0), len(seen.keys() - earlier.pools.keys()))
-    now = _text_of(ran.ended)
+    now = rfc3339(ran.ended)
     record = RunRecord(
         cluster=ran.cluster,
         tool=__version__,
@@ -133,11 +130,11 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
 
 
 def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
-    failed, left, changed, now = ran.failed, ran.left, ran.changed, _text_of(ran.ended)
+    failed, left, changed, now = ran.failed, ran.left, ran.changed, rfc3339(ran.ended)
     # What stops many pools is often the same, and masking is slow.
     texts = {problems: _errors(problems, masker) for problems in set(failed.values())}
     for pool, state in ran.pools.items():
-        name = _name(pool)
+        name = pool.namespaced_name
         before = earlier.pools.get(name)
         written = now if pool in changed else before.written if before else ""
         errors = texts[failed[pool]] if state is PoolState.FAILED else ()
@@ -193,7 +190,7 @@ def _news(
 ) -> Iterator[PoolNews]:
     """Errors that the run before did not have."""
     for pool, problems in sorted(ran.failed.items()):
-        name = _name(pool)
+        name = pool.namespaced_name
         before, now = earlier.pools.get(name), record.pools.get(name)
         if pool in uids and (before is None or now is None or before.errors != now.errors):
             rendering = ran.plan is not None and pool in ran.plan.failed
@@ -264,7 +261,7 @@ def _parsed(document: Mapping[str, Json]) -> RunRecord:
             code=str(pool.get("code", "")),
             reason=str(pool.get("reason", "")),
             errors=tuple(map(str, pool.get("errors", ()))),
-            since=_text_of(_moment(pool["since"])) if pool.get("since") else "",
+            since=rfc3339(_moment(pool["since"])) if pool.get("since") else "",
             written=str(pool.get("written", "")),
             good=str(pool.get("lastGoodRun", "")),
         )
@@ -292,9 +289,5 @@ def _with_times(record: RunRecord, annotations: Mapping[str, str]) -> RunRecord:
 
 
 def _moment(text: str) -> datetime:
-    """The opposite of :func:`_text_of`. Raises ValueError or TypeError."""
+    """The opposite of :func:`rfc3339`. Raises ValueError or TypeError."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-
-
-def _text_of(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
