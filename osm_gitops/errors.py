@@ -9,23 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Final
 
 LONGEST: Final = 2000
 """Characters of each part of a problem that are shown: a template or a server may say a megabyte."""
 
 
+class Code(Enum):
+    """What kind of fault a :class:`Problem` is: a number that never changes its meaning."""
+
+    UNCODED = "OG0000"  # only until every place has a code of its own
+
+    # OG10: any room
+    MORE_PROBLEMS = "OG1001"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong.
 
-    ``what`` is a sentence without a final full stop; ``where`` is ``file:line``
-    or a flag's name; ``about`` the object (``MachineDeployment kube-system/a``);
+    ``code`` is the kind of fault; ``what`` is a sentence without a final full stop;
+    ``where`` is ``file:line`` or a flag's name; ``about`` the object
+    (``MachineDeployment kube-system/a``);
     ``field`` a path inside it (``spec.template.spec.versions.kubelet``); ``fix``
     a sentence that names the next step. Empty strings are left out when shown.
     None of them may hold a value that came from a Secret, a token or a credential.
     """
 
+    code: Code
     what: str
     where: str = ""
     about: str = ""
@@ -44,9 +56,9 @@ class Problem:
     def __str__(self) -> str:
         head = ": ".join(part for part in (self.where, self.about, self.field) if part)
         text = f"{head}: {self.what}" if head else self.what
-        if not self.fix:
-            return text
-        return f"{text} {self.fix}" if text.endswith("?") else f"{text}. {self.fix}"
+        if self.fix:
+            text = f"{text} {self.fix}" if text.endswith("?") else f"{text}. {self.fix}"
+        return text if self.code is Code.UNCODED else f"{text} [{self.code.value}]"
 
 
 class OsmGitopsError(Exception):
@@ -144,7 +156,7 @@ def first_problems(problems: Sequence[Problem], most: int = MOST_PROBLEMS) -> tu
     if len(problems) <= most:
         return tuple(problems)
     last = problems[most - 1]
-    more = Problem(f"problems that are not listed here: {len(problems) - most:,}", about=last.about)
+    more = Problem(Code.MORE_PROBLEMS, f"problems that are not listed here: {len(problems) - most:,}", about=last.about)
     return (*problems[:most], more.at(where=last.where.rpartition(":")[0] or last.where))
 
 
@@ -154,6 +166,8 @@ def some(names: Sequence[object], most: int) -> str:
     return f"{', '.join(map(str, names[:most]))}{more}"
 
 
-def input_error(what: str, *, where: str = "", about: str = "", field: str = "", fix: str = "") -> InputError:
+def input_error(
+    code: Code, what: str, *, where: str = "", about: str = "", field: str = "", fix: str = ""
+) -> InputError:
     """Build an :class:`InputError` with a single problem."""
-    return InputError([Problem(what, where=where, about=about, field=field, fix=fix)])
+    return InputError([Problem(code, what, where=where, about=about, field=field, fix=fix)])

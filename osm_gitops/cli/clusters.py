@@ -23,7 +23,7 @@ from osm_gitops.config.spec import (
     TreeRef,
     source_ref,
 )
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.pipeline.against import fleet_at, given_at, spec_at
@@ -57,7 +57,7 @@ def one_cluster(request: Request) -> ClusterSpec | None:
     specs = clusters_of(request, needs_target=False)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)
-        raise input_error("the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
+        raise input_error(Code.UNCODED, "the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
     return specs[0]
 
 
@@ -101,7 +101,9 @@ def home_of(request: Request, revision: str) -> Path:
     spec = _from_flags(request, request.source, needs_target=False)
     home = next((part.path for part in spec.source.parts if isinstance(part, TreeRef)), None)
     if home is None:
-        raise input_error("a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git")
+        raise input_error(
+            Code.UNCODED, "a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git"
+        )
     return home
 
 
@@ -134,7 +136,7 @@ def _is_built_in(text: str) -> bool:
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
     if needs_target and request.target is None:
         fix = f"Name the folder of the desired state, or {LIVE}; or write {FLEET_FILE}"
-        raise input_error("--from also needs --to", fix=fix)
+        raise input_error(Code.UNCODED, "--from also needs --to", fix=fix)
     name = one_name(request, DEFAULT_CLUSTER)
     owned_path(name)  # refuses what cannot be a folder
     whole = source_ref(request.base, source)
@@ -167,12 +169,14 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     unknown = [glob for glob in request.clusters if not any(fnmatchcase(spec.name, glob) for spec in found)]
     if unknown:
         raise InputError(
-            Problem(f'the fleet has no cluster "{glob}"', where=shown, fix=f"It has {known}") for glob in unknown
+            Problem(Code.UNCODED, f'the fleet has no cluster "{glob}"', where=shown, fix=f"It has {known}")
+            for glob in unknown
         )
     specs = tuple(_with_flags(spec, request) for spec in found if _is_chosen(spec.name, request.clusters))
     lacking = [spec.name for spec in specs if spec.target is None]
     if needs_target and lacking:
         raise input_error(
+            Code.UNCODED,
             f"no target is named for cluster {', '.join(lacking)}",
             where=shown,
             fix="Add to: {git: {path: …}} or to: cluster, or give --to",
@@ -202,7 +206,7 @@ def one_name(request: Request, default: str) -> str:
     """The name of the only cluster of a run that reads no fleet file. Raises InputError for several, and for a glob."""
     if len(request.clusters) > 1 or any(sign in name for name in request.clusters for sign in "*?["):
         what = f"without a fleet file a run works on one cluster, not on {', '.join(request.clusters)}"
-        raise input_error(what, where="--cluster", fix="Give one name")
+        raise input_error(Code.UNCODED, what, where="--cluster", fix="Give one name")
     return next(iter(request.clusters), default)
 
 
@@ -224,6 +228,7 @@ def _fleet_file(request: Request) -> Path:
     path = find_fleet_file(request.base.absolute(), above=not here)
     if path is None:
         raise input_error(
+            Code.UNCODED,
             f"there is neither --from nor a fleet file {FLEET_FILE} in this folder{'' if here else ' or above it'}",
             where=request.clone.shown if request.clone else "",
             fix="Name a tree of manifests or cluster with --from, and a folder or cluster with --to",

@@ -15,7 +15,7 @@ import typer
 
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import WORK_PANEL, Request
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.git.address import parse_address
 from osm_gitops.git.clone import temporary_clone
 from osm_gitops.git.credentials import TokenFile
@@ -75,7 +75,7 @@ def with_config_repo(command: Callable[..., int]) -> Callable[..., int]:
 def _opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Request]:
     if repo is None:
         if ref is not None:
-            raise input_error("it says what to clone, but --repo names no repository", where="--ref")
+            raise input_error(Code.UNCODED, "it says what to clone, but --repo names no repository", where="--ref")
         yield request
         return
     with temporary_clone(parse_address(repo), ref or "", request.token) as clone:

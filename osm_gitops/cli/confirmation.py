@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 
 Yes = Annotated[
     bool,
@@ -29,7 +29,7 @@ def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> Non
     if confirmed or sys.stdin.isatty():
         return
     fix = "Add --yes to write without asking" + (f", or {otherwise}" if otherwise else "")
-    raise input_error("stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
+    raise input_error(Code.UNCODED, "stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
 
 
 def ask(question: str) -> bool:

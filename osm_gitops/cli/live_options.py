@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.pipeline.options import LiveOptions
@@ -105,5 +105,7 @@ def _duration(text: str, flag: str) -> timedelta:
     except GoError:
         nanoseconds = -1
     if nanoseconds < 0:
-        raise input_error(f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"')
+        raise input_error(
+            Code.UNCODED, f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"'
+        )
     return timedelta(microseconds=nanoseconds / 1000)

@@ -21,7 +21,7 @@ from osm_gitops.children import for_untrusted
 from osm_gitops.cli.completion import complete_cluster, complete_context, complete_pool, complete_worker_context
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
 from osm_gitops.config.settings import RawSetting
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.git.clone import Clone
 from osm_gitops.git.credentials import TokenFile
 from osm_gitops.kube.context_ref import UNNAMED, ContextRef
@@ -191,7 +191,7 @@ RefusedUntrusted = _option(bool, "--untrusted", "Refused.", hidden=True)
 def refuse_untrusted(command: str) -> None:
     """Refuse ``--untrusted`` for a command that has to trust its tree. Raises InputError."""
     fix = f"Run it without {FLAG} on a tree that you trust; plan, render, explain, validate, osp and doctor take it"
-    raise input_error(f"{_TRUSTING[command]}, so it cannot do without trust in it", where=FLAG, fix=fix)
+    raise input_error(Code.UNCODED, f"{_TRUSTING[command]}, so it cannot do without trust in it", where=FLAG, fix=fix)
 
 
 # Named as OSM names them, or in their style.

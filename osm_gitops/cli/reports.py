@@ -14,7 +14,7 @@ import typer
 
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
@@ -84,12 +84,19 @@ class Reports:
     def check(self) -> None:
         """Raise InputError for what cannot be; better before the work than after it."""
         problems = [
-            Problem("its ending names no format", where=f"--report {path}", fix=f"Use one of {', '.join(_ENDINGS)}")
+            Problem(
+                Code.UNCODED,
+                "its ending names no format",
+                where=f"--report {path}",
+                fix=f"Use one of {', '.join(_ENDINGS)}",
+            )
             for path in self.files
             if path.suffix not in _ENDINGS
         ]
         if self.max_length is not None and self.form is not Format.MARKDOWN:
-            problems.append(Problem("only Markdown can be cut", where="--max-length", fix="Add -o markdown"))
+            problems.append(
+                Problem(Code.UNCODED, "only Markdown can be cut", where="--max-length", fix="Add -o markdown")
+            )
         if problems:
             raise InputError(problems)
 
@@ -139,7 +146,7 @@ def _made() -> str:
     try:
         at = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     except (ValueError, OverflowError, OSError) as fault:
-        raise input_error("is not a time in seconds since 1970", where="SOURCE_DATE_EPOCH") from fault
+        raise input_error(Code.UNCODED, "is not a time in seconds since 1970", where="SOURCE_DATE_EPOCH") from fault
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
@@ -158,4 +165,4 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
         with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.writelines(pieces)
     except OSError as fault:
-        raise input_error(f"cannot be written: {fault.strerror}", where=f"--report {path}") from fault
+        raise input_error(Code.UNCODED, f"cannot be written: {fault.strerror}", where=f"--report {path}") from fault

@@ -9,7 +9,7 @@ import typer
 
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import Request
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.plan import Plan
 from osm_gitops.pipeline.options import GitOptions, RunOptions
 from osm_gitops.plan.compare import PlanOptions
@@ -94,6 +94,7 @@ def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
     counts = {each.cluster: len(set(each.warnings) - set(each.uncommitted)) for each in plan.clusters}
     return tuple(
         Problem(
+            Code.UNCODED,
             f"the plan has {many(count, 'warning')}, and --strict allows none",
             about=f"cluster {cluster}",
             fix="Do what they say, or run without --strict",

@@ -15,7 +15,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from osm_gitops.config.settings import RawSetting
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.options import Outcome
@@ -72,7 +72,7 @@ def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
     try:
         path.write_text(saved_plan(outcome.plan, __version__, options_of(request)), "utf-8", newline="\n")
     except OSError as fault:
-        raise input_error(f"cannot be written: {fault.strerror}", where=f"--out {path}") from fault
+        raise input_error(Code.UNCODED, f"cannot be written: {fault.strerror}", where=f"--out {path}") from fault
 
 
 def open_plan(path: Path) -> SavedPlan:
@@ -80,7 +80,7 @@ def open_plan(path: Path) -> SavedPlan:
     try:
         return read_saved_plan(read_file(path, LARGE), str(path))
     except OSError as failure:
-        raise input_error(f"cannot be read: {failure.strerror}", where=str(path)) from failure
+        raise input_error(Code.UNCODED, f"cannot be read: {failure.strerror}", where=str(path)) from failure
 
 
 def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Request:
@@ -110,7 +110,9 @@ def _settings(request: Request, options: Mapping[str, Json], where: str) -> Mapp
         flag: value for flag, value in options.items() if flag in SETTINGS_BY_FLAG and flag not in request.settings
     }
     problems = [
-        Problem(f"--{flag} held a credential, which no plan keeps", where=where, fix=f"Give --{flag} again")
+        Problem(
+            Code.UNCODED, f"--{flag} held a credential, which no plan keeps", where=where, fix=f"Give --{flag} again"
+        )
         for flag, value in saved.items()
         if value is None
     ]

@@ -43,7 +43,7 @@ from osm_gitops.cli.run_options import (
     run_options,
 )
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
-from osm_gitops.errors import UnsafePlanError, input_error
+from osm_gitops.errors import Code, UnsafePlanError, input_error
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Plan
 from osm_gitops.pipeline.options import GitOptions, Outcome
@@ -187,6 +187,7 @@ def _tell(cluster: str, delivery: Delivery) -> None:
 def _refuse_lost_commits(request: Request, push: bool | None) -> None:
     if request.clone is not None and push is False:
         raise input_error(
+            Code.UNCODED,
             "commits that are not pushed would go with the clone",
             where="--no-push",
             fix="Leave it out, or use plan to see what would change",

@@ -25,7 +25,7 @@ from osm_gitops.cli.run_options import (
     run_options,
 )
 from osm_gitops.cli.saved import Out, save_plan
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.pipeline.against import plan_against
 
 
@@ -100,9 +100,13 @@ def plan(
     )
     reports.check()
     if without_keys and not against:
-        raise input_error("stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV")
+        raise input_error(
+            Code.UNCODED, "stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV"
+        )
     if against and out is not None:
-        raise input_error("a plan against a revision cannot be applied", where="--out", fix="Leave out --against")
+        raise input_error(
+            Code.UNCODED, "a plan against a revision cannot be applied", where="--out", fix="Leave out --against"
+        )
     without_keys = without_keys or bool(against and request.untrusted)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)
     options = run_options(

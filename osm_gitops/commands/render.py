@@ -10,7 +10,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
 from osm_gitops.cli.run_options import AgeRecipients, PlaintextSecrets, run_options
 from osm_gitops.config.spec import LIVE
-from osm_gitops.errors import OsmGitopsError, Problem, input_error
+from osm_gitops.errors import Code, OsmGitopsError, Problem, input_error
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.pipeline.options import sealing_of
@@ -41,10 +41,10 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
       osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
     """
     if request.target is None:
-        raise input_error("render needs --to", fix="Name an empty folder, or - for stdout")
+        raise input_error(Code.UNCODED, "render needs --to", fix="Name an empty folder, or - for stdout")
     if request.target == LIVE:
         fix = f"apply writes to clusters; a folder of this name is ./{LIVE}"
-        raise input_error("render writes files", where=f"--to {LIVE}", fix=fix)
+        raise input_error(Code.UNCODED, "render writes files", where=f"--to {LIVE}", fix=fix)
     target = None if request.target == _STDOUT else Path(request.target)
     clusters = clusters_of(request, needs_target=False)
     options = run_options(request, Limits(), age_recipients)

@@ -24,7 +24,7 @@ from osm_gitops.config.overlay_files import overlay_ref
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, SETTINGS_BY_KEY
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, TargetSpec, source_ref
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import OverlayRef
@@ -58,7 +58,9 @@ def read_fleet(path: Path, display: str) -> tuple[ClusterSpec, ...]:
     try:
         text = read_file(path, DOCUMENT)
     except OSError as fault:
-        raise InputError([Problem(f"the fleet file cannot be read: {fault.strerror}", where=display)]) from fault
+        raise InputError(
+            [Problem(Code.UNCODED, f"the fleet file cannot be read: {fault.strerror}", where=display)]
+        ) from fault
     return parse_fleet(text, path.parent, display)
 
 
@@ -66,7 +68,9 @@ def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...
     """All clusters of a fleet file's text, whose paths start at ``base``. Raises InputError with every problem."""
     documents = load_documents(text, display)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        raise InputError([Problem("a fleet file is one YAML document with the kind Fleet", where=display)])
+        raise InputError(
+            [Problem(Code.UNCODED, "a fleet file is one YAML document with the kind Fleet", where=display)]
+        )
     reader = _Reader(documents[0], base, display)
     clusters = reader.clusters()
     if reader.problems:
@@ -277,7 +281,7 @@ class _Reader:
             self._problem(place, f'"{key}" is not known here', did_you_mean(key, known))
 
     def _problem(self, at: str, what: str, fix: str = "") -> None:
-        self.problems.append(Problem(what, where=self._where(at), field=at, fix=fix))
+        self.problems.append(Problem(Code.UNCODED, what, where=self._where(at), field=at, fix=fix))
 
     def _where(self, at: str) -> str:
         path = at

@@ -18,7 +18,7 @@ from osm_gitops.config.setting_names import (
     SETTINGS_BY_FLAG,
     Kind,
 )
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_bool
 
@@ -83,7 +83,7 @@ def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
             at += 1
             found.append(GivenFlag(name, args[at], at))
         elif value is None and name in _KNOWN:
-            problems.append(Problem(f"-{name} is the last argument and lacks its value"))
+            problems.append(Problem(Code.UNCODED, f"-{name} is the last argument and lacks its value"))
         else:
             found.append(GivenFlag(name, True if value is None else value, at))
         at += 1
@@ -102,7 +102,9 @@ def _boolean_of(name: str, value: str | None, problems: list[Problem]) -> bool:
     try:
         return value is None or parse_bool(value)
     except GoError:
-        problems.append(Problem(f"-{name} is neither true nor false", fix="Write true or false behind the ="))
+        problems.append(
+            Problem(Code.UNCODED, f"-{name} is neither true nor false", fix="Write true or false behind the =")
+        )
         return False
 
 
@@ -112,6 +114,7 @@ def _end_of_flags(args: Sequence[str], at: int, last: str) -> Problem:
     ignored = len(args) - at - 1
     lost = f", so that it ignores the {ignored} behind it" if ignored else ""
     return Problem(
+        Code.UNCODED,
         f"argument {at + 1}{behind} is {what}, where Operating System Manager stops reading flags{lost}",
         fix="Correct the arguments of its Deployment first, and see what its machines get then",
     )
@@ -168,7 +171,7 @@ class _Run:
         self._refuse(f"-{name} is followed by {shown}, where Operating System Manager stops reading flags", fix)
 
     def _refuse(self, what: str, fix: str) -> None:
-        self.problems.append(Problem(what, where="command line", fix=fix))
+        self.problems.append(Problem(Code.UNCODED, what, where="command line", fix=fix))
 
 
 def _ends_flags(last: str, argument: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from osm_gitops.config.placed import PlacedList, PlacedMap, Places, inside, places_of, spot_of
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import DELETE, Spot
 from osm_gitops.render.resolve.json_fields import type_name
@@ -136,7 +136,7 @@ class Merge:
                 self.check_whole(each, places[index], inside(path, f"[{index}]"))
 
     def fault(self, places: Places, path: str, what: str, fix: str = "") -> None:
-        self.problems.append(Problem(what, where=spot_of(places).where, field=path, fix=fix))
+        self.problems.append(Problem(Code.UNCODED, what, where=spot_of(places).where, field=path, fix=fix))
 
 
 @dataclass(slots=True)

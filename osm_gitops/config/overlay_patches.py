@@ -8,7 +8,7 @@ from typing import Final
 
 from osm_gitops.config.overlay_files import OverlayFiles
 from osm_gitops.config.overlay_keys import METADATA, OPERATION, OPERATIONS, PATCH, PATCH_TARGET, PROFILE_PIECE
-from osm_gitops.errors import MOST_PROBLEMS, InputError, input_error
+from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, input_error
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.overlay import Patch, Spot
 from osm_gitops.render.resolve.json_fields import did_you_mean, type_name
@@ -135,7 +135,7 @@ class _Patch:
             shown = self.files.show(value)
             documents = load_documents(text, shown)
             if len(documents) != 1:
-                raise input_error(f"must hold one YAML document, and holds {len(documents)}", where=shown)
+                raise input_error(Code.UNCODED, f"must hold one YAML document, and holds {len(documents)}", where=shown)
         except InputError as failure:
             self.reading.problems += (each.at(where=at.where, about=str(at.manifest.ref)) for each in failure.problems)
             return None
@@ -190,7 +190,7 @@ class _Patch:
         name = value["file"]
         try:
             if not isinstance(name, str) or not name:
-                raise input_error(f"must be the name of a file, not {type_name(name)}")
+                raise input_error(Code.UNCODED, f"must be the name of a file, not {type_name(name)}")
             text = self.files.beside(name).decode()
         except InputError as failure:
             self.reading.problems += (each.at(where=at.where, field=at.field) for each in failure.problems)
@@ -210,7 +210,7 @@ class _Patch:
                 self.fault(Spot(manifest, _join(path, key)), f'"{key}" is not known here', hint)
 
     def fault(self, at: Spot, what: str, fix: str = "") -> None:
-        problem = input_error(what, where=at.where, about=str(at.manifest.ref), field=at.field, fix=fix)
+        problem = input_error(Code.UNCODED, what, where=at.where, about=str(at.manifest.ref), field=at.field, fix=fix)
         self.reading.problems += problem.problems
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from osm_gitops.config.patches import are_rivals, fight
 from osm_gitops.config.setting_names import SETTINGS_BY_KEY
 from osm_gitops.config.settings import RawSetting
-from osm_gitops.errors import InputError, Problem, first_problems, some
+from osm_gitops.errors import Code, InputError, Problem, first_problems, some
 from osm_gitops.gotemplate.assembly import compile_jinja_half
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
@@ -259,12 +259,14 @@ class _Texts:
         try:
             (found,) = compile_jinja_half(self.engine, {}, [(at, text)]).render({})
         except TemplateFaults as failure:
-            self.problems += (Problem(each.message, where=where, field=at, fix=each.fix) for each in failure.faults)
+            self.problems += (
+                Problem(Code.UNCODED, each.message, where=where, field=at, fix=each.fix) for each in failure.faults
+            )
             return ""
         self.made += len(found)
         if self.made > _MOST_MADE:
             what = f"all texts of values and settings together are longer than {_MOST_MADE >> 20} MiB"
-            self.problems.append(Problem(what, where=where, field=at, fix="Let them repeat less"))
+            self.problems.append(Problem(Code.UNCODED, what, where=where, field=at, fix="Let them repeat less"))
         return found
 
 
@@ -283,12 +285,12 @@ def _check_templates(given: Iterable[tuple[str, Json]]) -> int:
     """How many texts hold template code in values that stand at places. Raises InputError for too many or too long."""
     texts = [(where, text) for where, value in given for text in _templates(value)]
     problems = [
-        Problem(f"a text with template code is longer than {_LONGEST_TEXT >> 10} KiB", where=where)
+        Problem(Code.UNCODED, f"a text with template code is longer than {_LONGEST_TEXT >> 10} KiB", where=where)
         for where, text in texts
         if len(text) > _LONGEST_TEXT
     ]
     if len(texts) > _MOST_TEXTS:
-        problems.append(Problem(f"more than {_MOST_TEXTS} values are made of others", where=texts[0][0]))
+        problems.append(Problem(Code.UNCODED, f"more than {_MOST_TEXTS} values are made of others", where=texts[0][0]))
     if problems:
         raise InputError(first_problems(problems))
     return len(texts)
@@ -321,4 +323,6 @@ def _reads(value: Json) -> frozenset[ValuePath]:
 def _circle(given: GivenValue, path: ValuePath, needs: Mapping[ValuePath, set[ValuePath]], how: str) -> Problem:
     others = sorted(".".join(each) for each in needs[path] if each != path and each in needs)
     what = f"is made of {some(others, _NAMED) or 'itself'}, {how}"
-    return Problem(what, where=given.spot.where, field=_shown(path), fix="Let one of them be a plain text")
+    return Problem(
+        Code.UNCODED, what, where=given.spot.where, field=_shown(path), fix="Let one of them be a plain text"
+    )

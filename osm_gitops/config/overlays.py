@@ -12,7 +12,7 @@ from osm_gitops.config.overlay_files import OverlayFiles, base_ref, opened
 from osm_gitops.config.overlay_keys import API_VERSION, KIND, OVERLAY_FILE, TOP
 from osm_gitops.config.overlay_patches import read_patches
 from osm_gitops.config.setting_names import SETTINGS_BY_KEY, Kind
-from osm_gitops.errors import MOST_PROBLEMS, InputError, Problem, first_problems, input_error
+from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem, first_problems, input_error
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.overlay import Overlay, OverlayRef
 from osm_gitops.render.resolve.json_fields import did_you_mean, type_name
@@ -54,9 +54,13 @@ class _Reader:
         key = _key(ref)
         if any(key == each for each, _ in chain):
             circle = " → ".join([*(shown for _, shown in chain[_index(chain, key) :]), ref.display])
-            self.problems.append(Problem(f"overlays are built on each other in a circle: {circle}", where=where))
+            self.problems.append(
+                Problem(Code.UNCODED, f"overlays are built on each other in a circle: {circle}", where=where)
+            )
         elif len(chain) == _DEEPEST:
-            self.problems.append(Problem(f"overlays are built on each other more than {_DEEPEST} deep", where=where))
+            self.problems.append(
+                Problem(Code.UNCODED, f"overlays are built on each other more than {_DEEPEST} deep", where=where)
+            )
         elif key not in self.bases:
             self.bases[key] = frozenset()
             self.take(ref, key, (*chain, (key, ref.display)), where)
@@ -123,7 +127,7 @@ def _manifest(files: OverlayFiles) -> Manifest:
     """The one document of an overlay's file."""
     documents = load_documents(files.text(), files.shown)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        raise input_error(f"an overlay is one YAML document of the kind {KIND}", where=files.shown)
+        raise input_error(Code.UNCODED, f"an overlay is one YAML document of the kind {KIND}", where=files.shown)
     (document,) = documents
     return Manifest(ObjectRef(KIND, "", files.name), document.value, Origin(files.shown, document.line), document.lines)
 

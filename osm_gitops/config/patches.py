@@ -16,7 +16,7 @@ from osm_gitops.config.json_patch import WrongOperation, charge, operate
 from osm_gitops.config.merging import merge_piece
 from osm_gitops.config.patch_limits import PatchBudget, PatchLimitError, check_size
 from osm_gitops.config.placed import PlacedFields, Places, places_of, spots_within
-from osm_gitops.errors import Problem, first_problems
+from osm_gitops.errors import Code, Problem, first_problems
 from osm_gitops.model.objects import Json, Manifest
 from osm_gitops.model.overlay import Overlay, Patch, Spot
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION, TEMPLATE_ANNOTATION, OperatingSystemProfile
@@ -63,7 +63,9 @@ def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) 
     try:
         check_size(profile.manifest.body)
     except PatchLimitError as beyond:
-        problem = Problem(f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin))
+        problem = Problem(
+            Code.UNCODED, f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin)
+        )
         told = problem.at(about=str(profile.manifest.ref))
         return PatchedProfile(profile.manifest, tuple(patch for patch, _ in wanted), (), (told,))
     work = _Work(profile, overlays)
@@ -115,13 +117,13 @@ class _Work:
                 if old is not None:
                     self._replaced(_field(operation["path"]), old, spot)
             except WrongOperation as wrong:
-                self.problems.append(self._told(Problem(str(wrong), where=spot.where)))
+                self.problems.append(self._told(Problem(Code.UNCODED, str(wrong), where=spot.where)))
 
     def stop(self, beyond: PatchLimitError, patch: Patch) -> None:
         """Tell that a patch goes beyond a limit, after which no other is applied."""
         overlay = self.owners[id(patch.spot.manifest)]
         what = f"a patch of overlay {overlay.display} goes beyond a limit: {beyond}"
-        self.problems.append(self._told(Problem(what, where=patch.spot.where, fix=_SMALLER)))
+        self.problems.append(self._told(Problem(Code.UNCODED, what, where=patch.spot.where, fix=_SMALLER)))
 
     def _told(self, problem: Problem) -> Problem:
         return problem.at(about=str(self.profile.manifest.ref))
@@ -152,7 +154,7 @@ class _Work:
         spec, metadata = self.body.get("spec"), self.body.get("metadata")
         if not isinstance(spec, dict) or not isinstance(metadata, dict) or not _holds_maps(metadata):
             what = "spec, metadata, annotations and labels must stay mappings"
-            self.problems.append(self._told(Problem(what, where=self.applied[-1].spot.where)))
+            self.problems.append(self._told(Problem(Code.UNCODED, what, where=self.applied[-1].spot.where)))
             return
         annotations = metadata.get("annotations") or {}
         spec.pop("version", None)
@@ -180,6 +182,7 @@ def are_rivals(first: Overlay, second: Overlay) -> bool:
 def fight(first: Overlay, second: Overlay, old: Spot, new: Spot) -> Problem:
     """What is said of a field that two overlays set differently."""
     return Problem(
+        Code.UNCODED,
         f"overlays {first.display} ({old.where}) and {second.display} set this differently: "
         f"{second.display} wins, for it comes later",
         where=new.where,

@@ -8,7 +8,7 @@ from typing import Final
 
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
 from osm_gitops.config.settings import RawSetting, normal
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 
 _CREDENTIALS: Final = re.compile(r"//[^/\s]*@")
 
@@ -22,6 +22,7 @@ def arguments(settings: Iterable[RawSetting], files: str) -> tuple[str, ...]:
     given = tuple(settings)
     problems = [
         Problem(
+            Code.UNCODED,
             "a URL in it holds a password, and arguments of a pod are no place for one",
             where=setting.where,
             fix=f"Leave it out, and give {SETTINGS_BY_FLAG[setting.name].environment} in a Secret (--env-secret)",

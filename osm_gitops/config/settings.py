@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from osm_gitops.config.ca_bundle import has_certificate
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.ip import parse_ip
@@ -83,7 +83,7 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
             elif name in _BUNDLES:
                 values[_BUNDLES[name]] = _ca_bundle(normal(setting), setting.base, read_file)
         except _WrongError as wrong:
-            problems.append(Problem(wrong.what, where=setting.where, fix=wrong.fix))
+            problems.append(Problem(Code.UNCODED, wrong.what, where=setting.where, fix=wrong.fix))
     mirrors = _all_mirrors(given, problems)
     settings = Settings(**values, registry_mirrors=mirrors)
     problems += [] if problems else _too_short(settings, given)
@@ -262,6 +262,7 @@ def _too_short(settings: Settings, given: Mapping[str, RawSetting]) -> Iterator[
     if settings.token_life < least:
         where = next(given[name].where for name in (_LIFE, _INTERVAL) if name in given)
         yield Problem(
+            Code.UNCODED,
             f"tokens that live {spoken(settings.token_life)} end before they are renewed by runs that are "
             f"{spoken(settings.interval)} apart",
             where=where,
@@ -296,7 +297,7 @@ def _all_mirrors(given: Mapping[str, RawSetting], problems: list[Problem]) -> di
             for registry, url in read(normal(given[name])):
                 mirrors[registry] = (*mirrors.get(registry, ()), url)
         except _WrongError as wrong:
-            problems.append(Problem(wrong.what, where=given[name].where, fix=wrong.fix))
+            problems.append(Problem(Code.UNCODED, wrong.what, where=given[name].where, fix=wrong.fix))
     return mirrors
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.address import Address
 from osm_gitops.git.credentials import TokenFile
 from osm_gitops.git.failures import failure
@@ -40,7 +40,7 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
     The folder is removed at the end, whatever the end. :class:`TargetError` says why there is no clone.
     """
     if ref and not is_ref_name(ref):
-        raise TargetError([Problem(f'"{ref}" is no name of a branch, a tag or a commit', where="--ref")])
+        raise TargetError([Problem(Code.UNCODED, f'"{ref}" is no name of a branch, a tag or a commit', where="--ref")])
     refuse_astray(Path())
     with tempfile.TemporaryDirectory(prefix="osm-gitops-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve() / "repo"
@@ -73,7 +73,14 @@ def _clone_commit(root: Path, address: Address, ref: str, token: TokenFile | Non
     where = address.shown
     if not _COMMIT.fullmatch(ref):
         raise TargetError(
-            [Problem(f'there is no branch and no tag "{ref}"', where=where, fix="Of a commit give the whole id")]
+            [
+                Problem(
+                    Code.UNCODED,
+                    f'there is no branch and no tag "{ref}"',
+                    where=where,
+                    fix="Of a commit give the whole id",
+                )
+            ]
         )
     said = _clone(root, address, "", extras, "--no-checkout")
     if said.status != 0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osm_gitops.bounded.files import SMALL, read_file
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.address import Address
 from osm_gitops.git.process import Extras
 
@@ -39,7 +39,14 @@ class TokenFile:
             return Extras()
         if address.scheme == "http" and not address.is_loopback:
             raise TargetError(
-                [Problem("a token is not sent over plain http", where=address.shown, fix="Use an https:// address")]
+                [
+                    Problem(
+                        Code.UNCODED,
+                        "a token is not sent over plain http",
+                        where=address.shown,
+                        fix="Use an https:// address",
+                    )
+                ]
             )
         scope = f"credential.{address.scheme}://{address.host}"
         return Extras(
@@ -54,11 +61,17 @@ class TokenFile:
             token = read_file(self.path, SMALL).decode().partition("\n")[0].strip()
         except OSError as fault:
             fix = "Give the name of a file whose first line is the token"
-            raise TargetError([Problem(f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]) from fault
+            raise TargetError(
+                [Problem(Code.UNCODED, f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]
+            ) from fault
         except UnicodeDecodeError:
-            raise TargetError([Problem("is no text", where=where, fix="Put the token into its first line")]) from None
+            raise TargetError(
+                [Problem(Code.UNCODED, "is no text", where=where, fix="Put the token into its first line")]
+            ) from None
         if not token:
-            raise TargetError([Problem("its first line is empty", where=where, fix="Put the token there")])
+            raise TargetError(
+                [Problem(Code.UNCODED, "its first line is empty", where=where, fix="Put the token there")]
+            )
         return token
 
     def _shown(self) -> str:

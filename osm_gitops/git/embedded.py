@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 
 _LONGEST_LINK = 4096
 
@@ -23,6 +23,7 @@ def refuse_embedded(root: Path, git_dir: Path) -> None:
             raise TargetError(
                 [
                     Problem(
+                        Code.UNCODED,
                         f"is a bare repository inside of the git work tree {outer}, so its configuration may have "
                         "come with a commit",
                         where=str(root),
@@ -65,5 +66,12 @@ def _points_back(git_dir: Path, entry: Path) -> bool:
 
 def _refused(root: Path, what: str) -> TargetError:
     return TargetError(
-        [Problem(f"is not read in an untrusted run: {what}", where=str(root), fix="Make a clone of its own of it")]
+        [
+            Problem(
+                Code.UNCODED,
+                f"is not read in an untrusted run: {what}",
+                where=str(root),
+                fix="Make a clone of its own of it",
+            )
+        ]
     )

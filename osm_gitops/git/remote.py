@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.address import address_of
 from osm_gitops.git.credentials import TokenFile
 from osm_gitops.git.failures import mask, refusal_of
@@ -125,7 +125,13 @@ class Remote:
             reason = refusal_of(said.error, extras.hidden)
             words = f"{mask(refused[1], extras.hidden)}{f': {reason}' if reason else ''}"
             raise RefusedPushError(
-                [Problem(f"{self.name} refused the push to {branch}: {words}", where=str(self._repository.root))]
+                [
+                    Problem(
+                        Code.UNCODED,
+                        f"{self.name} refused the push to {branch}: {words}",
+                        where=str(self._repository.root),
+                    )
+                ]
             )
         raise self._git.error(["push"], said.all, extras)
 
@@ -134,7 +140,7 @@ class Remote:
         for kind, text in (("remote", self.name), ("branch", branch or "main")):
             if not is_ref_name(text):
                 where = str(self._repository.root)
-                raise TargetError([Problem(f'"{text}" is no name of a git {kind}', where=where)])
+                raise TargetError([Problem(Code.UNCODED, f'"{text}" is no name of a git {kind}', where=where)])
 
     # -- inside --
 

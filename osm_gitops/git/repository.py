@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from osm_gitops.bounded.files import SMALL, read_file
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.embedded import refuse_borrowed, refuse_embedded
 from osm_gitops.git.history import History
 from osm_gitops.git.objects import ObjectReader
@@ -181,6 +181,7 @@ class Repository:
             raise TargetError(
                 [
                     Problem(
+                        Code.UNCODED,
                         f"git would store other bytes than were written for {altered[0]}",
                         where=str(self.root),
                         fix="Remove the filter, ident or encoding that .gitattributes gives to this path",
@@ -191,11 +192,13 @@ class Repository:
     def _checked_commit(self, base: str | None) -> str:
         commit = self.head()
         if commit is None:
-            raise TargetError([Problem("git commit made no commit", where=str(self.root))])
+            raise TargetError([Problem(Code.UNCODED, "git commit made no commit", where=str(self.root))])
         if self.revision(f"{commit}^") != base:
             # Someone else committed in between; what we made would undo it.
             self.git.run("update-ref", "-m", "osm-gitops: withdraw", "HEAD", f"{commit}^", commit)
-            raise TargetError([Problem("the branch moved while committing", where=str(self.root), fix="Run again")])
+            raise TargetError(
+                [Problem(Code.UNCODED, "the branch moved while committing", where=str(self.root), fix="Run again")]
+            )
         return commit
 
     def _withdraw_altered(self, commit: str, base: str | None, altered: list[str], edited: frozenset[str]) -> None:
@@ -205,6 +208,7 @@ class Repository:
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"a hook of this repository changed {altered[0]} while it was committed",
                     where=str(self.root),
                     fix="The commit was taken back. Have that hook leave out the folder, then run again",
@@ -305,7 +309,7 @@ def _git_dir(root: Path) -> Path:
     try:
         text = os.fsdecode(read_file(entry, SMALL))
     except OSError as fault:
-        raise TargetError([Problem(f"cannot be read: {fault.strerror}", where=str(entry))]) from None
+        raise TargetError([Problem(Code.UNCODED, f"cannot be read: {fault.strerror}", where=str(entry))]) from None
     if "\0" in text:
-        raise TargetError([Problem("is not a file that git wrote", where=str(entry))])
+        raise TargetError([Problem(Code.UNCODED, "is not a file that git wrote", where=str(entry))])
     return (root / text.removeprefix("gitdir:").strip()).absolute()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, Code, Problem
 from osm_gitops.kube.failures import (
     RequestInfo,
     is_missing_object,
@@ -120,7 +120,9 @@ class Api:
                 raise
             return kept
         what = f"{wanted}: its pages expired {_RESTARTS} times on the way"
-        raise ClusterError([Problem(what, where=self.display, fix="The server is very busy: try again later")], 410)
+        raise ClusterError(
+            [Problem(Code.UNCODED, what, where=self.display, fix="The server is very busy: try again later")], 410
+        )
 
     def _items(self, wanted: RequestInfo, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
         kind, token, size, length = wanted.kind, "", PAGE, 0
@@ -292,7 +294,7 @@ class Api:
 
     def _wrong(self, wanted: RequestInfo, what: str) -> ClusterError:
         told = f"{wanted}: the answer is not what the API defines, {what}"
-        return ClusterError([Problem(told, where=self.display, fix=_NO_API)])
+        return ClusterError([Problem(Code.UNCODED, told, where=self.display, fix=_NO_API)])
 
     def _object(self, wanted: RequestInfo, answer: Answer) -> Object:
         """What a good answer holds. Raises ClusterError for any other, WebhookError for a webhook without a pod."""
@@ -309,7 +311,7 @@ class Api:
             parsed, why = None, f"it {fault}"
         if why:
             what = f"{wanted}: the answer is no JSON object: {why}"
-            raise ClusterError([Problem(what, where=self.display, fix=_NO_API)], answer.status)
+            raise ClusterError([Problem(Code.UNCODED, what, where=self.display, fix=_NO_API)], answer.status)
         found: Object = parsed
         return found
 

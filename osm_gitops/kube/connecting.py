@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.credentials import credentials_of
@@ -42,7 +42,9 @@ def _context(access: ContextRef, environment: Mapping[str, str]) -> Context:
     if environment.get("KUBERNETES_SERVICE_HOST") and not access.context:
         return _in_cluster(environment)
     looked = ", ".join(map(str, config.missing)) or "HOME is not set either"
-    raise input_error(f"there is no kubeconfig ({looked})", fix="Name one with --kubeconfig, or set KUBECONFIG")
+    raise input_error(
+        Code.UNCODED, f"there is no kubeconfig ({looked})", fix="Name one with --kubeconfig, or set KUBECONFIG"
+    )
 
 
 def _in_cluster(environment: Mapping[str, str]) -> Context:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import ClusterError, ConflictError, Problem, WebhookError
+from osm_gitops.errors import ClusterError, Code, ConflictError, Problem, WebhookError
 from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, Kind
 
 # Secrets and boot configuration, and what may name credentials of a cloud inline.
@@ -92,14 +92,14 @@ def webhook_refusal(
     ends = deletions or f"find its configuration with {find}, and delete it"
     fix = f"Start its pods; if its program is gone, {ends}"
     what = f"{wanted}: the API server cannot call webhook {named} (500{why})"
-    return WebhookError([Problem(what, where=where, fix=fix)], named)
+    return WebhookError([Problem(Code.UNCODED, what, where=where, fix=fix)], named)
 
 
 def refusal(wanted: RequestInfo, code: int, data: bytes, where: str) -> ClusterError:
     """The error that an answer is."""
     status = status_of(data)
     what, fix = _explain(wanted, code, status)
-    problem = Problem(f"{wanted}: {what}", where=where, fix=fix)
+    problem = Problem(Code.UNCODED, f"{wanted}: {what}", where=where, fix=fix)
     if code == 409 and wanted.verb != "create":
         return ConflictError([problem], tuple(dict.fromkeys(_managers(status))))
     return ClusterError([problem], code)

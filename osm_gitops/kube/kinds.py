@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, Code, Problem
 
 FIELD_MANAGER: Final = "osm-gitops"
 
@@ -38,14 +38,16 @@ class Kind:
         Raises ClusterError for a name that would lead elsewhere: to delete what is at ``secrets/..`` empties a house.
         """
         if self.namespaced and not namespace:
-            raise ClusterError([Problem(f"{self.name} {name} has no namespace", fix="Name one in its metadata")])
+            raise ClusterError(
+                [Problem(Code.UNCODED, f"{self.name} {name} has no namespace", fix="Name one in its metadata")]
+            )
         return f"{self.collection(namespace)}/{_segment(name)}"
 
 
 def _segment(name: str) -> str:
     """A name as the API takes it into a path (apimachinery's IsValidPathSegmentName)."""
     if name in {"", ".", ".."} or "/" in name or "%" in name:
-        raise ClusterError([Problem(f"{name!r} is no name that an object can have", fix="Correct it")])
+        raise ClusterError([Problem(Code.UNCODED, f"{name!r} is no name that an object can have", fix="Correct it")])
     return quote(name, safe="")
 
 

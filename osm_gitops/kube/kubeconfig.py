@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -65,7 +65,10 @@ class Kubeconfig:
 
     def absences(self) -> list[Problem]:
         """Of each file that is missing that it is."""
-        return [Problem("the file is not there", where=str(path), fix="Correct the path") for path in self.missing]
+        return [
+            Problem(Code.UNCODED, "the file is not there", where=str(path), fix="Correct the path")
+            for path in self.missing
+        ]
 
     def lead(self, chosen: str, environment: Mapping[str, str]) -> Context:
         """Where a context leads; without a choice the current one. Raises InputError with all that it lacks."""
@@ -74,11 +77,13 @@ class Kubeconfig:
         if ("contexts", name) not in self.entries:
             what = f'there is no context "{name}"' if name else "no context is chosen"
             where = ", ".join(map(str, self.files))
-            raise input_error(what, where=where, fix=f"Name one of {known}" if known else "")
+            raise input_error(Code.UNCODED, what, where=where, fix=f"Name one of {known}" if known else "")
         context = self.entries["contexts", name]
         lacking = [*self._lacking(context, environment)]
         if lacking:
-            raise InputError(Problem(what, where=str(context.path), about=f"context {name}") for what in lacking)
+            raise InputError(
+                Problem(Code.UNCODED, what, where=str(context.path), about=f"context {name}") for what in lacking
+            )
         cluster, user = (self.entries[kind, context.text(kind.removesuffix("s"))] for kind in _FILES)
         return Context(name, context.path, cluster, user)
 
@@ -199,4 +204,4 @@ def _entries(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping
 
 
 def _wrong(path: Path, what: str) -> InputError:
-    return input_error(what, where=str(path), fix="Write it anew, for example with your provider's tool")
+    return input_error(Code.UNCODED, what, where=str(path), fix="Write it anew, for example with your provider's tool")

@@ -18,7 +18,7 @@ from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.bounded.programs import Limits, ProgramLimitError, run_program
 from osm_gitops.children import for_plugin
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.kube.kubeconfig import Context, plugin_command
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -54,10 +54,12 @@ class Plugin:
         version = str(body.get("apiVersion")) if isinstance(body, Mapping) else ""
         command = plugin_command(context.user)
         if version not in _VERSIONS or not command:
-            raise input_error(f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path))
+            raise input_error(Code.UNCODED, f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path))
         if body.get("interactiveMode") == "Always":
             what = "the credential plugin wants a terminal, which it cannot have here (interactiveMode: Always)"
-            raise input_error(what, where=str(path), fix="Use one that issues credentials without questions")
+            raise input_error(
+                Code.UNCODED, what, where=str(path), fix="Use one that issues credentials without questions"
+            )
         given = {str(item.get("name")): str(item.get("value")) for item in body.get("env") or []}
         info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(context, body)}
         known = {**for_plugin(environment), **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
@@ -97,7 +99,10 @@ class Plugin:
     def _failed(self, what: str) -> InputError:
         name = Path(self.command[0]).name
         return input_error(
-            f"the credential plugin {name} {what}", where=str(self.where), fix="Run it by hand to see what it says"
+            Code.UNCODED,
+            f"the credential plugin {name} {what}",
+            where=str(self.where),
+            fix="Run it by hand to see what it says",
         )
 
 
@@ -112,7 +117,7 @@ def _spec(context: Context, body: Mapping[str, Any]) -> Mapping[str, Any]:
                 told["certificate-authority-data"] = base64.b64encode(read_file(path, SMALL)).decode()
             except OSError as fault:
                 what = f"the file of certificate-authority cannot be read: {fault.strerror}"
-                raise input_error(what, where=str(cluster.path)) from None
+                raise input_error(Code.UNCODED, what, where=str(cluster.path)) from None
         for extension in cluster.body.get("extensions") or []:
             if extension.get("name") == _EXTENSION:
                 told["config"] = extension.get("extension")

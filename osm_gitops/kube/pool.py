@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.kube.credentials import Identity, content
 from osm_gitops.kube.exchange import bound
 from osm_gitops.kube.kubeconfig import Entry
@@ -62,7 +62,7 @@ def _address(cluster: Entry) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         what = "the server is no address such as https://10.0.0.1:6443"
-        raise input_error(what, where=str(cluster.path), field="clusters[].cluster.server")
+        raise input_error(Code.UNCODED, what, where=str(cluster.path), field="clusters[].cluster.server")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
 
@@ -113,9 +113,11 @@ def _proxied_pool(server: Server) -> PoolManager:
             settings.proxy_headers = urllib3.make_headers(proxy_basic_auth=userinfo)
         pool: PoolManager = RESTClientObject(settings).pool_manager
     except ImportError:
-        raise input_error("a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy") from None
+        raise input_error(
+            Code.UNCODED, "a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy"
+        ) from None
     except (urllib3.exceptions.HTTPError, ValueError):
-        raise input_error("the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY") from None
+        raise input_error(Code.UNCODED, "the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY") from None
     return pool
 
 
@@ -132,7 +134,7 @@ def _trust(server: Server) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cadata=_certificates(server.authority))
         except (ssl.SSLError, ValueError):
-            raise input_error("certificate-authority is no PEM certificate", about=server.url) from None
+            raise input_error(Code.UNCODED, "certificate-authority is no PEM certificate", about=server.url) from None
     else:
         context.load_default_certs()
     return context
@@ -163,4 +165,4 @@ def present(pool: PoolManager, identity: Identity, where: str) -> None:
 
 def _unusable(where: str) -> InputError:
     what = "the client certificate and its key are no PEM, do not belong together, or the key has a password"
-    return input_error(what, where=where)
+    return input_error(Code.UNCODED, what, where=where)

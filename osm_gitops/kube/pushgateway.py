@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
-from osm_gitops.errors import ClusterError, Problem, input_error
+from osm_gitops.errors import ClusterError, Code, Problem, input_error
 from osm_gitops.kube.exchange import Exchange, LostError, exchanging
 from osm_gitops.kube.pool import Server, open_pool, proxy_for
 
@@ -36,7 +36,9 @@ class Pushgateway:
         except ValueError:
             parts, port = urlsplit(""), ""
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-            raise input_error("is no address such as http://pushgateway.monitoring:9091", where="--pushgateway")
+            raise input_error(
+                Code.UNCODED, "is no address such as http://pushgateway.monitoring:9091", where="--pushgateway"
+            )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         userinfo = parts.netloc.rpartition("@")[0]
         basic = f"Basic {b64encode(unquote(userinfo).encode()).decode()}" if userinfo else ""
@@ -80,7 +82,7 @@ class Pushgateway:
             raise self._failure(f"it refused the metrics ({answer.status})", "Look into its log")
 
     def _failure(self, what: str, fix: str) -> ClusterError:
-        return ClusterError([Problem(what, where=f"Pushgateway {self.url}", fix=fix)])
+        return ClusterError([Problem(Code.UNCODED, what, where=f"Pushgateway {self.url}", fix=fix)])
 
 
 def _segment(name: str, value: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from osm_gitops import __version__
-from osm_gitops.errors import ClusterError, InputError, Problem
+from osm_gitops.errors import ClusterError, Code, InputError, Problem
 from osm_gitops.kube.credentials import Credentials, Identity
 from osm_gitops.kube.exchange import Exchange, LostError, exchanging
 from osm_gitops.kube.pool import Server, open_pool, present
@@ -195,7 +195,9 @@ class Transport:
         # Without a colon behind the path: what follows "…-token:" would be masked.
         what = f"{call.method} {call.path} failed, {lost.what} (tried {times})"
         fix = lost.fix or (_LYING if lost.final else _UNREACHED)
-        return (OversizedError if lost.oversized else ClusterError)([Problem(what, where=self._where, fix=fix)])
+        return (OversizedError if lost.oversized else ClusterError)(
+            [Problem(Code.UNCODED, what, where=self._where, fix=fix)]
+        )
 
 
 def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:

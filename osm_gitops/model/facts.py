@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from osm_gitops.errors import input_error, some
+from osm_gitops.errors import Code, input_error, some
 from osm_gitops.model.objects import Json, Origin
 
 T = TypeVar("T")
@@ -83,6 +83,7 @@ class Facts:
         if found is None and self.incomplete:
             places = f": {some(self.unread, _NAMED_PLACES)}" if self.unread else ""
             raise input_error(
+                Code.UNCODED,
                 f"{kind} {'/'.join(key)} may be in a part of the source that could not be read{places}",
                 fix="Correct that first",
             )

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from osm_gitops.config.fleet_file import parse_fleet
 from osm_gitops.config.overlay_files import is_there
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceRef, SourceSpec
-from osm_gitops.errors import Problem, input_error, some
+from osm_gitops.errors import Code, Problem, input_error, some
 from osm_gitops.git.repository import find_repository
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
@@ -35,7 +35,7 @@ def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) ->
     """
     found = find_repository(path)
     if found is None:
-        raise input_error("the fleet file is in no git repository", where=f"--against {revision}")
+        raise input_error(Code.UNCODED, "the fleet file is in no git repository", where=f"--against {revision}")
     root, inside = found
     with open_revision(root, revision, str(root), trust) as files:
         try:
@@ -112,13 +112,13 @@ def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], r
     unknown = [pool.name for pool in desired.pools if pool in earlier.failed]
     if unknown:
         named = some(unknown, _NAMED)
-        yield Problem(f"pools that could not be rendered at {revision} are shown as new: {named}")
+        yield Problem(Code.UNCODED, f"pools that could not be rendered at {revision} are shown as new: {named}")
     for problem in troubles:
         yield replace(problem, what=f"at {revision}, with which this is compared: {problem.what}", fix="")
 
 
 def _gone(spec: ClusterSpec, revision: str) -> ClusterPlan:
-    left = Problem(f"it was in the fleet at {revision} and is so no more: its folder stays as it is")
+    left = Problem(Code.UNCODED, f"it was in the fleet at {revision} and is so no more: its folder stays as it is")
     return ClusterPlan(spec.name, (), warnings=(left,))
 
 

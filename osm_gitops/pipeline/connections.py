@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from osm_gitops.config.spec import ClusterSpec, LiveTarget
-from osm_gitops.errors import InputError, OsmGitopsError, Problem, input_error
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.model.desired import Side
 from osm_gitops.model.settings import Settings
 
@@ -23,6 +23,7 @@ def refuse_server(spec: ClusterSpec, part: str) -> None:
     """
     if spec.trust.untrusted:
         raise input_error(
+            Code.UNCODED,
             f"{part} is a cluster, and an untrusted run asks no server",
             fix="Name a tree in its place, choose other clusters with --cluster, or, if you trust the tree, run "
             "without --untrusted and --without-keys",
@@ -111,13 +112,15 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
             other, display = workers[worker], clusters.worker.display
             what = f"it would be applied to the same worker cluster as cluster {other}: {display}"
             fix = "Give each cluster its own context, or choose one of them with --cluster"
-            yield Problem(what, about=f"cluster {spec.name}", fix=fix)
+            yield Problem(Code.UNCODED, what, about=f"cluster {spec.name}", fix=fix)
         elif place in namespaces:
             what = (
                 f"its configurations would be in namespace {place[1]} of {clusters.management.display}, "
                 f"as those of cluster {namespaces[place]}"
             )
-            yield Problem(what, about=f"cluster {spec.name}", fix="Give each cluster its own management.namespace")
+            yield Problem(
+                Code.UNCODED, what, about=f"cluster {spec.name}", fix="Give each cluster its own management.namespace"
+            )
         workers.setdefault(worker, spec.name)
         namespaces.setdefault(place, spec.name)
 

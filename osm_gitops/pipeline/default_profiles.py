@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OperatingSystemProfile
@@ -76,7 +76,9 @@ def _without(inputs: Inputs, keys: Iterable[tuple[str, str]], unreadable: Sequen
         ref = ObjectRef(PROFILE, *key)
         what = "the built-in profile is not taken: what cannot be read here may be one of that name, which would win"
         broken[ref] = (
-            Problem(what, where=unreadable[0].where, about=str(ref), fix="Correct what cannot be read first"),
+            Problem(
+                Code.UNCODED, what, where=unreadable[0].where, about=str(ref), fix="Correct what cannot be read first"
+            ),
         )
     return replace(inputs, broken=broken)
 

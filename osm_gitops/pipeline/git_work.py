@@ -11,7 +11,7 @@ from typing import Final
 
 from osm_gitops import __version__
 from osm_gitops.config.spec import ClusterSpec, TargetSpec
-from osm_gitops.errors import OsmGitopsError, Problem, TargetError, UnsafePlanError
+from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError, UnsafePlanError
 from osm_gitops.git.clone import CLONE_REMOTE
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
@@ -132,6 +132,7 @@ class GitWork:
                 return {}
         problems.append(
             Problem(
+                Code.UNCODED,
                 f"the remote moved during {_PUSH_ATTEMPTS} attempts to push",
                 where=str(self.session.root),
                 fix="Run again when fewer others push to this branch",
@@ -157,7 +158,7 @@ class GitWork:
             if spec.name not in now or now[spec.name].target != spec.target:
                 what = "the fleet file that others pushed has it no more, or with another target"
                 fix = "Nothing was changed for it. Run again"
-                raise TargetError([Problem(what, about=f"cluster {spec.name}", fix=fix)])
+                raise TargetError([Problem(Code.UNCODED, what, about=f"cluster {spec.name}", fix=fix)])
         self.specs = [now[spec.name] for spec in self.specs]
 
     def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, str]:

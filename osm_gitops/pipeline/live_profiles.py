@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.kube.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
@@ -100,7 +100,12 @@ def _unreadable_ones(
     for profile in profiles.values():
         if profile.jinja:
             ref = profile.manifest.ref
-            yield ref, Problem(what, where=profile.manifest.line_of("metadata.annotations"), about=str(ref), fix=fix)
+            yield (
+                ref,
+                Problem(
+                    Code.UNCODED, what, where=profile.manifest.line_of("metadata.annotations"), about=str(ref), fix=fix
+                ),
+            )
 
 
 def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tuple[str, str], Mapping[str, Json]]]:
@@ -114,6 +119,7 @@ def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tup
 
 def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
     return Problem(
+        Code.UNCODED,
         f"{host} has a profile of this name that osm-gitops did not write, and it counts as yours",
         where=f"built-in profiles {profile.built_in}",
         about=str(profile.manifest.ref),
@@ -135,6 +141,7 @@ def _unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: 
     if before == after:
         return None
     return Problem(
+        Code.UNCODED,
         f"its content changed and its version did not: {profile.version} is sha256:{before} in {host} "
         f"and sha256:{after} here",
         where=profile.manifest.line_of("spec.version"),

@@ -12,7 +12,7 @@ from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.settings import RawSetting, parse_settings, raises_bound
 from osm_gitops.config.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.profile import OperatingSystemProfile
@@ -72,6 +72,7 @@ def _refused_bounds(spec: ClusterSpec, stack: Stack) -> tuple[Problem, ...]:
     """Settings of a tree that is not trusted that do not count."""
     return tuple(
         Problem(
+            Code.UNCODED,
             f"an untrusted run does not raise {each.name}: its default counts",
             where=each.where,
             fix=f"Give --{each.name} if templates need it",

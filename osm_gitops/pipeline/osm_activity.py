@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef
-from osm_gitops.errors import ClusterError, Problem, UnsafePlanError
+from osm_gitops.errors import ClusterError, Code, Problem, UnsafePlanError
 from osm_gitops.kube.kinds import LEASE
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.load import load_settings
@@ -94,12 +94,14 @@ def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActi
 
 def _running(osm: OsmDeployment) -> Problem:
     what = f"Operating System Manager runs ({osm.ready} of {osm.replicas} replicas ready) and writes the same objects"
-    return Problem(what, about=str(osm), fix=f"{_switch_off(osm)}. {_UNTIL_THEN}")
+    return Problem(Code.UNCODED, what, about=str(osm), fix=f"{_switch_off(osm)}. {_UNTIL_THEN}")
 
 
 def _starting(osm: OsmDeployment) -> Problem:
     what = f"Operating System Manager is not switched off ({osm.ready} of {osm.replicas} replicas ready)"
-    return Problem(f"{what}: once it starts, it writes the same objects", about=str(osm), fix=_switch_off(osm))
+    return Problem(
+        Code.UNCODED, f"{what}: once it starts, it writes the same objects", about=str(osm), fix=_switch_off(osm)
+    )
 
 
 def _switch_off(osm: OsmDeployment) -> str:
@@ -110,7 +112,7 @@ def _switch_off(osm: OsmDeployment) -> str:
 def _leading(namespace: str) -> Problem:
     what = "Operating System Manager runs, as its controller renews this Lease, and writes the same objects"
     fix = f"Switch it off where it runs, as docs/adoption.md says, and wait a minute. {_UNTIL_THEN}"
-    return Problem(what, about=f"{LEASE.name} {namespace}/{OSM_LEASE}", fix=fix)
+    return Problem(Code.UNCODED, what, about=f"{LEASE.name} {namespace}/{OSM_LEASE}", fix=fix)
 
 
 def _forbidden(failure: ClusterError) -> tuple[Problem, ...]:
@@ -133,5 +135,5 @@ def _is_renewed(lease: Mapping[str, Json], now: datetime) -> bool:
         renewed = datetime.fromisoformat(spec["renewTime"]).astimezone(UTC)
     except (ValueError, OverflowError) as fault:
         what = f"spec.renewTime is not a time: {spec['renewTime']!r}"
-        raise ClusterError([Problem(what, about=f"{LEASE.name} {OSM_LEASE}")]) from fault
+        raise ClusterError([Problem(Code.UNCODED, what, about=f"{LEASE.name} {OSM_LEASE}")]) from fault
     return now - renewed < RECENT

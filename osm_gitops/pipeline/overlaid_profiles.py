@@ -10,7 +10,7 @@ from itertools import chain
 from osm_gitops.config.overlay_stack import Stack, stack_overlays
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
-from osm_gitops.errors import MOST_PROBLEMS, InputError, Problem
+from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem
 from osm_gitops.gotemplate.value_uses import ValuePath, is_used, value_uses
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
@@ -123,6 +123,7 @@ class _Work:
     def _idle(self, patch: Patch, overlay: Overlay) -> Problem:
         named = f'"{patch.name}"' + (f" for {patch.os_name}" if patch.os_name else "")
         return Problem(
+            Code.UNCODED,
             f"this patch is for no profile: there is none that {named} names",
             where=patch.spot.where,
             about=f"overlay {overlay.display}",
@@ -135,7 +136,7 @@ class _Work:
             names = (*self.broken_names(), *(profile.name for profile in self.at_hand()))
             if not any(fnmatchcase(name, glob) for name in names):
                 what = f'there is no profile that "{glob}" names'
-                yield Problem(what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob))
+                yield Problem(Code.UNCODED, what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob))
 
     def _names(self, word: str) -> str:
         names = sorted({profile.name for profile in self.at_hand()})
@@ -159,11 +160,20 @@ class _Work:
         known = [".".join(use) for use in uses if use]
         for number, (path, given) in enumerate(waiting.items()):
             if number == MOST_PROBLEMS:
-                yield Problem(f"values that no profile reads and that are not listed here: {len(waiting) - number:,}")
+                yield Problem(
+                    Code.UNCODED,
+                    f"values that no profile reads and that are not listed here: {len(waiting) - number:,}",
+                )
                 return
             name = ".".join(path)
             fix = did_you_mean(name, known) if known else "No profile reads any value"
-            yield Problem(f"no profile reads the value {name}", where=given.spot.where, field=f"values.{name}", fix=fix)
+            yield Problem(
+                Code.UNCODED,
+                f"no profile reads the value {name}",
+                where=given.spot.where,
+                field=f"values.{name}",
+                fix=fix,
+            )
 
 
 def patched(overlays: tuple[Overlay, ...], profile: OperatingSystemProfile) -> PatchedProfile | None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from osm_gitops.config.spec import ClusterSpec
-from osm_gitops.errors import Problem, some
+from osm_gitops.errors import Code, Problem, some
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.model.left import LeftReason
 from osm_gitops.model.live import Delivery, LivePool
@@ -91,7 +91,7 @@ def stuck_problems(ran: Ran) -> Iterator[Problem]:
         since = min(ran.left[pool].since for pool in pools)
         which = some([pool.namespaced_name for pool in pools], _NAMED)
         what = f"left by two runs in a row, since {since}: {why} ({reason.code})"
-        yield Problem(what, about=f"{'pool' if len(pools) == 1 else 'pools'} {which}", fix=reason.fix)
+        yield Problem(Code.UNCODED, what, about=f"{'pool' if len(pools) == 1 else 'pools'} {which}", fix=reason.fix)
 
 
 def uids_of(pools: Mapping[ObjectRef, LivePool]) -> Mapping[ObjectRef, str]:

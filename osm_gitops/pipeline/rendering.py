@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import Desired, DesiredObject, LazyBody
@@ -38,7 +38,7 @@ _MOST_REACHED: Final = 3
 """Pools of one profile that may reach a limit: those after them would most likely too, and each takes its time."""
 RENDERINGS: Final = 4
 """How often a pool is rendered to find out what was made from secrets."""
-_NARROWED = Problem("--only was given, so this run deletes nothing")
+_NARROWED = Problem(Code.UNCODED, "--only was given, so this run deletes nothing")
 
 
 def render_cluster(
@@ -140,6 +140,7 @@ class _Work:
             profile = wanted_profile(machine, self.settings.namespace)
             if self.reached[profile] >= _MOST_REACHED:
                 problem = Problem(
+                    Code.UNCODED,
                     f"not rendered: {_MOST_REACHED} pools with the same profile reached a limit before",
                     where=str(machine.manifest.origin),
                     about=str(machine.ref),

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec
-from osm_gitops.errors import OsmGitopsError, Problem, TargetError
+from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError
 from osm_gitops.git.repository import find_work_tree
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
@@ -177,5 +177,7 @@ def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
 
 def _folder(spec: ClusterSpec) -> TargetSpec:
     if not isinstance(spec.target, TargetSpec):
-        raise TargetError([Problem("no target is named", about=f"cluster {spec.name}", fix="Give one with --to")])
+        raise TargetError(
+            [Problem(Code.UNCODED, "no target is named", about=f"cluster {spec.name}", fix="Give one with --to")]
+        )
     return spec.target

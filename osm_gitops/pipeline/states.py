@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
-from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.left import PAUSED, Left
@@ -94,7 +94,9 @@ def check_only(only: Sequence[str], pools: Sequence[ObjectRef], problems: list[P
     """A glob that no pool matches is a slip; ``pools`` are those of all clusters."""
     if not problems:
         unmatched = (glob for glob in only if not any(is_chosen(pool.name, [glob]) for pool in pools))
-        problems.extend(Problem(f'no pool has a name that matches "{glob}"', where="--only") for glob in unmatched)
+        problems.extend(
+            Problem(Code.UNCODED, f'no pool has a name that matches "{glob}"', where="--only") for glob in unmatched
+        )
 
 
 def unusable(inputs: Inputs) -> Iterator[Problem]:

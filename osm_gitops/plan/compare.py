@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, LazyBody
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
 from osm_gitops.model.objects import Json, ObjectRef
@@ -111,6 +111,7 @@ def _foreign_profile(ref: ObjectRef) -> Problem:
     annotations = "kustomize.toolkit.fluxcd.io/prune=disabled argocd.argoproj.io/sync-options=Prune=false"
     command = f"kubectl annotate operatingsystemprofile {ref.name} --namespace {ref.namespace} {annotations}"
     return Problem(
+        Code.UNCODED,
         "its file in the target is of an earlier version of osm-gitops, and profiles are read from the cluster now: "
         "Flux or Argo CD would delete the profile from the cluster together with the file, so the file stays",
         about=str(ref),

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.timefmt import NANOSECONDS
@@ -100,7 +100,7 @@ def token_need(key: str, found: Sequence[BootstrapToken], now: int, life: timede
         what = (
             f"there are {len(found)} bootstrap tokens with label {NAME_LABEL}={key} in namespace {NAMESPACE}: {names}"
         )
-        raise InputError([Problem(what, fix="Delete all but one of these Secrets")])
+        raise InputError([Problem(Code.UNCODED, what, fix="Delete all but one of these Secrets")])
     if not found:
         return TokenNeed(Due.NEW, "there is no token yet")
     token = found[0]
@@ -158,4 +158,4 @@ def _fault(name: str, kind: str, data: Mapping[str, str], *, timed: bool) -> Pro
     if not wrong:
         return None
     what = f"no machine can join with this bootstrap token, or nobody can renew it: {wrong}"
-    return Problem(what, about=f"Secret {NAMESPACE}/{name}", fix="Delete the Secret to get a new token")
+    return Problem(Code.UNCODED, what, about=f"Secret {NAMESPACE}/{name}", fix="Delete the Secret to get a new token")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half, compile_jinja_half
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
@@ -196,6 +196,7 @@ def template_problems(
         mend = _CHANGE_THERE if profile.overlaid else _CHANGE_VALUES if profile.built_in else _CHANGE_TEMPLATE
         kind, fix = (StoppedPool, _CHANGE_POOL) if stopped else (BoundMet if bound else Problem, mend)
         yield kind(
+            Code.UNCODED,
             fault.message,
             where=profile.manifest.line_in(field, fault.line),
             about=f"{about}, {fault.template}" if fault.template else about,

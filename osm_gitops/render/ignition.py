@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.config import ConfigHalf
 from osm_gitops.model.profile import File, Unit
@@ -60,7 +60,9 @@ def _ssh_keys(texts: Sequence[str], problems: list[Problem]) -> list[str]:
         except TextFault as fault:
             field = "spec.template.spec.providerSpec.value.sshPublicKeys"
             problems.append(
-                Problem(f"Ignition cannot be given SSH key {number} of {len(texts)}: it {fault}", field=field)
+                Problem(
+                    Code.UNCODED, f"Ignition cannot be given SSH key {number} of {len(texts)}: it {fault}", field=field
+                )
             )
             continue
         if key is not None:
@@ -75,7 +77,7 @@ def _rendered(
     for index, part in enumerate(parts):
         text, faults = render(part)
         rendered.append(text)
-        problems += [Problem(fault, field=f"{field}[{index}]", fix=_FIX) for fault in faults]
+        problems += [Problem(Code.UNCODED, fault, field=f"{field}[{index}]", fix=_FIX) for fault in faults]
     return rendered
 
 

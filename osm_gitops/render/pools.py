@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.config import OperatingSystemConfig
 from osm_gitops.model.desired import DesiredObject
@@ -148,6 +148,7 @@ class PoolRenderer:
         raise InputError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"OperatingSystemProfile {key[0]}/{key[1]} prints .BootstrapKubeconfig, "
                     "and the source holds no bootstrap token for this pool",
                     where=str(pool.machine.manifest.origin),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.text import trim_space
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.render.cloudinit import render_cloud_init
@@ -39,6 +39,7 @@ def user_data(kind: Kind, config: OperatingSystemConfig, half: ConfigHalf, pool:
     utility = pool.provisioning_utility
     if config.provisioning_utility not in ("", utility):
         raise input_error(
+            Code.UNCODED,
             f'the machines are set up with "{utility}", but the OperatingSystemConfig is made for '
             f'"{config.provisioning_utility}"',
             field="spec.provisioningUtility",

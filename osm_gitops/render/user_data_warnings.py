@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import File, Modules
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar
@@ -25,9 +25,11 @@ def user_data_warnings(config: OperatingSystemConfig, utility: str) -> tuple[Pro
 def _ignition(half: ConfigHalf, field: str) -> Iterator[Problem]:
     for index, file in enumerate(half.files):
         for what in _ignition_file(file):
-            yield Problem(what, field=f"{field}.files[{index}]", fix=_IGNITION_FIX)
+            yield Problem(Code.UNCODED, what, field=f"{field}.files[{index}]", fix=_IGNITION_FIX)
     if half.modules is not None and half.modules != Modules():
-        yield Problem("Ignition has no modules: these are left out", field=f"{field}.modules", fix="Use a unit")
+        yield Problem(
+            Code.UNCODED, "Ignition has no modules: these are left out", field=f"{field}.modules", fix="Use a unit"
+        )
 
 
 @lru_cache(maxsize=512)
@@ -55,18 +57,23 @@ def _changed(content: str, base: int) -> bool:
 def _cloud_init(half: ConfigHalf, field: str) -> Iterator[Problem]:
     for index, file in enumerate(half.files):
         for what in _cloud_init_file(file):
-            yield Problem(what, field=f"{field}.files[{index}]", fix=_CLOUD_INIT_FIX)
+            yield Problem(Code.UNCODED, what, field=f"{field}.files[{index}]", fix=_CLOUD_INIT_FIX)
     if half.units and not half.files:
         yield Problem(
-            "units without files make user-data that cloud-init cannot read", field=field, fix="Add a file to this half"
+            Code.UNCODED,
+            "units without files make user-data that cloud-init cannot read",
+            field=field,
+            fix="Add a file to this half",
         )
     if any("'" in key for key in half.ssh_keys):
-        yield Problem("an SSH key with a single quote makes user-data that cloud-init cannot read", field=field)
+        yield Problem(
+            Code.UNCODED, "an SSH key with a single quote makes user-data that cloud-init cannot read", field=field
+        )
     if half.modules is not None:
         for name, text in _module_texts(half.modules):
             what = _broken_value(text)
             if what:
-                yield Problem(f"a value {what}", field=f"{field}.modules.{name}", fix=_CLOUD_INIT_FIX)
+                yield Problem(Code.UNCODED, f"a value {what}", field=f"{field}.modules.{name}", fix=_CLOUD_INIT_FIX)
 
 
 @lru_cache(maxsize=512)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from osm_gitops.errors import Problem, shortened
 from osm_gitops.plan.sensitive import PUBLIC_WORDS
@@ -77,11 +77,13 @@ class Masker:
 
     def problem(self, problem: Problem) -> Problem:
         """A problem as it may be shown: every part is masked, and then cut where it is too long."""
-        return Problem(
-            *(
-                shortened(self.text(part))
-                for part in (problem.what, problem.where, problem.about, problem.field, problem.fix)
-            )
+        return replace(
+            problem,
+            what=shortened(self.text(problem.what)),
+            where=shortened(self.text(problem.where)),
+            about=shortened(self.text(problem.about)),
+            field=shortened(self.text(problem.field)),
+            fix=shortened(self.text(problem.fix)),
         )
 
     def diff_lines(self, lines: Sequence[str]) -> list[str]:

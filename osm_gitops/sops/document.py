@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
-from osm_gitops.errors import EncryptionError, Problem
+from osm_gitops.errors import Code, EncryptionError, Problem
 from osm_gitops.sops.envelope import FIELD, Envelope, read_envelope
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
@@ -300,6 +300,7 @@ def _refuse_other_keys(envelope: Envelope) -> None:
         raise EncryptionError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"the document is also encrypted with {' and '.join(envelope.other_keys)}, "
                     "and osm-gitops writes for age recipients only: whoever has those keys would be locked out",
                     field=FIELD,
@@ -314,8 +315,8 @@ def _refuse_repeated(envelope: Envelope) -> None:
     if repeated:
         what = f"several entries are for {shown(repeated[0])}: one of them may be for another key"
         fix = "Check who wrote the file, then give it a new data key with osm-gitops rekey --include FILE"
-        raise EncryptionError([Problem(what, field=f"{FIELD}.age", fix=fix)])
+        raise EncryptionError([Problem(Code.UNCODED, what, field=f"{FIELD}.age", fix=fix)])
 
 
 def _faulty(what: str, name: str) -> EncryptionError:
-    return EncryptionError([Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=_FROM_GIT)])
+    return EncryptionError([Problem(Code.UNCODED, what, field=f"{FIELD}.{name}" if name else FIELD, fix=_FROM_GIT)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem
+from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import go_time
@@ -86,7 +86,7 @@ class Envelope:
             fix = (
                 "Give the private key of one of them as to sops: SOPS_AGE_KEY_FILE names a file, SOPS_AGE_KEY holds it"
             )
-        return ClosedError([Problem(what, field=FIELD, fix=fix)])
+        return ClosedError([Problem(Code.UNCODED, what, field=FIELD, fix=fix)])
 
 
 def read_envelope(body: Mapping[str, Json]) -> Envelope:
@@ -120,7 +120,7 @@ def _group(raw: Mapping[str, Json], problems: list[Problem]) -> Mapping[str, Jso
     if len(groups) > 1:
         what = f"the data key is split among {len(groups)} key groups, which osm-gitops does not put together"
         fix = "Encrypt the file with sops for one group of keys"
-        problems.append(Problem(what, field=f"{FIELD}.key_groups", fix=fix))
+        problems.append(Problem(Code.UNCODED, what, field=f"{FIELD}.key_groups", fix=fix))
     elif not any(groups[0].values()):
         problems.append(_fault("it names nobody for whom the document is encrypted", "age"))
     first: Mapping[str, Json] = groups[0]
@@ -152,7 +152,9 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
     if comments:
         what = "it goes by comments, which osm-gitops does not read"
         problems.append(
-            Problem(what, field=f"{FIELD}.{comments[0]}", fix="Encrypt the file again with encrypted_regex")
+            Problem(
+                Code.UNCODED, what, field=f"{FIELD}.{comments[0]}", fix="Encrypt the file again with encrypted_regex"
+            )
         )
     if len(chosen) + len(comments) > 1:
         problems.append(_fault(f"only one of {_listed([*chosen, *comments])} can say what is encrypted", ""))
@@ -181,4 +183,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _fault(what: str, name: str) -> Problem:
-    return Problem(what, field=f"{FIELD}.{name}" if name else FIELD, fix=_RESTORE)
+    return Problem(Code.UNCODED, what, field=f"{FIELD}.{name}" if name else FIELD, fix=_RESTORE)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 
 _AGE_FILE_STARTS: Final = (b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----")
 _UNUSABLE: Final = {
@@ -62,7 +62,10 @@ def _age_identity(word: str, where: str) -> Identity | Unusable:
         identity = pyrage.x25519.Identity.from_str(word)
     except pyrage.IdentityError:
         raise input_error(
-            "this line is no age identity", where=where, fix="A key file has a line that starts with AGE-SECRET-KEY-1"
+            Code.UNCODED,
+            "this line is no age identity",
+            where=where,
+            fix="A key file has a line that starts with AGE-SECRET-KEY-1",
         ) from None
     return Identity(identity, str(identity).encode(), str(identity.to_public()))
 
@@ -95,6 +98,6 @@ def _private_key(data: bytes, name: str) -> Unusable | tuple[bytes, str]:
     except UnsupportedAlgorithm:
         return Unusable("the ssh key is of a kind for which age has no use")
     except ValueError:
-        raise input_error("the file holds no private ssh key", where=name) from None
+        raise input_error(Code.UNCODED, "the file holds no private ssh key", where=name) from None
     secret = key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())
     return secret, public.decode("ascii")

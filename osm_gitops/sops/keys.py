@@ -12,7 +12,7 @@ from typing import Final
 
 from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.bounded.programs import Limits, ProgramLimitError, run_program
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.sops.identities import Identity, Unusable, age_identities, is_locked, ssh_identity
 
 _SSH_FILES: Final = ("id_ed25519", "id_rsa")
@@ -97,9 +97,10 @@ def add_identity(path: Path, text: str) -> None:
         try:
             before = read_file(path, SMALL)
         except OSError as fault:
-            raise input_error(f"the key file cannot be read: {fault.strerror}", where=str(path)) from None
+            raise input_error(Code.UNCODED, f"the key file cannot be read: {fault.strerror}", where=str(path)) from None
         if is_locked(before) or b"\0" in before:
             raise input_error(
+                Code.UNCODED,
                 "the key file is encrypted or no text, so no key can be added to it",
                 where=str(path),
                 fix="Make a key with age-keygen and give its public side as --age-recipient",
@@ -203,7 +204,9 @@ def _home(environment: Mapping[str, str]) -> Path | None:
 def _named_file(variable: str, path: str) -> str:
     text = _reader(Path(path))()
     if text is None:
-        raise input_error(f"the key file {path} is not there", where=variable, fix=f"Correct {variable}, or unset it")
+        raise input_error(
+            Code.UNCODED, f"the key file {path} is not there", where=variable, fix=f"Correct {variable}, or unset it"
+        )
     return text
 
 
@@ -215,7 +218,7 @@ def _reader(path: Path) -> Callable[[], str | None]:
             return None
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise input_error(f"the key file cannot be read: {reason}", where=str(path)) from None
+            raise input_error(Code.UNCODED, f"the key file cannot be read: {reason}", where=str(path)) from None
 
     return read
 
@@ -227,11 +230,18 @@ def _output(variable: str, line: str, environment: Mapping[str, str]) -> str:
         done = run_program(words, environment, COMMAND_LIMITS, terminal=True)
         text = done.out.decode()
     except (OSError, ValueError, IndexError):
-        raise input_error("the command cannot be run", where=variable, fix=f"Correct {variable}, or unset it") from None
+        raise input_error(
+            Code.UNCODED, "the command cannot be run", where=variable, fix=f"Correct {variable}, or unset it"
+        ) from None
     except ProgramLimitError as limit:
-        raise input_error(f"the command {limit}", where=variable, fix="Run it by itself to see why") from None
+        raise input_error(
+            Code.UNCODED, f"the command {limit}", where=variable, fix="Run it by itself to see why"
+        ) from None
     if done.status:
         raise input_error(
-            f"the command ended with exit code {done.status}", where=variable, fix="Run it by itself to see why"
+            Code.UNCODED,
+            f"the command ended with exit code {done.status}",
+            where=variable,
+            fix="Run it by itself to see why",
         )
     return text

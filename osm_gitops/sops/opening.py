@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import TYPE_CHECKING, Any, Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.sops.leaves import COMMENT, BrokenLeaf, clear_form, meaning, unseal
 from osm_gitops.sops.selection import Selector
 
@@ -110,7 +110,7 @@ class Opening:
 
     def fault(self, what: str) -> None:
         fix = "Take the value as it was before from git, or encrypt the document again"
-        self.problems.append(Problem(what, field=shown_trail(self.trail), fix=fix))
+        self.problems.append(Problem(Code.UNCODED, what, field=shown_trail(self.trail), fix=fix))
 
     def mac(self) -> str:
         return digest(self.counted, only_encrypted=self.only_encrypted)

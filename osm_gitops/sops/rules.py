@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from osm_gitops.bounded.files import SMALL, read_file
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.regex import compile_pattern
 from osm_gitops.sops.creation_rule import read_creation_rule
@@ -74,7 +74,7 @@ class CreationRules:
             return _read(folder)
         if path.is_symlink():
             raise input_error(
-                "the file is a link that leads out of the tree", where=str(path), fix="Write a file there"
+                Code.UNCODED, "the file is a link that leads out of the tree", where=str(path), fix="Write a file there"
             )
         return None  # of folders above the tree
 
@@ -99,6 +99,7 @@ class _RuleFile:
                     self._known[index] = self._parse(index, rule)
                 return self._known[index]
         raise input_error(
+            Code.UNCODED,
             f"no creation rule matches {relative}",
             where=self.name,
             fix="Add a rule with a path_regex that matches it, or a last one without path_regex",
@@ -107,11 +108,14 @@ class _RuleFile:
     def _matches(self, index: int, rule: Mapping[str, Json], relative: str) -> bool:
         expression = rule.get("path_regex") or ""
         if not isinstance(expression, str):
-            raise input_error("path_regex is no text", where=self._where(index, "path_regex"), fix="Quote it")
+            raise input_error(
+                Code.UNCODED, "path_regex is no text", where=self._where(index, "path_regex"), fix="Quote it"
+            )
         try:
             return not expression or compile_pattern(expression).matches(relative)
         except GoError as fault:
             raise input_error(
+                Code.UNCODED,
                 f"path_regex is no regular expression that Go takes: {fault}",
                 where=self._where(index, "path_regex"),
                 fix="Correct the expression",
@@ -137,10 +141,10 @@ def _read(folder: str) -> _RuleFile | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise input_error(f"the file cannot be read: {error.strerror}", where=str(path)) from None
+        raise input_error(Code.UNCODED, f"the file cannot be read: {error.strerror}", where=str(path)) from None
     documents = load_documents(text, str(path))
     document = documents[0] if documents else Document(None, 1, Lines("", 0))
     rules = document.value.get("creation_rules") if isinstance(document.value, Mapping) else None
     if not isinstance(rules or [], list) or not all(isinstance(rule, Mapping) for rule in rules or []):
-        raise input_error("creation_rules is no list of rules", where=f"{path}:{document.line}")
+        raise input_error(Code.UNCODED, "creation_rules is no list of rules", where=f"{path}:{document.line}")
     return _RuleFile(folder, str(path), document, rules or [])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.sops.leaves import BrokenLeaf, plain_form, seal
 from osm_gitops.sops.opening import SealedLeaf, Trail, digest, shown_trail
 from osm_gitops.sops.selection import Selector
@@ -81,7 +81,7 @@ class DocumentEncryption:
         try:
             plain, kind = plain_form(value)
         except BrokenLeaf as broken:
-            self.problems.append(Problem(str(broken), field=shown_trail(self.trail)))
+            self.problems.append(Problem(Code.UNCODED, str(broken), field=shown_trail(self.trail)))
             return
         if hidden:
             self.pending.append(_Pending(holder, self.trail[-1], tuple(self.trail), path, kind, plain))

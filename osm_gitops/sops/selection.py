@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.regex import compile_pattern
 
@@ -63,5 +63,5 @@ def _matcher(name: str, text: str) -> Callable[[str], bool]:
         return compile_pattern(text).matches
     except GoError as fault:
         raise input_error(
-            f"{name} is no regular expression that Go takes: {fault}", fix="Correct the expression"
+            Code.UNCODED, f"{name} is no regular expression that Go takes: {fault}", fix="Correct the expression"
         ) from None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_version
 from osm_gitops.gotemplate.hints import similar
@@ -40,7 +40,7 @@ def newest() -> str:
     """The version that counts where none is pinned. Raises InputError where this program came without any."""
     if not versions():
         raise input_error(
-            "this installation has no built-in profiles", where=str(FOLDER), fix="Install osm-gitops anew"
+            Code.UNCODED, "this installation has no built-in profiles", where=str(FOLDER), fix="Install osm-gitops anew"
         )
     return versions()[-1]
 
@@ -56,7 +56,10 @@ def check_version(version: str, where: str = "") -> None:
     if version not in versions():
         there = ", ".join(versions()) or "none"
         raise input_error(
-            f'there are no built-in profiles of version "{version}"', where=where, fix=f"There are: {there}"
+            Code.UNCODED,
+            f'there are no built-in profiles of version "{version}"',
+            where=where,
+            fix=f"There are: {there}",
         )
 
 
@@ -67,7 +70,9 @@ def read_builtin(name: str, version: str, namespace: str) -> Checked[OperatingSy
     try:
         if name not in names(version):
             hint = similar(name, names(version)).removeprefix("; ")
-            raise input_error(f'there is no built-in profile "{name}" in version {version}', fix=hint.capitalize())
+            raise input_error(
+                Code.UNCODED, f'there is no built-in profile "{name}" in version {version}', fix=hint.capitalize()
+            )
         found = compose(FOLDER, name, version)
     except InputError as failure:
         return Checked(None, failure.problems)

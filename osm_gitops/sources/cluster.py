@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, Code, Problem
 from osm_gitops.gocompat.text import runes
 from osm_gitops.kube.kinds import (
     CONFIG_MAP,
@@ -194,6 +194,7 @@ class _Live:
 
 def _no_authority(worker: Api) -> Problem:
     return Problem(
+        Code.UNCODED,
         "the kubeconfig does not hold the CA certificate itself, so KubernetesCACert is empty, as with OSM",
         where=worker.display,
         fix="Give it with --kubernetes-ca-bundle if a profile prints it",

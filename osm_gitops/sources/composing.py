@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.faults import TemplateFault
 from osm_gitops.gotemplate.references import Reference, references
 from osm_gitops.model.objects import BUILT_IN, Json, Manifest, Origin
@@ -84,17 +84,22 @@ def _wrong(source: Manifest, name: str) -> Iterator[Problem]:
     """What makes a file no source of a built-in profile."""
     annotations = source.body["metadata"].get("annotations")
     if (source.ref.kind, source.ref.name) != (PROFILE, name):
-        yield Problem(f"must hold {PROFILE} {name}, as the file is called", where=source.line_of("metadata.name"))
+        yield Problem(
+            Code.UNCODED, f"must hold {PROFILE} {name}, as the file is called", where=source.line_of("metadata.name")
+        )
     if not isinstance(annotations, dict) or annotations.get(TEMPLATE_ANNOTATION) != JINJA2_V1:
         where = source.line_of("metadata.annotations")
         yield Problem(
-            "is not written in Jinja2", where=where, fix=f"Annotate it with {TEMPLATE_ANNOTATION}: {JINJA2_V1}"
+            Code.UNCODED,
+            "is not written in Jinja2",
+            where=where,
+            fix=f"Annotate it with {TEMPLATE_ANNOTATION}: {JINJA2_V1}",
         )
     spec = source.body.get("spec")
     if not isinstance(spec, dict):
-        yield Problem("has no spec", where=str(source.origin))
+        yield Problem(Code.UNCODED, "has no spec", where=str(source.origin))
     elif "version" in spec:
-        yield Problem("must not name its version: the folder does", where=source.line_of("spec.version"))
+        yield Problem(Code.UNCODED, "must not name its version: the folder does", where=source.line_of("spec.version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +171,6 @@ class _Parts:
         return shown(f"{PARTS}/{part}", self.version)
 
     def _fault(self, what: str, user: _Text, line: int) -> None:
-        self.problems.append(Problem(what, where=user.place(line), about=f"{PROFILE} {self.source.ref.name}"))
+        self.problems.append(
+            Problem(Code.UNCODED, what, where=user.place(line), about=f"{PROFILE} {self.source.ref.name}")
+        )

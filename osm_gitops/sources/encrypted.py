@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from osm_gitops.errors import EncryptionError, Problem
+from osm_gitops.errors import Code, EncryptionError, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.sops.document import decrypt, is_encrypted
@@ -22,6 +22,7 @@ from osm_gitops.yaml.kubernetes import Document
 
 _NAMED: Final = 10
 _NAMELESS: Final = Problem(
+    Code.UNCODED,
     "its kind or its name is encrypted too, so nobody can tell without a key whether it is needed",
     fix="Encrypt it anew with encrypted_regex: ^(data|stringData)$ in .sops.yaml, which leaves names readable",
 )
@@ -101,7 +102,9 @@ class Decryption:
         if self.stood_in:
             count = "1 encrypted document was" if self.stood_in == 1 else f"{self.stood_in} encrypted documents were"
             yield ReadWithoutKey(
-                f"{count} read without a key: what follows from the values in there is a stand-in", where=tree
+                Code.UNCODED,
+                f"{count} read without a key: what follows from the values in there is a stand-in",
+                where=tree,
             )
 
     def _opened(self, unit: Sequence[Document], wanted: Sequence[RawObject]) -> list[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact, ServiceAccountFact
 from osm_gitops.model.inputs import Inputs
@@ -102,6 +102,7 @@ class InputsBuilder:
     def _refuse_copies(self, ref: ObjectRef, manifests: Iterable[Manifest]) -> None:
         places = [str(manifest.origin) for manifest in manifests]
         problem = Twice(
+            Code.UNCODED,
             f"stands {_times(len(places))} in this source: {', '.join(places)}",
             where=places[0],
             about=str(ref),
@@ -155,6 +156,7 @@ class InputsBuilder:
 
     def _warn_of_name(self, manifest: Manifest, path: str) -> None:
         problem = Problem(
+            Code.UNCODED,
             "the API server will refuse this name",
             where=manifest.line_of(path),
             about=str(manifest.ref),
@@ -185,6 +187,7 @@ class InputsBuilder:
 def _same_names(name: str, pool: Manifest, pools: Iterable[Manifest]) -> Problem:
     others = ", ".join(f"{other.ref} ({other.origin})" for other in pools if other.ref != pool.ref)
     return Problem(
+        Code.UNCODED,
         f"its objects would have the same names ({name}-…) as those of {others}",
         where=str(pool.origin),
         about=str(pool.ref),
@@ -196,6 +199,7 @@ def _same_names(name: str, pool: Manifest, pools: Iterable[Manifest]) -> Problem
 def _same_token(key: str, pools: list[Manifest]) -> Problem:
     places = ", ".join(f"{pool.ref} ({pool.origin})" for pool in pools)
     return Problem(
+        Code.UNCODED,
         f"{places} share one bootstrap token and one kubeconfig Secret ({kubelet_kubeconfig_name(key)})",
         where=str(pools[0].origin),
         field="metadata.name",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import Json, Manifest
@@ -66,6 +66,7 @@ def without_server_annotations(machine: MachineDeployment) -> MachineDeployment:
 def _deleted(manifest: Manifest) -> Problem:
     field = "metadata.deletionTimestamp"
     return Problem(
+        Code.UNCODED,
         "only an API server sets this, and with it the pool would count as deleted",
         where=manifest.line_of(field),
         about=str(manifest.ref),
@@ -79,6 +80,7 @@ def _numbered(manifests: Sequence[Manifest]) -> Problem:
     field = f"metadata.annotations.{REVISION_ANNOTATION}"
     first, *others = manifests
     return Problem(
+        Code.UNCODED,
         "machine-controller sets this in the cluster, so the value of a file is ignored",
         where=first.line_of(field),
         about=f"{first.ref} and {len(others)} more" if others else str(first.ref),

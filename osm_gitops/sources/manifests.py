@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE
 from osm_gitops.model.objects import MACHINE_API_VERSION, OSM_API_VERSION, Json, Manifest, ObjectRef, Origin
 from osm_gitops.yaml.kubernetes import Document
@@ -135,7 +135,7 @@ def _default_namespace(kind: str, management_namespace: str) -> str:
 
 def _nameless(loose: RawObject, field: str, what: str, fix: str = "") -> Problem:
     place = Manifest(ObjectRef(loose.kind, "", "?"), loose.body, loose.origin, loose.lines)
-    return Problem(what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix)
+    return Problem(Code.UNCODED, what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix)
 
 
 def _string(value: Json) -> str:

@@ -9,7 +9,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import ClusterError, InputError, Problem
+from osm_gitops.errors import ClusterError, Code, InputError, Problem
 from osm_gitops.kube.kinds import DEPLOYMENT
 from osm_gitops.model.objects import Json
 from osm_gitops.sources.pod import Pod, PodText
@@ -79,7 +79,9 @@ def flags_of(pod: Pod) -> tuple[PodText, ...]:
         return words  # the image starts the program
     shown = basename(words[0].value) if words and not words[0].secret else "something else"
     fix = "Give Operating System Manager's flags to osm-gitops yourself: osm-gitops init without --from, then settings"
-    raise InputError([Problem(f"the container starts {shown}, in which no {_PROGRAM} can be recognised", fix=fix)])
+    raise InputError(
+        [Problem(Code.UNCODED, f"the container starts {shown}, in which no {_PROGRAM} can be recognised", fix=fix)]
+    )
 
 
 def _unwrapped(words: Sequence[PodText]) -> Iterator[PodText]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.kube.kinds import CONFIG_MAP, SECRET, Kind
 from osm_gitops.model.objects import Json
 
@@ -154,7 +154,9 @@ class Pod:
         data = self._read[kind.name, name]
         if data is None and not optional:
             what = "is not there, so no pod of Operating System Manager can start"
-            raise InputError([Problem(what, about=f"{kind.name} {self.namespace}/{name}", where=self.api.display)])
+            raise InputError(
+                [Problem(Code.UNCODED, what, about=f"{kind.name} {self.namespace}/{name}", where=self.api.display)]
+            )
         return data or {}
 
     def _text(self, kind: Kind, name: str, key: str, value: bytes) -> PodText:
@@ -164,7 +166,7 @@ class Pod:
     def _lacks(self, kind: Kind, name: str, key: str) -> PodText:
         about = f"{kind.name} {self.namespace}/{name}"
         what = f'has no key "{key}", so no pod of Operating System Manager can start'
-        raise InputError([Problem(what, about=about, where=self.api.display)])
+        raise InputError([Problem(Code.UNCODED, what, about=about, where=self.api.display)])
 
 
 def _decoded(kind: Kind, body: Mapping[str, Json]) -> Iterator[tuple[str, bytes]]:
@@ -175,4 +177,4 @@ def _decoded(kind: Kind, body: Mapping[str, Json]) -> Iterator[tuple[str, bytes]
 
 
 def _no_file(path: str, why: str) -> Problem:
-    return Problem(f"the file {path} cannot be read: {why}")
+    return Problem(Code.UNCODED, f"the file {path} cannot be read: {why}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, Generic, TypeVar
 
-from osm_gitops.errors import MOST_PROBLEMS, Problem, first_problems
+from osm_gitops.errors import MOST_PROBLEMS, Code, Problem, first_problems
 from osm_gitops.model.objects import Json, Manifest
 
 T = TypeVar("T")
@@ -160,7 +160,9 @@ class Reading:
         self.fault(path, f"must be {wanted}, not {_type_name(value)}", fix)
 
     def _placed(self, path: str, what: str, fix: str) -> Problem:
-        return Problem(what, where=self.manifest.line_of(path), about=str(self.manifest.ref), field=path, fix=fix)
+        return Problem(
+            Code.UNCODED, what, where=self.manifest.line_of(path), about=str(self.manifest.ref), field=path, fix=fix
+        )
 
 
 def _at(path: str, key: str) -> str:

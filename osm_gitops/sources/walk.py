@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
-from osm_gitops.errors import Problem, input_error
+from osm_gitops.errors import Code, Problem, input_error
 from osm_gitops.sources.files import Kind, SourceFiles
 
 MOST_ENTRIES: Final = 300_000
@@ -37,13 +37,13 @@ def walk(source: SourceFiles) -> Walk:
     try:
         real, kind = source.locate(source.root)
     except (OSError, RuntimeError) as error:
-        raise input_error(f"the source cannot be read: {_reason(error)}", where=shown) from None
+        raise input_error(Code.UNCODED, f"the source cannot be read: {_reason(error)}", where=shown) from None
     if kind is Kind.FOLDER:
         _Walker(source, real, found).folder(real, source.display)
     elif kind is Kind.FILE:
         found.files.append((real, shown))
     else:
-        raise input_error("the source is neither a folder nor a file", where=shown)
+        raise input_error(Code.UNCODED, "the source is neither a folder nor a file", where=shown)
     return found
 
 
@@ -58,7 +58,7 @@ class _Walker:
     def folder(self, path: PurePath, name: str) -> None:
         if len(path.parts) - len(self.root.parts) > _DEEPEST:
             what = f"is nested more than {_DEEPEST} folders deep, and not read"
-            self.found.problems.append(Problem(what, where=self.shown(name)))
+            self.found.problems.append(Problem(Code.UNCODED, what, where=self.shown(name)))
             return
         try:
             names = sorted(entry for entry in self.source.names(path) if not entry.startswith("."))
@@ -69,7 +69,9 @@ class _Walker:
         if self.entries > MOST_ENTRIES:
             # A commit may hold one folder thousands of times, in folders that it holds thousands of times.
             shown = self.shown(self.source.display)
-            raise input_error(f"the source has more than {MOST_ENTRIES} files and folders", where=shown, fix=_NARROW)
+            raise input_error(
+                Code.UNCODED, f"the source has more than {MOST_ENTRIES} files and folders", where=shown, fix=_NARROW
+            )
         for entry in names:
             self.entry(path / entry, f"{name.rstrip('/')}/{entry}" if name else entry)
 
@@ -101,6 +103,7 @@ class _Walker:
         elif kind is Kind.SUBMODULE:
             self.found.warnings.append(
                 Problem(
+                    Code.UNCODED,
                     "is a submodule, whose files a revision does not contain: it is passed over",
                     where=shown,
                     fix="Where it holds manifests, name a revision of its own repository as a source",
@@ -113,7 +116,7 @@ class _Walker:
         return f"{name}{self.source.suffix}".encode("utf-8", "backslashreplace").decode()
 
     def problem(self, shown: str, error: Exception) -> None:
-        self.found.problems.append(Problem(f"cannot be read: {_reason(error)}", where=shown))
+        self.found.problems.append(Problem(Code.UNCODED, f"cannot be read: {_reason(error)}", where=shown))
 
 
 def _reason(error: Exception) -> str:

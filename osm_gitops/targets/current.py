@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import CurrentObject, CurrentState
@@ -60,7 +60,13 @@ def refuse_links(root: Path, cluster: str) -> None:
     for folder in folders:
         if folder.is_symlink():
             raise TargetError(
-                [Problem("is a symbolic link; osm-gitops writes only below the target path", where=str(folder))]
+                [
+                    Problem(
+                        Code.UNCODED,
+                        "is a symbolic link; osm-gitops writes only below the target path",
+                        where=str(folder),
+                    )
+                ]
             )
 
 
@@ -111,6 +117,7 @@ class _Wanted:
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"{named_files(self._closed)} cannot be compared: there is no private key at hand that opens them, "
                     f"and no {DIGEST_KEY} that they were written with",
                     where=str(self._root),
@@ -125,19 +132,20 @@ class _Wanted:
             what = (
                 f"no file has a digest that was made with this {DIGEST_KEY}: all of them changed, or it is another key"
             )
-            found.append(Problem(what, where=str(self._root), fix="Give the key that the last run had"))
+            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix="Give the key that the last run had"))
         if self._others:
             what = f"{named_files(self._others)} are encrypted for others than the rules name"
-            found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey"))
+            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix="Run osm-gitops rekey"))
         if self._former:
             what = (
                 f"{named_files(self._former)}: written by a version of osm-gitops that kept the data key of any file "
                 "that it found, so a data key may be known to somebody who only has write access to the repository"
             )
-            found.append(Problem(what, where=str(self._root), fix="Run osm-gitops rekey --rotate once"))
+            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix="Run osm-gitops rekey --rotate once"))
         if self._sealed and not self._sealing.can_compare:
             found.append(
                 Problem(
+                    Code.UNCODED,
                     "encrypts for others only: the next run will not be able to tell what changed",
                     where=str(self._root),
                     fix=f"Give every run a private key, or the same {DIGEST_KEY}",
@@ -170,12 +178,12 @@ class _Strays:
         found = []
         if self._foreign:
             what = f"files that osm-gitops did not write are left alone: {named_files(self._foreign)}"
-            found.append(Problem(what, where=str(self._root)))
+            found.append(Problem(Code.UNCODED, what, where=str(self._root)))
         if self._planted:
             names = named_files(self._planted)
             what = f"encrypted files that osm-gitops did not write have names that its own may get: {names}"
             fix = "Remove them. When a pool needs the name, the file is replaced, with a new data key"
-            found.append(Problem(what, where=str(self._root), fix=fix))
+            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix=fix))
         return found
 
     def _stray(self, path: PurePosixPath) -> None:
@@ -189,7 +197,9 @@ class _Strays:
             return
         found = self._sealing.open(self._root / path, text, secret=place.kind in SECRET_KINDS)
         if found.body is None:
-            self.unreadable.append(Problem("is no readable manifest", where=str(path), fix="Repair or remove it"))
+            self.unreadable.append(
+                Problem(Code.UNCODED, "is no readable manifest", where=str(path), fix="Repair or remove it")
+            )
             self.objects[place] = _current(place, self._side(path), found, path)
             return
         metadata = found.body.get("metadata") or {}

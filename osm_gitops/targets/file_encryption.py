@@ -23,7 +23,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from osm_gitops.errors import ClosedError, EncryptionError, InputError, Problem, TargetError
+from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.span import rfc3339
@@ -134,6 +134,7 @@ class FileEncryption:
             raise InputError(
                 [
                     Problem(
+                        Code.UNCODED,
                         f"a digest key of less than {_SHORTEST_DIGEST_KEY} characters can be guessed",
                         where=DIGEST_KEY,
                         fix="Make one with openssl rand -hex 32",
@@ -330,7 +331,7 @@ def repeats_recipients(path: Path, text: bytes) -> bool:
 def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
     documents = load_documents(text, str(path))
     if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
-        raise InputError([Problem("it is not one manifest", where=str(path))])
+        raise InputError([Problem(Code.UNCODED, "it is not one manifest", where=str(path))])
     value: Mapping[str, Json] = documents[0].value
     return value
 
@@ -355,6 +356,7 @@ def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"this rule {what} of {sealed['kind']} files such as {path}",
                     where=rule.where,
                     fix=f"Give it encrypted_regex: {HIDDEN}",

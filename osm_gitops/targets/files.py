@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from osm_gitops.bounded.files import LARGE
 from osm_gitops.bounded.files import read_file as _read_file
-from osm_gitops.errors import Problem, TargetError, some
+from osm_gitops.errors import Code, Problem, TargetError, some
 from osm_gitops.targets.layout import KUSTOMIZATION, owned_path
 
 TEMPORARY_PREFIX = ".osm-gitops-"
@@ -135,7 +135,9 @@ def read_file(path: Path) -> bytes | None:
         return None
     except OSError as error:
         what = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
-        raise TargetError([Problem(what, where=str(path), fix="Remove it or put a file in its place")]) from error
+        raise TargetError(
+            [Problem(Code.UNCODED, what, where=str(path), fix="Remove it or put a file in its place")]
+        ) from error
 
 
 def stage_file(path: Path, content: bytes, mode: int | None) -> Path:
@@ -168,7 +170,7 @@ def _as_refusal(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TargetError([Problem(f"cannot be written: {error.strerror}", where=str(path))]) from error
+        raise TargetError([Problem(Code.UNCODED, f"cannot be written: {error.strerror}", where=str(path))]) from error
 
 
 def _usual_mode() -> int:

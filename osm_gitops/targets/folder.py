@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
@@ -125,12 +125,13 @@ def _refuse_foreign(root: Path) -> None:
     if not root.exists():
         return
     if not root.is_dir():
-        raise TargetError([Problem("is no folder", where=str(root))])
+        raise TargetError([Problem(Code.UNCODED, "is no folder", where=str(root))])
     entries = list(root.iterdir())
     if entries and not any(_written_by_us(entry) for entry in entries):
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     "is not empty and was not written by osm-gitops before",
                     where=str(root),
                     fix="Name an empty or a new folder",

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.process import refuse_astray
 from osm_gitops.git.remote import Remote
 from osm_gitops.git.repository import Repository, find_work_tree
@@ -69,7 +69,7 @@ def _on_own_branch(place: GitPlace, repository: Repository, base: str, sealing: 
     commit = repository.head()
     if commit is None:
         fix = "Make a first commit, from which the branch can start"
-        raise TargetError([Problem("there is no commit yet", where=str(repository.root), fix=fix)])
+        raise TargetError([Problem(Code.UNCODED, "there is no commit yet", where=str(repository.root), fix=fix)])
     inside = place.folder.relative_to(repository.root)
     with second_work_tree(repository, commit) as work:
         remote = Remote(repository, place.remote, place.token)
@@ -82,6 +82,7 @@ def _two_folders(root: Path) -> TargetError:
     return TargetError(
         [
             Problem(
+                Code.UNCODED,
                 "a branch of one's own takes the commits for one folder of a repository, not for several",
                 where=str(root),
                 fix="Run it once per cluster, with --cluster NAME and a --branch for each",
@@ -109,7 +110,7 @@ def work_tree_of(folder: Path) -> Path:
     root = find_work_tree(folder)
     if root is None:
         raise TargetError(
-            [Problem("is in no git work tree", where=str(folder), fix="Run git init, or use render --to")]
+            [Problem(Code.UNCODED, "is in no git work tree", where=str(folder), fix="Run git init, or use render --to")]
         )
     return root
 
@@ -120,7 +121,9 @@ def refuse_linked_folder(folder: Path, root: Path) -> None:
         if part == root:
             return
         if part.is_symlink():
-            raise TargetError([Problem("is a symbolic link", where=str(part), fix="Name the folder itself")])
+            raise TargetError(
+                [Problem(Code.UNCODED, "is a symbolic link", where=str(part), fix="Name the folder itself")]
+            )
 
 
 def checked_branch(repository: Repository, place: GitPlace) -> str:
@@ -129,11 +132,11 @@ def checked_branch(repository: Repository, place: GitPlace) -> str:
     how = "Give --ref {}" if place.cloned else "Run git switch {}"
     problem = None
     if branch is None:
-        problem = Problem("HEAD is detached", fix=how.format(wanted or "BRANCH"))
+        problem = Problem(Code.UNCODED, "HEAD is detached", fix=how.format(wanted or "BRANCH"))
     elif wanted and branch != wanted:
-        problem = Problem(f'branch "{branch}" is checked out, not "{wanted}"', fix=how.format(wanted))
+        problem = Problem(Code.UNCODED, f'branch "{branch}" is checked out, not "{wanted}"', fix=how.format(wanted))
     elif unfinished := repository.operation_in_progress():
-        problem = Problem(f"a git operation is unfinished ({unfinished})", fix="Finish it first")
+        problem = Problem(Code.UNCODED, f"a git operation is unfinished ({unfinished})", fix="Finish it first")
     if problem is not None:
         raise TargetError([problem.at(where=str(repository.root))])
     assert branch is not None

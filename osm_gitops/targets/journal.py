@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from osm_gitops.bounded.files import LARGE, read_file
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.repository import Repository
 from osm_gitops.targets.files import remove_temporary_beside
 
@@ -92,7 +92,9 @@ class _Journal:
             self.drop_unfinished()
             if isinstance(fault, OSError):
                 what = f"cannot be written: {fault.strerror}"
-                raise TargetError([Problem(what, where=str(self._path), fix="Nothing was changed")]) from fault
+                raise TargetError(
+                    [Problem(Code.UNCODED, what, where=str(self._path), fix="Nothing was changed")]
+                ) from fault
             raise
 
     def drop_unfinished(self) -> None:

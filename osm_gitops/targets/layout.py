@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 
@@ -64,7 +64,7 @@ def paths_of(cluster: str, objects: Iterable[DesiredObject]) -> dict[ObjectRef, 
     for ref, path in paths.items():
         other = owners.setdefault(path, ref)
         if other != ref:
-            problems.append(Problem(f"{other} and {ref} would both be written to {path}", where=cluster))
+            problems.append(Problem(Code.UNCODED, f"{other} and {ref} would both be written to {path}", where=cluster))
     if problems:
         raise TargetError(problems)
     return paths
@@ -99,11 +99,12 @@ def _checked_cluster(cluster: str) -> str:
 
 def _checked(name: str, what: ObjectRef | str) -> str:
     if not _NAME.fullmatch(name) or name in {".", "..", ".git", ".yaml", "..yaml"}:
-        raise TargetError([Problem(f"{name!r} cannot be the name of a file or folder", about=str(what))])
+        raise TargetError([Problem(Code.UNCODED, f"{name!r} cannot be the name of a file or folder", about=str(what))])
     if len(name.encode()) > _LONGEST_NAME:
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"its file name would have more than {_LONGEST_NAME} bytes",
                     about=str(what),
                     fix="Use a shorter name",

@@ -7,7 +7,7 @@ run adds to it. Only where what it was made from has changed in the same folder 
 
 from __future__ import annotations
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.remote import PushOutcome, RefusedPushError, Remote
 from osm_gitops.git.repository import Repository
 from osm_gitops.targets.message import BRANCH_TRAILER
@@ -101,6 +101,7 @@ class OwnBranch:
             raise TargetError(
                 [
                     Problem(
+                        Code.UNCODED,
                         f"{self._base} here has commits that {self._remote.name}/{self._base} does not have",
                         where=str(self._work.root),
                         fix=f"They would be pushed with {self._name}. Push them first, or leave --push away",
@@ -114,6 +115,7 @@ class OwnBranch:
             raise TargetError(
                 [
                     Problem(
+                        Code.UNCODED,
                         f"branch {self._name} is checked out, so it cannot be changed",
                         where=str(self._work.root),
                         fix="Switch to the branch that the commits are for",
@@ -130,6 +132,7 @@ class OwnBranch:
         return TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"{self.name} holds commits that osm-gitops did not make for it, such as {commit[:12]}",
                     where=str(self._work.root),
                     fix="Nothing was changed. Give --branch a name of its own, or delete that branch if it may go",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.layout import secret_places
@@ -31,7 +31,9 @@ def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: FileEncrypt
     places = [place for cluster in clusters for place in secret_places(cluster)]
     if root is None or all(sealing.rule(folder / path) for path in places):
         return
-    raise TargetError([Problem(f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)])
+    raise TargetError(
+        [Problem(Code.UNCODED, f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)]
+    )
 
 
 def is_kept_by_git(folder: Path, clusters: Iterable[str]) -> bool:

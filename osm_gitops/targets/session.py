@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import PurePosixPath
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.git.repository import Repository
 from osm_gitops.model.desired import Desired
@@ -149,7 +149,9 @@ class GitSession:
         edited = [path for path, content in before.items() if self._files.content_id(path) != content]
         if edited:
             what = f"files that osm-gitops owns were edited during the run: {named_files(edited)}"
-            raise TargetError([Problem(what, where=str(self._repository.root), fix="Nothing was changed. Run again")])
+            raise TargetError(
+                [Problem(Code.UNCODED, what, where=str(self._repository.root), fix="Nothing was changed. Run again")]
+            )
 
     def _inside(self, path: PurePosixPath) -> str:
         return f"{self._prefix}{path}"
@@ -169,8 +171,8 @@ def refuse_dirty(repository: Repository, path: str) -> None:
     if unseen := repository.unseen_paths(path):
         what = f"git leaves out files that osm-gitops owns from this work tree: {named_files(unseen)}"
         fix = "Run git sparse-checkout add FOLDER, or git update-index --no-skip-worktree --no-assume-unchanged FILE"
-        raise TargetError([Problem(what, where=str(repository.root), fix=fix)])
+        raise TargetError([Problem(Code.UNCODED, what, where=str(repository.root), fix=fix)])
     if dirty := repository.changed_paths(path):
         what = f"files that osm-gitops owns have changes that are not committed: {named_files(dirty)}"
         fix = "Commit them, or drop them with git restore or git clean"
-        raise TargetError([Problem(what, where=str(repository.root), fix=fix)])
+        raise TargetError([Problem(Code.UNCODED, what, where=str(repository.root), fix=fix)])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.remote import PushOutcome, RefusedPushError, Remote
 from osm_gitops.git.repository import Repository
 from osm_gitops.targets.journal import JournaledFiles
@@ -111,6 +111,7 @@ class CheckedOutBranch:
             raise TargetError(
                 [
                     Problem(
+                        Code.UNCODED,
                         f"the branch and {self.name} have diverged by commits of others",
                         where=str(self._repository.root),
                         fix="Nothing was changed. Merge or rebase them, then run again",
@@ -136,6 +137,7 @@ class CheckedOutBranch:
         return TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"{self._remote.name} has no branch {self._branch} any more: it was deleted there",
                     where=str(self._repository.root),
                     fix=f"If it is to live, push it yourself (git push {self._remote.name} {self._branch}); "
@@ -148,6 +150,7 @@ class CheckedOutBranch:
         return TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"{self.name} was rewritten: commit {dropped[:12]} was taken out of it, "
                     f"and {self._branch} here still builds on it",
                     where=str(self._repository.root),
@@ -195,6 +198,7 @@ def require_remote(remote: Remote, repository: Repository) -> None:
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f'there is no remote "{remote.name}"',
                     where=str(repository.root),
                     fix=f"Add it with git remote add {remote.name} ADDRESS, or leave --push away",

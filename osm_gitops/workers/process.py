@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import IO, Final
 
 from osm_gitops.bounded.programs import end_session
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.workers.limits import LIMITS_CPU_TIME, MEBIBYTE
 from osm_gitops.workers.messages import (
     LARGEST_ANSWER,
@@ -50,12 +50,14 @@ class LimitReached(InputError):
     """A call that a limit ended; ``memory``: it was that of memory."""
 
     def __init__(self, what: str, fix: str = _SIMPLER, *, memory: bool = False) -> None:
-        super().__init__([Problem(what, fix=fix)])
+        super().__init__([Problem(Code.UNCODED, what, fix=fix)])
         self.memory = memory
 
     def named(self, doing: str, *, where: str, about: str = "") -> tuple[Problem, ...]:
         """Its problems, with what was being done (``rendering``) and the place."""
-        return tuple(Problem(f"{doing} failed: {each.what}", where, about, fix=each.fix) for each in self.problems)
+        return tuple(
+            Problem(Code.UNCODED, f"{doing} failed: {each.what}", where, about, fix=each.fix) for each in self.problems
+        )
 
 
 class Worker:

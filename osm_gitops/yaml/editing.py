@@ -17,7 +17,7 @@ from typing import Final
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.yaml.emit import fits_block, quoted
 from osm_gitops.yaml.kubernetes import Document, Json, load_documents
 from osm_gitops.yaml.syntax import decode_text
@@ -55,6 +55,7 @@ def edit_texts(text: str | bytes, name: str, edits: Sequence[Edit]) -> str:
         changed = "".join(_json(value, indent=2) + "\n" for value in wanted)
     if changed is None or not _holds(changed, wanted):
         raise input_error(
+            Code.UNCODED,
             "texts in this file cannot be replaced where they stand: an alias or a merge key (<<) may share them",
             where=name,
             fix="Write out what the alias stands for",

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 
 Json = Any
 
@@ -23,7 +23,9 @@ def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int
     def unique(members: list[tuple[str, Json]]) -> dict[str, Json]:
         found = dict(members)
         if len(found) < len(members):
-            raise input_error("a key stands twice in the same mapping", where=name, fix="Remove one of them")
+            raise input_error(
+                Code.UNCODED, "a key stands twice in the same mapping", where=name, fix="Remove one of them"
+            )
         return found
 
     decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse)
@@ -35,7 +37,9 @@ def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int
             value, end = decoder.raw_decode(text, position)
             cleaned = _cleaned(value, max_depth)
         except RecursionError:
-            raise input_error(f"lists and mappings are nested more than {max_depth} deep", where=name) from None
+            raise input_error(
+                Code.UNCODED, f"lists and mappings are nested more than {max_depth} deep", where=name
+            ) from None
         except ValueError:
             return None
         documents.append((cleaned, line))

@@ -26,7 +26,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.gocompat.numbers import format_float
 from osm_gitops.gocompat.text import from_bytes, runes
@@ -130,7 +130,9 @@ class _Reader:
                 if document.value is not None:
                     found.append(document)
         if self.unnamed:
-            self.problems.append(Problem(f"duplicate keys that are not listed here: {self.unnamed:,}", where=self.name))
+            self.problems.append(
+                Problem(Code.UNCODED, f"duplicate keys that are not listed here: {self.unnamed:,}", where=self.name)
+            )
         if self.problems:
             raise InputError(self.problems)
         return found
@@ -328,6 +330,7 @@ class _Reader:
         shown = f"the key {key}" if len(key) <= 200 and key.isprintable() else "a key"
         self.problems.append(
             Problem(
+                Code.UNCODED,
                 f"{shown} stands twice in the same mapping, in line {first + 1} and in line {line}",
                 where=f"{self.name}:{line}",
                 fix="Remove one of them",
@@ -335,7 +338,7 @@ class _Reader:
         )
 
     def refuse(self, event: Any, what: str, fix: str = "") -> NoReturn:
-        raise input_error(what, where=f"{self.name}:{event.start_mark.line + 1}", fix=fix)
+        raise input_error(Code.UNCODED, what, where=f"{self.name}:{event.start_mark.line + 1}", fix=fix)
 
 
 @lru_cache(maxsize=4096)

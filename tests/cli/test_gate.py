@@ -13,7 +13,7 @@ import pytest
 
 from osm_gitops.cli import gate
 from osm_gitops.cli.console import Console, Progress, console
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
 from osm_gitops.sops.keys import new_identity
@@ -100,20 +100,22 @@ def test_without_git_manifests_are_rendered_all_the_same(tmp_path: Path) -> None
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    Console().problems([Problem("a\x1b[31mred\x07 name", where="\u202eevil\u200f\u061c")])
+    Console().problems([Problem(Code.UNCODED, "a\x1b[31mred\x07 name", where="\u202eevil\u200f\u061c")])
     assert capsys.readouterr().err == "Error: \\u202eevil\\u200f\\u061c: a\\x1b[31mred\\x07 name\n"
 
 
 def test_a_problem_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    Console().problems([Problem("a"), Problem("b"), Problem("a")], label="Warning")
+    Console().problems(
+        [Problem(Code.UNCODED, "a"), Problem(Code.UNCODED, "b"), Problem(Code.UNCODED, "a")], label="Warning"
+    )
     assert capsys.readouterr().err == "Warning: a\nWarning: b\n"
 
 
 def test_a_problem_of_one_pool_needs_no_second_line(capsys: pytest.CaptureFixture[str]) -> None:
     ref = ObjectRef("MachineDeployment", "kube-system", "a")
-    Console().failures("prod", {ref: (Problem("bad", about=str(ref)),)}, Masker())
+    Console().failures("prod", {ref: (Problem(Code.UNCODED, "bad", about=str(ref)),)}, Masker())
     assert capsys.readouterr().err == "Error: MachineDeployment kube-system/a: bad\n"
-    Console().failures("prod", {ref: (Problem("bad", about="cluster-info"),)}, Masker())
+    Console().failures("prod", {ref: (Problem(Code.UNCODED, "bad", about="cluster-info"),)}, Masker())
     assert capsys.readouterr().err == (
         "Error: cluster-info: bad\n  Not rendered because of it in cluster prod: kube-system/a.\n"
     )

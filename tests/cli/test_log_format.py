@@ -15,7 +15,7 @@ import pytest
 from osm_gitops.cli import gate
 from osm_gitops.cli.console import Console, Progress, console
 from osm_gitops.cli.log_lines import LogFormat
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
 from tests.cli.running import osm_gitops
@@ -113,8 +113,13 @@ def test_progress_is_a_line_with_figures_even_on_a_terminal(monkeypatch: pytest.
 
 
 def test_a_problem_tells_whose_it_is_as_far_as_that_is_known(told: Told) -> None:
-    console.problems([Problem("bad", about="MachineDeployment kube-system/a")], cluster="prod")
-    console.problems([Problem("bad", about="cluster dev"), Problem("bad", about="ConfigMap kube-public/cluster-info")])
+    console.problems([Problem(Code.UNCODED, "bad", about="MachineDeployment kube-system/a")], cluster="prod")
+    console.problems(
+        [
+            Problem(Code.UNCODED, "bad", about="cluster dev"),
+            Problem(Code.UNCODED, "bad", about="ConfigMap kube-public/cluster-info"),
+        ]
+    )
     assert [(each.get("cluster"), each.get("pool")) for each in told()] == [
         ("prod", "kube-system/a"),
         ("dev", None),
@@ -124,7 +129,7 @@ def test_a_problem_tells_whose_it_is_as_far_as_that_is_known(told: Told) -> None
 
 def test_a_problem_that_many_pools_share_is_one_entry_that_names_them_all(told: Told) -> None:
     refs = [ObjectRef("MachineDeployment", "kube-system", f"p{number}") for number in range(7)]
-    console.failures("prod", dict.fromkeys(refs, (Problem("no cluster-info"),)), Masker())
+    console.failures("prod", dict.fromkeys(refs, (Problem(Code.UNCODED, "no cluster-info"),)), Masker())
     (entry,) = told()
     assert entry["fields"]["pools"] == [f"kube-system/p{number}" for number in range(7)]
 
@@ -133,7 +138,7 @@ def test_a_problem_that_many_pools_share_is_one_entry_that_names_them_all(told: 
 def test_whatever_a_message_holds_it_stays_one_line_of_ascii_and_secrets_stay_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    odd = Problem("a\nb\u202e\x1b[31m \udcff hunter-two", where="x.yaml", fix="Drop hunter-two")
+    odd = Problem(Code.UNCODED, "a\nb\u202e\x1b[31m \udcff hunter-two", where="x.yaml", fix="Drop hunter-two")
     stderr = io.StringIO()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", stderr)
@@ -149,6 +154,6 @@ def test_the_folder_of_a_clone_is_shown_by_its_name(told: Told) -> None:
     own = Console()
     own.form = LogFormat.JSON
     own.shows(Path("/tmp/clone-x"), "https://git.example.com/nodes.git")
-    own.problems([Problem("bad", where="/tmp/clone-x/a.yaml")])
+    own.problems([Problem(Code.UNCODED, "bad", where="/tmp/clone-x/a.yaml")])
     (entry,) = told()
     assert entry["fields"]["where"] == "https://git.example.com/nodes.git/a.yaml"

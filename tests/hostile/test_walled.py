@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from tests.hostile.walled import walled, walled_cli
 
 
@@ -26,7 +26,7 @@ def _say() -> list[Any]:
 
 
 def _refuse() -> None:
-    raise input_error("the text is no UTF-8", where="a.yaml:1")
+    raise input_error(Code.UNCODED, "the text is no UTF-8", where="a.yaml:1")
 
 
 def test_a_function_that_does_not_end_is_killed() -> None:

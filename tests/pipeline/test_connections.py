@@ -10,7 +10,7 @@ import pytest
 
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
-from osm_gitops.errors import InputError, LostLockError, Problem
+from osm_gitops.errors import Code, InputError, LostLockError, Problem
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP
 from osm_gitops.model.desired import Side
@@ -85,7 +85,7 @@ def test_a_context_that_leads_nowhere_is_left_to_who_uses_it(connections: Connec
 
 
 def _lost() -> None:
-    raise LostLockError([Problem("somebody else holds the Lease")])
+    raise LostLockError([Problem(Code.UNCODED, "somebody else holds the Lease")])
 
 
 def test_while_a_lease_is_held_every_connection_asks_before_it_writes(worker: Cluster, tmp_path: Path) -> None:

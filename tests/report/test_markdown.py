@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
@@ -89,10 +89,10 @@ def test_clusters_without_changes_share_a_line() -> None:
 
 
 def test_failures_refusals_and_warnings_are_told_also_those_of_whole_clusters() -> None:
-    failing = {pool("b"): (Problem("no such profile"),)}
-    plan = _plan({"a": "x\n"}, {"a": "x\n"}, failed=failing, warnings=(Problem("odd"),))
+    failing = {pool("b"): (Problem(Code.UNCODED, "no such profile"),)}
+    plan = _plan({"a": "x\n"}, {"a": "x\n"}, failed=failing, warnings=(Problem(Code.UNCODED, "odd"),))
     refused = make_cluster_plan(Desired("empty", ()), current(desired({"a": "x\n"})), PlanOptions())
-    text = _text(Plan((*plan.clusters, refused)), _WHOLE, [Problem("cannot be read", where="dump/")])
+    text = _text(Plan((*plan.clusters, refused)), _WHOLE, [Problem(Code.UNCODED, "cannot be read", where="dump/")])
     assert "### Refused\n\n- `cluster empty: nothing is desired" in text
     assert (
         "### Failed\n\n- `dump/: cannot be read`\n- `prod`: `MachineDeployment kube-system/b: no such profile`" in text
@@ -102,7 +102,7 @@ def test_failures_refusals_and_warnings_are_told_also_those_of_whole_clusters() 
 
 def test_secrets_are_masked_in_problems_of_whole_clusters_too() -> None:
     plan = _plan({"a": "x\n"}, {"a": "x\n"}, sensitive=frozenset({"getter-token-1"}))
-    assert "getter-token" not in _text(plan, _WHOLE, [Problem("odd value getter-token-1")])
+    assert "getter-token" not in _text(plan, _WHOLE, [Problem(Code.UNCODED, "odd value getter-token-1")])
 
 
 # -- nothing gets out --
@@ -122,10 +122,13 @@ def test_whatever_a_text_holds_it_stays_in_its_place(
     script: tuple[str, str], cluster: str, name: str, problem: str, limit: int | None
 ) -> None:
     old, new = script
-    more = {"warnings": (Problem(problem),), "failed": {pool(problem): (Problem(problem, fix=problem),)}}
+    more = {
+        "warnings": (Problem(Code.UNCODED, problem),),
+        "failed": {pool(problem): (Problem(Code.UNCODED, problem, fix=problem),)},
+    }
     plan = _plan({name: new, "b": "x\n"}, {name: old}, cluster=cluster, **more)
     style = replace(_WHOLE, max_length=limit, whole_at=problem if "http" not in problem else "")
-    tokens = list(_tokens(_text(plan, style, [Problem(problem)])))
+    tokens = list(_tokens(_text(plan, style, [Problem(Code.UNCODED, problem)])))
     assert {token.type for token in tokens} & {"link_open", "image", "blockquote_open", "hr", "code_block"} == set()
     assert {token.content for token in tokens if token.type == "html_inline"} <= {"<br>"}
     assert [
@@ -199,7 +202,7 @@ def test_what_does_not_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch) -> 
 @given(limit=st.integers(LEAST_LENGTH, 20_000), clusters=st.integers(1, 5), failing=st.integers(0, 40))
 @settings(max_examples=25, deadline=None)
 def test_no_report_is_longer_than_allowed(limit: int, clusters: int, failing: int) -> None:
-    failed = {pool(f"f{number}"): (Problem("é" * 300),) for number in range(failing)}
+    failed = {pool(f"f{number}"): (Problem(Code.UNCODED, "é" * 300),) for number in range(failing)}
     one = _many_pools(20).clusters[0]
     plan = Plan(tuple(replace(one, cluster=f"c{number}", failed=failed) for number in range(clusters)))
     text = _text(plan, Markdown(max_length=limit, whole_at="the artifact"))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import osm_gitops
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.plan.sensitive import PUBLIC_WORDS
 from osm_gitops.report.mask import Masker
 
@@ -175,7 +175,9 @@ def test_the_counterpart_of_a_line_that_is_a_secret_is_learnt() -> None:
 
 
 def test_a_problem_is_masked_in_all_its_parts() -> None:
-    shown = Masker(["s3cr3t-token"]).problem(Problem("s3cr3t-token a", "s3cr3t-token", fix="s3cr3t-token"))
+    shown = Masker(["s3cr3t-token"]).problem(
+        Problem(Code.UNCODED, "s3cr3t-token a", "s3cr3t-token", fix="s3cr3t-token")
+    )
     assert "s3cr3t" not in str(shown)
 
 

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from osm_gitops import __version__
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.left import ABSENT, PAUSED, LeftReason
 from osm_gitops.model.live import Delivery
@@ -36,7 +36,7 @@ def change(action: Action, *, upkeep: bool = False) -> Change:
 
 def run(cluster: str = "prod", **more: Any) -> Ran:
     changes = (change(Action.UPDATE), change(Action.UNCHANGED), change(Action.UPDATE, upkeep=True))
-    plan = ClusterPlan(cluster, changes, PoolCounts(desired=3), failed={BROKEN: (Problem("x"),)})
+    plan = ClusterPlan(cluster, changes, PoolCounts(desired=3), failed={BROKEN: (Problem(Code.UNCODED, "x"),)})
     given: dict[str, Any] = {
         "started": STARTED,
         "ended": STARTED + timedelta(seconds=2.5),

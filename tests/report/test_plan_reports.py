@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Desired, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
@@ -148,7 +148,7 @@ def test_a_pool_of_which_a_digest_alone_changed_is_not_alike_to_one_of_which_mor
 
 
 def test_what_stops_many_pools_is_told_once() -> None:
-    missing = (Problem("there is no token", about="Secret x/y"),)
+    missing = (Problem(Code.UNCODED, "there is no token", about="Secret x/y"),)
     plan = ClusterPlan("prod", (), failed={pool("a"): missing, pool("b"): missing})
     text = format_plan(Plan((plan,)), _STYLE)
     assert "  Failed: 2 pools (kube-system/a, kube-system/b): Secret x/y: there is no token\n" in text
@@ -192,8 +192,8 @@ def test_failures_keeps_refusals_and_warnings_are_told() -> None:
     old = current(desired({"a": "x\n", "b": "x\n", "c": "x\n", "d": "x\n"}))
     wanted = replace(
         desired({"a": "x\n"}),
-        failed={pool("b"): (Problem("no such profile"),)},
-        warnings=(Problem("odd"),),
+        failed={pool("b"): (Problem(Code.UNCODED, "no such profile"),)},
+        warnings=(Problem(Code.UNCODED, "odd"),),
     )
     text = format_plan(Plan((make_cluster_plan(wanted, old, PlanOptions()),)), _STYLE)
     assert "Failed: MachineDeployment kube-system/b: no such profile" in text
@@ -230,7 +230,7 @@ def test_an_unchanged_token_in_the_context_is_plainly_masked() -> None:
 
 
 def test_secrets_in_problems_are_masked() -> None:
-    text = plan_json(_rotation(warnings=(Problem(f"odd value {_TOKEN}"),)))
+    text = plan_json(_rotation(warnings=(Problem(Code.UNCODED, f"odd value {_TOKEN}"),)))
     assert "odd value ***" in text
 
 

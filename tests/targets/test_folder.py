@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from osm_gitops.errors import Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action
@@ -123,7 +123,9 @@ def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
 def test_files_of_failed_pools_stay_and_stay_listed(tmp_path: Path) -> None:
     render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
     before = _files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()
-    render_to(tmp_path, replace(desired({"a": "x\n"}), failed={pool("b"): (Problem("broken"),)}), NO_SEALING)
+    render_to(
+        tmp_path, replace(desired({"a": "x\n"}), failed={pool("b"): (Problem(Code.UNCODED, "broken"),)}), NO_SEALING
+    )
     assert (_files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()) == before
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError, Problem, UnexpectedError, input_error
+from osm_gitops.errors import Code, InputError, Problem, UnexpectedError, input_error
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import ObjectRef, Origin
 from osm_gitops.workers import process
@@ -41,11 +41,11 @@ def test_results_come_back_as_they_are() -> None:
 def test_errors_come_back_with_their_problems() -> None:
     with pytest.raises(InputError) as failure:
         call(_refuse, "x")
-    assert failure.value.problems == (Problem("not this", where="x"),)
+    assert failure.value.problems == (Problem(Code.UNCODED, "not this", where="x"),)
 
 
 def _refuse(where: str) -> None:
-    raise input_error("not this", where=where)
+    raise input_error(Code.UNCODED, "not this", where=where)
 
 
 def test_what_nobody_expects_is_a_bug_without_its_message() -> None:
@@ -218,7 +218,7 @@ def _looked_up(state: dict[str, int], key: str) -> int:
     if key == "endless":
         math.factorial(10_000_000)
     if key == "refused":
-        raise input_error("not this")
+        raise input_error(Code.UNCODED, "not this")
     return state[key]
 
 

@@ -10,7 +10,7 @@ from osm_gitops.commands.doctor.git import look_at_line_ends, look_at_signing
 from osm_gitops.commands.doctor.keys import Keys
 from osm_gitops.commands.doctor.live import look_at_live_target
 from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec, TreeRef
-from osm_gitops.errors import OsmGitopsError, Problem
+from osm_gitops.errors import Code, OsmGitopsError, Problem
 from osm_gitops.git.repository import find_work_tree
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.pipeline.connections import Connections
@@ -56,7 +56,7 @@ def _cut(findings: list[Finding]) -> Iterator[Finding]:
     yield from findings[:_LISTED]
     if len(findings) > _LISTED:
         last = findings[-1]
-        more = Problem(f"{len(findings) - _LISTED} more of the kind", fix="osm-gitops plan tells all")
+        more = Problem(Code.UNCODED, f"{len(findings) - _LISTED} more of the kind", fix="osm-gitops plan tells all")
         yield Finding(last.area, last.state, more)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 
 
 class State(Enum):
@@ -28,15 +28,15 @@ class Finding:
 
 
 def ok(area: str, what: str) -> Finding:
-    return Finding(area, State.OK, Problem(what))
+    return Finding(area, State.OK, Problem(Code.UNCODED, what))
 
 
 def note(area: str, what: str, how: str = "") -> Finding:
-    return Finding(area, State.NOTE, Problem(what, fix=how))
+    return Finding(area, State.NOTE, Problem(Code.UNCODED, what, fix=how))
 
 
 def fix(area: str, what: str, how: str = "") -> Finding:
-    return Finding(area, State.FIX, Problem(what, fix=how))
+    return Finding(area, State.FIX, Problem(Code.UNCODED, what, fix=how))
 
 
 def found(area: str, problems: Iterable[Problem], state: State = State.FIX) -> Iterator[Finding]:

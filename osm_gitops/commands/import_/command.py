@@ -15,7 +15,7 @@ from osm_gitops.bounded.files import LARGE, read_stream
 from osm_gitops.cli.console import console
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.config.spec import LIVE
-from osm_gitops.errors import Problem, input_error
+from osm_gitops.errors import Code, Problem, input_error
 from osm_gitops.model.settings import Settings
 from osm_gitops.model.span import rfc3339
 from osm_gitops.report.visible import visible
@@ -57,7 +57,9 @@ def import_(
     from osm_gitops.commands.import_.importing import Import, import_objects, write_imported  # noqa: PLC0415
 
     if target == LIVE:
-        raise input_error("import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}")
+        raise input_error(
+            Code.UNCODED, "import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}"
+        )
     folder = None if target == _STDOUT else Path(target)
     now = rfc3339(datetime.now(UTC))
     wanted = Import(folder, Settings().namespace, now, tuple(age_recipients or ()), overwrite)
@@ -72,7 +74,7 @@ def import_(
     for note in imported.notes:
         console.say(note)
     if not imported.files and not imported.problems:
-        imported.problems.append(Problem("there is nothing to import", where=", ".join(paths)))
+        imported.problems.append(Problem(Code.UNCODED, "there is nothing to import", where=", ".join(paths)))
     console.problems(imported.problems)
     return 1 if imported.problems else 0
 
@@ -87,7 +89,7 @@ def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[byte
             try:
                 yield read_stream(sys.stdin.buffer, LARGE), "stdin"
             except OSError as fault:
-                raise input_error(f"cannot be read: {fault.strerror}", where="stdin") from fault
+                raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where="stdin") from fault
             continue
         files = Folder(Path(path), path)
         found = walk(files)
@@ -96,9 +98,9 @@ def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[byte
             try:
                 text = files.read(file)
             except OSError as fault:
-                problems.append(Problem(f"cannot be read: {fault.strerror}", where=shown))
+                problems.append(Problem(Code.UNCODED, f"cannot be read: {fault.strerror}", where=shown))
                 continue
             if text is None:
-                problems.append(Problem(f"is larger than {LARGE >> 20} MiB", where=shown, fix="Split it"))
+                problems.append(Problem(Code.UNCODED, f"is larger than {LARGE >> 20} MiB", where=shown, fix="Split it"))
             else:
                 yield text, os.fspath(shown)

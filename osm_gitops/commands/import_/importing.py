@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from osm_gitops.commands.init.scaffold import CREDENTIALS, checked_recipients
-from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.objects import Manifest, ObjectRef
 from osm_gitops.model.server_fields import authored
@@ -71,7 +71,9 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
         for document in documents:
             if is_encrypted(document.value):
                 what = "is encrypted already"
-                imported.problems.append(Problem(what, where=f"{shown}:{document.line}", fix="Copy the file as it is"))
+                imported.problems.append(
+                    Problem(Code.UNCODED, what, where=f"{shown}:{document.line}", fix="Copy the file as it is")
+                )
                 continue
             for loose in raw_objects(document, shown):
                 _collect(loose, wanted.namespace, found, passed_over, imported)
@@ -107,7 +109,7 @@ def write_imported(imported: Imported, wanted: Import) -> tuple[Path, ...]:
             continue
         if there is not None and not wanted.overwrite:
             what, fix = "is there already with other content", "Add --overwrite, and let git show what changes"
-            imported.problems.append(Problem(what, where=str(wanted.folder / path), fix=fix))
+            imported.problems.append(Problem(Code.UNCODED, what, where=str(wanted.folder / path), fix=fix))
             continue
         changed[path] = content
     write = {path: (lambda content=content: content) for path, content in changed.items()}
@@ -190,4 +192,4 @@ def _given_rule(recipients: Sequence[str]) -> Rule | None:
 
 def _about(manifest: Manifest, what: str, fix: str, at: str = "") -> Problem:
     where = manifest.line_of(at) if at else str(manifest.origin)
-    return Problem(what, where=where, about=str(manifest.ref), field=at, fix=fix)
+    return Problem(Code.UNCODED, what, where=where, about=str(manifest.ref), field=at, fix=fix)

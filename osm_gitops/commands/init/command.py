@@ -19,7 +19,7 @@ from osm_gitops.cli.options import Request, with_cluster
 from osm_gitops.commands.schema import Described, schema_text
 from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
 from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
@@ -130,7 +130,7 @@ def init(
 
     cluster = one_name(request, _EXAMPLE if request.source is None else DEFAULT_CLUSTER)
     if not is_cluster_name(cluster):
-        raise input_error(f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
+        raise input_error(Code.UNCODED, f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
     osm = _Osm(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
     adoption = _adoption(request, cluster, osm)
@@ -163,7 +163,10 @@ def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
         return None
     if request.source != LIVE:
         raise input_error(
-            "init reads nothing but a cluster", where="--from", fix=f"Write --from {LIVE}, or leave it out"
+            Code.UNCODED,
+            "init reads nothing but a cluster",
+            where="--from",
+            fix=f"Write --from {LIVE}, or leave it out",
         )
     from osm_gitops.commands.init.adoption.adopting import Wanted, adopt  # noqa: PLC0415
 
@@ -190,7 +193,7 @@ def _refuse_needless(request: Request, osm: _Osm) -> None:
     given += ["--with-pools"] if osm.with_pools else []
     if given:
         raise input_error(
-            f"means nothing without --from {LIVE}", where=given[0], fix=f"Add --from {LIVE}, or remove it"
+            Code.UNCODED, f"means nothing without --from {LIVE}", where=given[0], fix=f"Add --from {LIVE}, or remove it"
         )
 
 
@@ -200,7 +203,7 @@ def _bundle(flag: str, path: str) -> PodText:
     try:
         text = read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")
     except OSError as fault:
-        raise input_error(f"{path} cannot be read: {fault.strerror}", where=f"--{flag}") from fault
+        raise input_error(Code.UNCODED, f"{path} cannot be read: {fault.strerror}", where=f"--{flag}") from fault
     return PodText(text, (f"the file given with --{flag}",))
 
 
@@ -256,6 +259,7 @@ def _key_file() -> Path:
     path = default_key_file(os.environ)
     if path is None:
         raise input_error(
+            Code.UNCODED,
             "there is no place for a new key: this user has no home folder",
             fix="Make a key with age-keygen and give its public side as --age-recipient",
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.config.fleet_schema import SCHEMA_FILE
-from osm_gitops.errors import InputError, Problem, TargetError
+from osm_gitops.errors import Code, InputError, Problem, TargetError
 from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.git.starting import require_git, start_repository
 from osm_gitops.sops.document import encrypt
@@ -132,6 +132,7 @@ def place_of(root: Path) -> Place:
         raise TargetError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"is inside of the git work tree {work_tree}, and a workflow counts only at its root",
                     where=str(root),
                     fix=f"Run osm-gitops init {work_tree}, or for a repository of its own first git init {root}",
@@ -188,6 +189,7 @@ def refuse_key_in(root: Path, path: Path) -> None:
     raise TargetError(
         [
             Problem(
+                Code.UNCODED,
                 "the new private key would lie in the repository",
                 where=str(path),
                 fix="Choose another folder, or make a key with age-keygen and give its public side as --age-recipient",
@@ -216,6 +218,7 @@ def _obstacles(root: Path, files: Mapping[str, bytes]) -> Iterator[Problem]:
     for path in files:
         if not _is_free(root / path):
             yield Problem(
+                Code.UNCODED,
                 "is there already, and init overwrites nothing",
                 where=str(root / path),
                 fix="Move it away, or run init in an empty folder and take from there what you need",
@@ -225,7 +228,7 @@ def _obstacles(root: Path, files: Mapping[str, bytes]) -> Iterator[Problem]:
     folders.add(root)
     for folder in sorted(folders):
         if not _is_free(folder) and (not folder.is_dir() or (folder != root and folder.is_symlink())):
-            yield Problem("is no folder, and init needs one here", where=str(folder), fix="Move it away")
+            yield Problem(Code.UNCODED, "is no folder, and init needs one here", where=str(folder), fix="Move it away")
 
 
 class _Writing:

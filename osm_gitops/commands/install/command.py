@@ -41,7 +41,7 @@ from osm_gitops.commands.install.options import (
     Writers,
 )
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, LiveRef, SourceSpec, TargetSpec, TreeRef
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.git.address import parse_address
 from osm_gitops.kube.failures import CONFIGURATION_POLICY
 from osm_gitops.model.desired import Side
@@ -181,6 +181,7 @@ def _refuse_folders(spec: ClusterSpec) -> None:
     folders = sorted(trees | {overlay.display for overlay in spec.overlays if not overlay.built_in})
     if folders:
         raise input_error(
+            Code.UNCODED,
             f"runs in a cluster have no folder {', '.join(folders)}",
             about=f"cluster {spec.name}",
             fix="Name the config repo that has it with --repo, or leave the runs out with --part",
@@ -192,6 +193,7 @@ def _sides(plan: InstallPlan, side: Half | None) -> tuple[Side, ...]:
         return _SIDES[side]
     if plan.split:
         raise input_error(
+            Code.UNCODED,
             "the worker cluster is another one, and each gets its own half",
             fix="Choose one with --side management or --side worker, or print both with --side both",
         )
@@ -203,9 +205,12 @@ def _check_runs(plan: InstallPlan, sides: tuple[Side, ...], parts: frozenset[Par
     if jobs is None or Part.JOBS not in parts or Side.MANAGEMENT not in sides:
         return
     if not jobs.image:
-        raise input_error("the runs need an image", where="--image", fix="Name one, or leave the runs out with --part")
+        raise input_error(
+            Code.UNCODED, "the runs need an image", where="--image", fix="Name one, or leave the runs out with --part"
+        )
     if plan.split and not jobs.worker_kubeconfig_secret:
         raise input_error(
+            Code.UNCODED,
             "the runs need the kubeconfig of the worker cluster",
             where="--worker-kubeconfig-secret",
             fix=f"Put it into a Secret in namespace {plan.home} under the key kubeconfig, and name that",
@@ -215,7 +220,9 @@ def _check_runs(plan: InstallPlan, sides: tuple[Side, ...], parts: frozenset[Par
 def _secret(text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (slash and namespace and name) or "/" in name:
-        raise input_error(f'"{text}" does not name a Secret', where="--secret", fix="Write it as namespace/name")
+        raise input_error(
+            Code.UNCODED, f'"{text}" does not name a Secret', where="--secret", fix="Write it as namespace/name"
+        )
     return namespace, name
 
 
@@ -224,5 +231,7 @@ def _author(text: str) -> tuple[str, str]:
 
     name, mail = parseaddr(text)
     if not (name and mail):
-        raise input_error(f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>")
+        raise input_error(
+            Code.UNCODED, f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>"
+        )
     return name, mail

@@ -25,7 +25,7 @@ from osm_gitops.commands.osp.profile_list import (
     profiles_of,
     released_profile,
 )
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.model.settings import Settings
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.text import Style
@@ -179,7 +179,9 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
         sides = Sides(request.base, request.environment, lambda: _at_hand(request), untrusted=request.untrusted)
         return diff_profiles(before, after, sides)
     if not request.overlays:
-        raise input_error("there is nothing to compare it with", fix="Name a second one, or overlays with --overlay")
+        raise input_error(
+            Code.UNCODED, "there is nothing to compare it with", fix="Name a second one, or overlays with --overlay"
+        )
     plain = replace(request, overlays=())
     return diff_overlaid(before, _at_hand(plain, before), _at_hand(request, before), request.overlays)
 
@@ -226,10 +228,10 @@ def _read(file: Path) -> bytes:
         try:
             return read_stream(sys.stdin.buffer, LARGE)
         except OSError as fault:
-            raise input_error(f"cannot be read: {fault.strerror}", where="stdin") from fault
+            raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where="stdin") from fault
     if file.is_dir():
-        raise input_error("is a folder", where=str(file), fix="Name a file of manifests")
+        raise input_error(Code.UNCODED, "is a folder", where=str(file), fix="Name a file of manifests")
     try:
         return read_file(file, LARGE)
     except OSError as fault:
-        raise input_error(f"cannot be read: {fault.strerror}", where=str(file)) from fault
+        raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where=str(file)) from fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import JINJA2_V1, TEMPLATE_ANNOTATION
 from osm_gitops.render.conversion import convert_profile
@@ -45,7 +45,7 @@ def convert_file(text: str | bytes, name: str, namespace: str) -> ConvertedFile:
     if work.problems:
         raise InputError(work.problems)
     if not work.converted and not work.already:
-        raise input_error(f"there is no {PROFILE} in this file", where=name)
+        raise input_error(Code.UNCODED, f"there is no {PROFILE} in this file", where=name)
     changed = edit_texts(text, name, work.edits)
     return ConvertedFile(changed, tuple(work.converted), tuple(work.already), tuple(work.warnings))
 
@@ -69,7 +69,9 @@ class _Conversion:
         if isinstance(manifest, Problem):
             raise InputError([manifest])
         if is_encrypted(loose.body):
-            raise InputError([Problem(_ENCRYPTED, where=str(manifest.origin), about=str(manifest.ref), fix=_DECRYPT)])
+            raise InputError(
+                [Problem(Code.UNCODED, _ENCRYPTED, where=str(manifest.origin), about=str(manifest.ref), fix=_DECRYPT)]
+            )
         checked = read_profile(manifest)
         if checked.value is None:
             raise InputError(checked.problems)

@@ -10,7 +10,7 @@ from pathlib import Path
 from osm_gitops.commands.osp.profile_list import ProfilesAtHand, choose_profile, profiles_of, released_profile
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.content import TextChange, changed_texts
@@ -96,6 +96,8 @@ def _only(found: ProfilesAtHand, text: str) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise InputError([*found.problems, Problem(f"there is no {PROFILE} in it", where=text)])
+        raise InputError([*found.problems, Problem(Code.UNCODED, f"there is no {PROFILE} in it", where=text)])
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    raise InputError([Problem(f"it holds several profiles: {shown}", where=text, fix="Name a file with one of them")])
+    raise InputError(
+        [Problem(Code.UNCODED, f"it holds several profiles: {shown}", where=text, fix="Name a file with one of them")]
+    )

@@ -13,7 +13,7 @@ from osm_gitops.cli.live_options import DEFAULT_LOCK_TIMEOUT, LockTimeout, live_
 from osm_gitops.cli.options import Request, with_whole_cluster
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.commands.uninstall.handover import Finalizers
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.plan.guards import Limits
 from osm_gitops.targets.cluster.write_options import WriteOptions
 
@@ -54,7 +54,7 @@ def uninstall(
     specs = live_clusters_of(request)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)
-        raise input_error("the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
+        raise input_error(Code.UNCODED, "the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
     options = run_options(request, Limits(), None)
     live = live_options("0s", lock_timeout, WriteOptions())
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from osm_gitops.commands.uninstall.handover import OwnObject, Release
-from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
+from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import (
@@ -163,7 +163,7 @@ class HandingBack:
             else:
                 return
         what = f"others wrote it {ATTEMPTS} times in between"
-        raise ConflictError([Problem(what, where=api.display, about=str(ref), fix="Run again")])
+        raise ConflictError([Problem(Code.UNCODED, what, where=api.display, about=str(ref), fix="Run again")])
 
 
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from osm_gitops.commands.uninstall.release import (
     woken_machines,
 )
 from osm_gitops.config.spec import ClusterSpec
-from osm_gitops.errors import InputError, Problem, some
+from osm_gitops.errors import Code, InputError, Problem, some
 from osm_gitops.gocompat.gojson import annotations_hash
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP, LEASE, PROFILE
@@ -137,6 +137,7 @@ def _appliers(ours: Sequence[OwnObject]) -> Iterator[Problem]:
     others = sorted({name for each in ours for name in other_appliers(each.metadata)})
     if others:
         yield Problem(
+            Code.UNCODED,
             f"{', '.join(others)} applies some of these objects, and would bring our labels back",
             fix="Take them out of what it applies first",
         )
@@ -146,6 +147,7 @@ def _leaving(held: Sequence[OwnObject], *, stays: bool) -> Iterator[Problem]:
     leaving = [each.ref for each in held if each.metadata.get("deletionTimestamp")]
     if leaving and not stays:
         yield Problem(
+            Code.UNCODED,
             f"{some(leaving, _SHOWN)} is being deleted, and what was made for it would stay behind",
             fix="Run osm-gitops apply --from cluster --to cluster first",
         )
@@ -175,10 +177,12 @@ def _without_jinja(
         about, who = f"{PROFILE.name} {'/'.join(key)}", some(users[key], _SHOWN)
         if key in ours and key[1] in _OSM_PROFILES:
             what = f"it goes, Operating System Manager brings its own, and renders {who} anew with that"
-            warnings.append(Problem(what, about=about))
+            warnings.append(Problem(Code.UNCODED, what, about=about))
         else:
             what = f"Operating System Manager cannot read its Jinja2 templates, and {who} uses it"
-            refusals.append(Problem(what, about=about, fix="Give these pools a profile with Go templates first"))
+            refusals.append(
+                Problem(Code.UNCODED, what, about=about, fix="Give these pools a profile with Go templates first")
+            )
     return replace(
         handover,
         released=tuple(each for each in handover.released if each not in own),
@@ -201,7 +205,7 @@ def _rotations(
         if not machine.annotation(PROFILE_ANNOTATION):
             what = "it names no profile, so Operating System Manager leaves it alone until its webhook has stored one"
             fix = f"Annotate it with {PROFILE_ANNOTATION}, which renders it anew, or write to it when OSM is back"
-            yield Problem(what, about=str(machine.ref), fix=fix)
+            yield Problem(Code.UNCODED, what, about=str(machine.ref), fix=fix)
             continue
         profile = profiles.get(wanted_profile(machine, namespace) or ("", ""))
         found = configs.get(machine.config_name)
@@ -215,4 +219,4 @@ def _rotations(
                 "its configuration is missing or of another revision, so Operating System Manager will render it anew"
             )
             fix = "Run osm-gitops apply --from cluster --to cluster first"
-            yield Problem(what, about=str(machine.ref), fix=fix)
+            yield Problem(Code.UNCODED, what, about=str(machine.ref), fix=fix)

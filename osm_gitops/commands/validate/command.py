@@ -15,7 +15,7 @@ from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_judged
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
 from osm_gitops.lint.rules.templates import problem_finding
 from osm_gitops.model.finding import Finding, Severity
@@ -161,7 +161,7 @@ def _compared(
 
 
 def _checked(paths: list[Path]) -> list[Path]:
-    missing = [Problem("is not there", where=str(path)) for path in paths if not path.exists()]
+    missing = [Problem(Code.UNCODED, "is not there", where=str(path)) for path in paths if not path.exists()]
     if missing:
         raise InputError(missing)
     return paths

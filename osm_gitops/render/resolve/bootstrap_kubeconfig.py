@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.ip import parse_ip
 from osm_gitops.gocompat.yaml2 import encode
@@ -71,6 +71,7 @@ def _encode(document: dict[str, Json]) -> str:
         return encode(document)
     except GoError:
         raise input_error(
+            Code.UNCODED,
             "the bootstrap kubeconfig cannot be written as YAML",
             fix="Look for control characters in the API server's URL, in cluster-info and in the bootstrap token",
         ) from None
@@ -88,6 +89,7 @@ def _found(settings: Settings, facts: Facts) -> Kubeconfig:
         server = next(_ready_servers(facts), None)
         if server is None:
             raise input_error(
+                Code.UNCODED,
                 f"the address of the API server is not known: {fault}, and {_why_no_server(facts)}",
                 about=CLUSTER_INFO_NAME,
                 fix="Add the ConfigMap, or the EndpointSlices of Service default/kubernetes, to the source",

@@ -3,7 +3,7 @@ authority"; design.md, "Cluster facts")."""
 
 from __future__ import annotations
 
-from osm_gitops.errors import input_error
+from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.text import runes
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.settings import Settings
@@ -26,6 +26,6 @@ def certificate_authority(settings: Settings, facts: Facts) -> str:
         kubeconfig = cluster_info(facts)
     except UnreadableClusterInfo as fault:
         raise input_error(
-            f"there is no CA certificate for the cluster: {fault}", about=CLUSTER_INFO_NAME, fix=_FIX
+            Code.UNCODED, f"there is no CA certificate for the cluster: {fault}", about=CLUSTER_INFO_NAME, fix=_FIX
         ) from None
     return runes(only_cluster(kubeconfig, facts).ca_data.decode("utf-8", "surrogateescape"))

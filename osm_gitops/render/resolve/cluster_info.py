@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.errors import InputError, input_error
+from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.objects import Json
@@ -62,6 +62,7 @@ def only_cluster(kubeconfig: Kubeconfig, facts: Facts) -> Cluster:
     if len(kubeconfig.clusters) == 1:
         return kubeconfig.clusters[0]
     raise input_error(
+        Code.UNCODED,
         f"its kubeconfig must have exactly one cluster, not {len(kubeconfig.clusters)}",
         where=str(facts.config_maps[CLUSTER_INFO].origin),
         about=CLUSTER_INFO_NAME,

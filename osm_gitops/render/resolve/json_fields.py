@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.objects import Json
 
 UNSET: Final = object()
@@ -46,7 +46,7 @@ def read_struct(
             if result is not UNSET:
                 found[name] = result
         elif strict:
-            problems.append(Problem(f'unknown field "{key}"', field=path, fix=did_you_mean(key, fields)))
+            problems.append(Problem(Code.UNCODED, f'unknown field "{key}"', field=path, fix=did_you_mean(key, fields)))
     return found
 
 
@@ -126,4 +126,4 @@ def _wrong_type(wanted: str, value: Json, path: str) -> Problem:
     hint = "Put it in quotes" if wanted == "a string" and isinstance(value, (bool, int, float)) else ""
     if wanted == "true or false" and isinstance(value, str):
         hint = "Write it without quotes"
-    return Problem(f"must be {wanted}, not {type_name(value)}", field=path, fix=hint)
+    return Problem(Code.UNCODED, f"must be {wanted}, not {type_name(value)}", field=path, fix=hint)

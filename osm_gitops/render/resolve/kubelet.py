@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.duration import format_duration, parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_int
@@ -31,7 +31,7 @@ def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptio
         try:
             values[attribute] = parse(text)
         except GoError as fault:
-            problems.append(Problem(f"{name} cannot be read: {fault}", field=_field(annotation), fix=fix))
+            problems.append(Problem(Code.UNCODED, f"{name} cannot be read: {fault}", field=_field(annotation), fix=fix))
         if name in _DURATIONS and attribute in values:
             warnings.append(_duration_warning(name, annotation, values[attribute]))
     if problems:
@@ -56,7 +56,7 @@ def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Proble
             chosen[name] = annotation
         if earlier is not None:
             what = f"{earlier} and {annotation} both set {name}; {chosen[name]} is used, OSM takes either by chance"
-            warnings.append(Problem(what, field=_field(annotation), fix="Remove one of them"))
+            warnings.append(Problem(Code.UNCODED, what, field=_field(annotation), fix="Remove one of them"))
     return chosen, warnings
 
 
@@ -107,6 +107,7 @@ def _field(annotation: str) -> str:
 def _duration_warning(name: str, annotation: str, nanoseconds: int) -> Problem:
     shown = format_duration(nanoseconds)
     return Problem(
+        Code.UNCODED,
         f"a profile that prints {name} as it is writes &Duration{{Duration:{shown},}}, which a kubelet cannot read",
         field=_field(annotation),
         fix="The default profiles of OSM do so; remove the annotation, or print .Duration in a profile of your own",

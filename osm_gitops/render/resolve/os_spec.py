@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, OsSpec
 from osm_gitops.render.resolve.json_fields import Reader, boolean, did_you_mean, read_struct, string
@@ -50,7 +50,11 @@ def decode_os_spec(os: str, value: Json) -> OsSpec:
     if os not in _FIELDS:
         what = f'unknown operating system "{os}"' if os else "no operating system is named"
         raise InputError(
-            [Problem(what, field=f"{PROVIDER_CONFIG_FIELD}.operatingSystem", fix=did_you_mean(os, _FIELDS))]
+            [
+                Problem(
+                    Code.UNCODED, what, field=f"{PROVIDER_CONFIG_FIELD}.operatingSystem", fix=did_you_mean(os, _FIELDS)
+                )
+            ]
         )
     return OsSpec(**_decode(_FIELDS[os], value))
 

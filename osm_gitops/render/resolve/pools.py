@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.gojson import annotations_hash
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import (
@@ -166,6 +166,7 @@ def _default_profile(config: ProviderConfig) -> str:
     raise InputError(
         [
             Problem(
+                Code.UNCODED,
                 f'there is no default profile for operating system "{config.os}"',
                 field="metadata.annotations",
                 fix=f"Name one in annotation {PROFILE_ANNOTATION}",
@@ -198,15 +199,20 @@ def _profile(
     ref = ObjectRef("OperatingSystemProfile", namespace, name)
     field = f"metadata.annotations.{PROFILE_ANNOTATION}"
     if ref in inputs.broken:
-        raise InputError([Problem(f"{ref} cannot be used: it has problems of its own, listed with it", field=field)])
+        raise InputError(
+            [Problem(Code.UNCODED, f"{ref} cannot be used: it has problems of its own, listed with it", field=field)]
+        )
     names = sorted(inputs.unread.union(inputs.profiles))
     there = ", ".join(f"{space}/{known}" for space, known in names) or "none"
     if ref in inputs.left_out:
         what = f"{ref} is not among the profiles that this cluster gets ({inputs.left_out[ref]})"
-        raise InputError([Problem(what, field=field, fix=f"Add it to profiles there, or name one of: {there}")])
+        raise InputError(
+            [Problem(Code.UNCODED, what, field=field, fix=f"Add it to profiles there, or name one of: {there}")]
+        )
     raise InputError(
         [
             Problem(
+                Code.UNCODED,
                 f'OperatingSystemProfile "{name}" not found in namespace {namespace}',
                 field=field,
                 fix=f"Add it to the source, or name one that is there: {there}",
@@ -223,6 +229,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     if profile.os_name != config.os:
         problems.append(
             ProfileProblem(
+                Code.UNCODED,
                 f'{named} does not support operating system "{config.os}"',
                 field=f"{at}.operatingSystem",
                 fix=f"It is for {profile.os_name}",
@@ -231,6 +238,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     if config.provider not in profile.providers:
         problems.append(
             ProfileProblem(
+                Code.UNCODED,
                 f'{named} does not support cloud provider "{config.provider}"',
                 field=f"{at}.cloudProvider",
                 fix=f"It supports {', '.join(profile.providers)}",
@@ -240,6 +248,7 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     if profile.provisioning_utility and profile.provisioning_utility != utility:
         problems.append(
             ProfileProblem(
+                Code.UNCODED,
                 f'{named} is for provisioning utility "{profile.provisioning_utility}", the pool wants "{utility}"',
                 field=f"{at}.operatingSystemSpec.provisioningUtility",
                 fix="Set spec.provisioningUtility of the profile, or provisioningUtility of the pool",
@@ -254,6 +263,7 @@ def _check_static_network(config: ProviderConfig) -> None:
         raise InputError(
             [
                 Problem(
+                    Code.UNCODED,
                     f"static IP config is not supported with: {config.os}",
                     field="spec.template.spec.providerSpec.value.network",
                     fix="Only flatcar takes cidr, gateway and dns.servers; remove them or use ipFamily alone",

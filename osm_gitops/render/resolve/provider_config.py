@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, Network, ProviderConfig
 from osm_gitops.render.resolve.json_fields import Reader, optional, raw, read_struct, string, strings, struct
@@ -39,6 +39,7 @@ def decode_provider_config(value: Json) -> ProviderConfig:
         raise InputError(
             [
                 Problem(
+                    Code.UNCODED,
                     "the MachineDeployment has no provider config",
                     field=PROVIDER_CONFIG_FIELD,
                     fix="Set at least cloudProvider, cloudProviderSpec and operatingSystem there",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from osm_gitops.errors import InputError, Problem, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import decode
 from osm_gitops.gocompat.url import parse_url
@@ -38,6 +38,7 @@ def registry_credentials(settings: Settings, facts: Facts) -> tuple[Mapping[str,
     secret = facts.secret(wanted)
     if secret is None:
         raise input_error(
+            Code.UNCODED,
             f"the Secret {'/'.join(wanted)} with registry credentials was not found",
             where=_FLAG,
             fix="Create it, or leave the setting out",
@@ -65,7 +66,9 @@ def _document(data: bytes, key: str, problems: list[Problem]) -> Json:
         return decode(data.decode("utf-8", "surrogateescape"))
     except GoError:
         # Go's reason is left out: it can quote the document.
-        problems.append(Problem("the value is not valid JSON", field=f"data[{key}]", fix="Write it again"))
+        problems.append(
+            Problem(Code.UNCODED, "the value is not valid JSON", field=f"data[{key}]", fix="Write it again")
+        )
         return None
 
 
@@ -73,7 +76,7 @@ def _entries(value: Json, path: str, problems: list[Problem]) -> dict[str, Crede
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        problems.append(Problem("must be an object with registries as keys", field=path))
+        problems.append(Problem(Code.UNCODED, "must be an object with registries as keys", field=path))
         return {}
     return {registry: _credential(entry, f"{path}[{registry}]", problems) for registry, entry in value.items()}
 
@@ -95,6 +98,7 @@ def _by_host(
         if host in names:
             warnings.append(
                 Problem(
+                    Code.UNCODED,
                     f'"{names[host]}" and "{registry}" are the same registry host, and OSM would take either; '
                     f'"{registry}" is used',
                     where=str(secret.origin),

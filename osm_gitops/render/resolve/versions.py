@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_constraint, parse_version
 
@@ -34,5 +34,7 @@ def _parse(text: str) -> Version:
         return parse_version(text)
     except GoError:
         what = f'"{text}" is no version of a kubelet' if text else "the version of the kubelet is missing"
-        problem = Problem(what, field=KUBELET_FIELD, fix="Write one to three numbers with dots, such as 1.33.4")
+        problem = Problem(
+            Code.UNCODED, what, field=KUBELET_FIELD, fix="Write one to three numbers with dots, such as 1.33.4"
+        )
         raise InputError([problem]) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Lock
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.base64text import decode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
@@ -47,7 +47,7 @@ class AccountToken:
         """The token that lasts, where there is one. Raises InputError where there is no such account."""
         if self._body is None:
             what = f"ServiceAccount {'/'.join(self._account)} was not found in the worker cluster"
-            raise InputError([Problem(what, where=_FLAG, fix="Create it there, or name another one")])
+            raise InputError([Problem(Code.UNCODED, what, where=_FLAG, fix="Create it there, or name another one")])
         return self._legacy.data["token"].decode(errors="replace") if self._legacy else None
 
     def request(self) -> RequestedToken:
@@ -69,7 +69,7 @@ class AccountToken:
             f"so they end before they are renewed by runs that are {spoken(self._interval)} apart"
         )
         fix = "Run more often and say so with --interval, or let the API server grant a longer life"
-        return (Problem(what, where=_FLAG, fix=fix),)
+        return (Problem(Code.UNCODED, what, where=_FLAG, fix=fix),)
 
     def facts(self) -> tuple[ServiceAccountFact, SecretFact] | None:
         """The account and its legacy Secret, as a source has them."""

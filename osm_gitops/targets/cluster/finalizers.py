@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from osm_gitops.errors import ClusterError, ConflictError, Problem
+from osm_gitops.errors import ClusterError, Code, ConflictError, Problem
 from osm_gitops.kube.kinds import MACHINE_DEPLOYMENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, LivePool
 from osm_gitops.model.objects import Json
@@ -76,4 +76,6 @@ def _changed(
 
 def _restless(writes: Writes, pool: LivePool) -> ConflictError:
     what = f"its finalizer could not be changed: others wrote it {ATTEMPTS} times in between"
-    return ConflictError([Problem(what, where=writes.live.worker.display, about=str(pool.ref), fix="Run again")])
+    return ConflictError(
+        [Problem(Code.UNCODED, what, where=writes.live.worker.display, about=str(pool.ref), fix="Run again")]
+    )

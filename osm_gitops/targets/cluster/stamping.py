@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from osm_gitops.errors import ClusterError, ConflictError, LostLockError, Problem, WebhookError
+from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, FIELD_MANAGER, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
@@ -227,7 +227,7 @@ def _put_back(stamps: Sequence[Stamp]) -> Iterator[Problem]:
     what = f"git carries revision {revisions}, which {writers} will write back"
     what += f" over revision {now}" if now is not None else ", and which is not that of the content"
     fix = "Run osm-gitops apply, which writes no revision to git, and have that commit applied"
-    yield Problem(what, fix=fix)
+    yield Problem(Code.UNCODED, what, fix=fix)
 
 
 def _list(live: Clusters, kind: Kind, side: Side, namespace: str, labels: str) -> dict[ObjectRef, Stampable]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.errors import ClusterError, ConflictError, Problem
+from osm_gitops.errors import ClusterError, Code, ConflictError, Problem
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, KINDS, PROFILE, SECRET
@@ -81,7 +81,9 @@ class Writes:
         if not is_removable(ref, found):
             what = f"{ref} stays: it carries neither our label nor OSM's annotations"
             if required:
-                raise ClusterError([Problem(what, where=api.display, fix="Delete it, or give it another name")])
+                raise ClusterError(
+                    [Problem(Code.UNCODED, what, where=api.display, fix="Delete it, or give it another name")]
+                )
             self.note(what)
             return False
         return self.delete(side, ref, found["metadata"]["uid"])
@@ -99,7 +101,13 @@ class Writes:
         if who and not self.force:
             fix = "Remove it, or use --force-conflicts"
             return (
-                Problem(f"{who} has added to its content, which stays beside ours", api.display, str(ref), fix=fix),
+                Problem(
+                    Code.UNCODED,
+                    f"{who} has added to its content, which stays beside ours",
+                    api.display,
+                    str(ref),
+                    fix=fix,
+                ),
             )
         if who:
             self._own(api, ref, metadata, with_all_content(metadata["managedFields"]))
@@ -143,7 +151,9 @@ class Writes:
             whose = owners(metadata.get("managedFields") or ()) or "an unknown writer"
             self.note(f"{ref}: took over what {whose} wrote")
             return True
-        raise ConflictError([Problem(f"{ref} is written by others all the time", where=api.display, fix="Run again")])
+        raise ConflictError(
+            [Problem(Code.UNCODED, f"{ref} is written by others all the time", where=api.display, fix="Run again")]
+        )
 
 
 def api_of(live: Clusters, side: Side) -> Api:

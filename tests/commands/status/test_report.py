@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from osm_gitops.commands.status.report import status_json, status_text
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.live import Gate, WaitingMachine
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.record import PoolRecord, PoolState, RunRecord
@@ -59,7 +59,7 @@ def test_words_of_a_row_say_what_is_the_matter() -> None:
 
 def test_a_pool_in_trouble_says_why_and_what_the_last_run_met() -> None:
     recorded = PoolRecord(state=PoolState.FAILED, errors=("boom",), good="2026-01-01T00:00:00Z")
-    failed = Problem("is wrong", about="MachineDeployment kube-system/a", fix="Correct it")
+    failed = Problem(Code.UNCODED, "is wrong", about="MachineDeployment kube-system/a", fix="Correct it")
     lines = _text(pools=[_pool(troubles=("it cannot be rendered",), errors=(failed,), recorded=recorded)])
     assert lines[0] == "Cluster prod: 1 pool, 1 in trouble"
     assert lines[-6:] == [
@@ -80,8 +80,11 @@ def test_the_last_run_is_told() -> None:
 
 
 def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
-    findings = [Finding("a", Problem("is in the way", fix="Go")), Finding("b", Problem("is so"), trouble=False)]
-    lines = _text(findings=findings, problems=(Problem("is unreadable"),))
+    findings = [
+        Finding("a", Problem(Code.UNCODED, "is in the way", fix="Go")),
+        Finding("b", Problem(Code.UNCODED, "is so"), trouble=False),
+    ]
+    lines = _text(findings=findings, problems=(Problem(Code.UNCODED, "is unreadable"),))
     assert lines[2:8] == [
         "In the way:",
         "  - is in the way. Go",
@@ -93,8 +96,10 @@ def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
 
 
 def test_the_name_of_a_secret_before_a_colon_is_not_taken_for_one() -> None:
-    problem = Problem("is missing", about="Secret cloud-init-settings/cloud-init-getter-token", fix="Make it")
-    leak = Problem("password: hunter2 was refused", about="pool a")
+    problem = Problem(
+        Code.UNCODED, "is missing", about="Secret cloud-init-settings/cloud-init-getter-token", fix="Make it"
+    )
+    leak = Problem(Code.UNCODED, "password: hunter2 was refused", about="pool a")
     cluster = ClusterStatus(name="prod", now=_NOW, findings=[Finding("x", problem), Finding("y", leak)])
     text = status_text([cluster], Masker(()))
     assert "  - Secret cloud-init-settings/cloud-init-getter-token: is missing. Make it\n" in text
@@ -104,7 +109,9 @@ def test_the_name_of_a_secret_before_a_colon_is_not_taken_for_one() -> None:
 def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
     waiting = WaitingMachine(ref=ObjectRef("Machine", "kube-system", "m"), uid="u", revision="2", since="s")
     pool = _pool(expires=_NOW + timedelta(seconds=90), waiting=(waiting,), troubles=("no",), machines=1)
-    cluster = ClusterStatus(name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem("x", fix="y"))])
+    cluster = ClusterStatus(
+        name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.UNCODED, "x", fix="y"))]
+    )
     document = json.loads(status_json([cluster], Masker(())))
     assert (document["formatVersion"], document["trouble"]) == ("1.1", True)
     (told,) = document["clusters"]

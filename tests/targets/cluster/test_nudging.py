@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, Code, Problem
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import MACHINE
 from osm_gitops.targets.cluster.pools import NUDGED
@@ -87,7 +87,7 @@ class _Forbidding(Counting):
 
     def merge(self, kind: object, *args: object) -> object:
         if kind is MACHINE:
-            raise ClusterError([Problem("patch machines: it is forbidden (403)")], 403)
+            raise ClusterError([Problem(Code.UNCODED, "patch machines: it is forbidden (403)")], 403)
         return self._api.merge(kind, *args)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ from osm_gitops.commands.init.adoption.osm_settings import OsmSettings, read_osm
 from osm_gitops.commands.init.adoption.repository import Adopted, credential_warnings
 from osm_gitops.config.settings import parse_settings
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec
-from osm_gitops.errors import InputError, Problem, input_error, some
+from osm_gitops.errors import Code, InputError, Problem, input_error, some
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kinds import PROFILE
@@ -138,9 +138,12 @@ def _only(api: Api, named: str) -> OsmDeployment:
         fix = (
             f"Name it with {option} NAMESPACE/NAME (in KKP it is in the seed cluster: --osm-kubeconfig, --osm-context)"
         )
-        raise input_error(what, where=api.display, fix=f"{fix}; where it is gone already, {option} {NO_DEPLOYMENT}")
+        raise input_error(
+            Code.UNCODED, what, where=api.display, fix=f"{fix}; where it is gone already, {option} {NO_DEPLOYMENT}"
+        )
     names = ", ".join(f"{each.namespace}/{each.name}" for each in found)
     raise input_error(
+        Code.UNCODED,
         f"there are {len(found)} Deployments of Operating System Manager: {names}",
         where=api.display,
         fix=f"Choose one with {option} NAMESPACE/NAME",

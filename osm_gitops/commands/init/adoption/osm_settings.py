@@ -10,7 +10,7 @@ from typing import Final
 from osm_gitops.config.go_flags import GivenFlag, read_command_line
 from osm_gitops.config.setting_names import CONNECTION_FLAGS, PASSED_OVER, SETTINGS_BY_FLAG, Kind, SettingName
 from osm_gitops.config.settings import RawSetting, parse_settings
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.objects import Json, texts_in
 from osm_gitops.sources.facts import CREDENTIAL_VARIABLES
 from osm_gitops.sources.osm_deployment import OsmDeployment, flags_of
@@ -162,7 +162,14 @@ class _Found:
         except InputError as failure:
             fix = f"Copy it from a node or a running pod, and give it with --{flag.name} FILE"
             self.problems += (
-                Problem(problem.what, problem.where, problem.about or f"flag -{flag.name}", "", problem.fix or fix)
+                Problem(
+                    Code.UNCODED,
+                    problem.what,
+                    problem.where,
+                    problem.about or f"flag -{flag.name}",
+                    "",
+                    problem.fix or fix,
+                )
                 for problem in failure.problems
             )
             return None

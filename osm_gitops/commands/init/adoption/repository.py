@@ -11,7 +11,7 @@ from osm_gitops.commands.init.adoption.authority import Authority
 from osm_gitops.commands.init.adoption.osm_settings import FoundSetting
 from osm_gitops.commands.init.scaffold import CREDENTIALS, Scaffold, checked_recipients, yaml_scalar
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
@@ -100,6 +100,7 @@ def credential_warnings(machines: Sequence[MachineDeployment]) -> Iterator[Probl
     for machine in machines:
         for path in inline_credentials(machine.provider_spec):
             yield Problem(
+                Code.UNCODED,
                 "is a credential in clear text, which every reader of MachineDeployments sees",
                 about=str(machine.ref),
                 field=f"{PROVIDER_CONFIG_FIELD}.{path}",

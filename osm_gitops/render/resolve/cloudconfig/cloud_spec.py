@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_bool
 from osm_gitops.gocompat.text import from_bytes
@@ -86,7 +86,7 @@ class CloudSpec:
             return parse_bool(self.environment(environment))
         except GoError:
             what = f"the environment variable {environment} is neither true nor false"
-            self.problems.append(Problem(what, fix=f"Set {environment} to true or false, or unset it"))
+            self.problems.append(Problem(Code.UNCODED, what, fix=f"Set {environment} to true or false, or unset it"))
             return False
 
     def environment(self, name: str) -> str:
@@ -95,11 +95,11 @@ class CloudSpec:
 
     def problem(self, what: str, name: str, fix: str = "") -> None:
         """Note what is wrong with a field."""
-        self.problems.append(Problem(what, field=self.variable(name).field, fix=fix))
+        self.problems.append(Problem(Code.UNCODED, what, field=self.variable(name).field, fix=fix))
 
     def warn(self, what: str, name: str, fix: str = "") -> None:
         """Warn about the value of a field."""
-        self.warnings.append(Problem(what, field=self.variable(name).field, fix=fix))
+        self.warnings.append(Problem(Code.UNCODED, what, field=self.variable(name).field, fix=fix))
 
     def _text(self, variable: Variable) -> str:
         referred = self._referred(variable)
@@ -107,7 +107,9 @@ class CloudSpec:
             return referred
         if variable.was_null:
             what = "null becomes the text null, as in OSM"
-            self.warnings.append(Problem(what, field=variable.field, fix="Remove the key to leave it empty"))
+            self.warnings.append(
+                Problem(Code.UNCODED, what, field=variable.field, fix="Remove the key to leave it empty")
+            )
         return str(variable.value or "")
 
     def _boolean(self, variable: Variable) -> bool | None:

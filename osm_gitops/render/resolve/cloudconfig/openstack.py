@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.objects import Json
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
@@ -36,7 +36,7 @@ def _limit(value: Json, path: str, problems: list[Problem]) -> Any:
     digits = "" if isinstance(value, (bool, str, list, dict)) else encode(value)
     if digits.isdecimal() and int(digits) < 1 << 64:
         return int(digits)
-    problems.append(Problem(f"must be a whole number from 0 on, not {type_name(value)}", field=path))
+    problems.append(Problem(Code.UNCODED, f"must be a whole number from 0 on, not {type_name(value)}", field=path))
     return UNSET
 
 

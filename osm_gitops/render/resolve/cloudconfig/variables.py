@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.errors import Code, Problem
 from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.objects import Json
 from osm_gitops.render.resolve.json_fields import (
@@ -60,7 +60,7 @@ def text_variable(value: Json, path: str, problems: list[Problem]) -> Any:
         return Variable(value, field=path)
     text = encode(value)
     if '"' in text or "\\" in text:
-        problems.append(Problem(f"must be a text, not {type_name(value)}", field=path))
+        problems.append(Problem(Code.UNCODED, f"must be a text, not {type_name(value)}", field=path))
         return UNSET
     return Variable(text, field=path, was_null=value is None)
 
