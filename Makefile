@@ -73,7 +73,7 @@ test-conformance: setup oracle ## Comparisons with data outside of the repositor
 	OSM_RECORDING=$(CONFORMANCE)/cluster $(RUN) pytest -n 2 --dist worksteal \
 	  -m "not oracle and not exhaustive and not conformance" $(RECORDED)
 
-# The pure middle, which tests of its own should reach wholly (docs/architecture.md, Laws).
+# The pure middle, which tests of its own should reach wholly (docs/explanation/architecture.md, Laws).
 PURE := gocompat gotemplate shell model render plan lint/rules downloads report
 QUICK := -m "not oracle and not exhaustive and not conformance" $(PURE:%=tests/%)
 
@@ -120,7 +120,7 @@ format: setup ## Put the code into the house's style.
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
 
-bench: setup ## The measures of docs/performance.md, of OSM's released profiles in $(CONFORMANCE).
+bench: setup ## The measures of docs/explanation/performance.md, of OSM's released profiles in $(CONFORMANCE).
 	$(RUN) python -m tests.bench
 
 image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.

@@ -1,4 +1,4 @@
-"""What docs/flux.md and docs/argocd.md promise, on the demo fleet: annotations, layout, and what the real tools say."""
+"""The demo fleet as docs/how-to/flux.md and argocd.md describe it: annotations, layout, and the real tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/platforms.md says of other systems, as far as it can be shown on this one."""
+"""What docs/reference/platforms.md says of other systems, as far as it can be shown on this one."""
 
 from __future__ import annotations
 

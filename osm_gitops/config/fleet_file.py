@@ -137,7 +137,7 @@ class _Reader:
             self._problem(
                 f"{merged['from'][1]}.machineDeployments.apply",
                 "only a run with to: cluster applies MachineDeployments",
-                "With a git target let Flux or Argo CD apply them, as docs/flux.md and docs/argocd.md show",
+                "With a git target, let Flux or Argo CD apply them: docs/how-to/flux.md, docs/how-to/argocd.md",
             )
         overlays = self._overlays(defaults.get("overlays"), "defaults.overlays")
         overlays += self._overlays(entry.get("overlays"), f"{at}.overlays")

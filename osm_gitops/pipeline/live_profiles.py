@@ -96,7 +96,7 @@ def _unreadable_ones(
         )
     else:
         what = f"it is written in Jinja2, which Operating System Manager ({telling.about}) would take for text"
-        fix = "Switch Operating System Manager off first, as docs/adoption.md says"
+        fix = "Switch Operating System Manager off first, as docs/how-to/adoption.md says"
     for profile in profiles.values():
         if profile.jinja:
             ref = profile.manifest.ref

@@ -106,12 +106,12 @@ def _starting(osm: OsmDeployment) -> Problem:
 
 def _switch_off(osm: OsmDeployment) -> str:
     scale = f"kubectl --namespace {osm.namespace} scale deployment {osm.name} --replicas 0"
-    return f"Switch it off as docs/adoption.md says: {scale}"
+    return f"Switch it off as docs/how-to/adoption.md says: {scale}"
 
 
 def _leading(namespace: str) -> Problem:
     what = "Operating System Manager runs, as its controller renews this Lease, and writes the same objects"
-    fix = f"Switch it off where it runs, as docs/adoption.md says, and wait a minute. {_UNTIL_THEN}"
+    fix = f"Switch it off where it runs, as docs/how-to/adoption.md says, and wait a minute. {_UNTIL_THEN}"
     return Problem(Code.UNCODED, what, about=f"{LEASE.name} {namespace}/{OSM_LEASE}", fix=fix)
 
 

@@ -202,7 +202,7 @@ def test_a_comment_that_is_refused_fails_where_it_should_have_worked(applied: Co
     applied.pull_request(_new_pool)
     job = _plan(jobs, applied, token=READING)
     assert job.failed
-    assert "::error::GitHub refused the comment: 403 Forbidden. See docs/github-actions.md" in job.log
+    assert "::error::GitHub refused the comment: 403 Forbidden. See docs/how-to/github-actions.md" in job.log
     assert READING not in job.log
 
 

@@ -1,1 +1,1 @@
-"""The measures of docs/performance.md; ``make bench`` runs them. No assertion here is timed."""
+"""The measures of docs/explanation/performance.md; ``make bench`` runs them. No assertion here is timed."""

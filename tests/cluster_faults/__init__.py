@@ -1,1 +1,1 @@
-"""Whole runs against two API servers, behind proxies that fail, or killed at every write: docs/reliability.md."""
+"""Runs against two API servers, with failing proxies or killed at every write: docs/explanation/reliability.md."""

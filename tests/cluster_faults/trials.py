@@ -1,4 +1,4 @@
-"""Things that happen to a run, one at a time, and what came of it: for the tests, and for docs/reliability.md."""
+"""Faults during a run, one at a time, and the result: for the tests and for docs/explanation/reliability.md."""
 
 from __future__ import annotations
 

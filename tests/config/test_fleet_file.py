@@ -352,7 +352,8 @@ def test_machine_deployments_are_not_applied_from_the_cluster_nor_beside_git(tmp
     git, live, *wrong = _problems(tmp_path, text)
     assert git == (
         "osm-gitops.yaml:7: clusters[0].from.machineDeployments.apply: only a run with to: cluster applies "
-        "MachineDeployments. With a git target let Flux or Argo CD apply them, as docs/flux.md and docs/argocd.md show"
+        "MachineDeployments. With a git target, let Flux or Argo CD apply them: docs/how-to/flux.md, "
+        "docs/how-to/argocd.md"
     )
     assert live == (
         "osm-gitops.yaml:12: clusters[1].from.machineDeployments.apply: MachineDeployments that are read from the "

@@ -33,7 +33,7 @@ def _reader_takes(folder: Path, overlay: Mapping[str, Any]) -> bool:
 
 
 def test_the_overlays_of_documents_and_those_that_are_shipped_are_valid() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     fence = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     fences = [text for page in pages for text in fence.findall(page.read_text("utf-8"))]
     texts = [text for text in fences if "\nkind: Overlay\n" in text]

@@ -332,7 +332,7 @@ def test_recursion_works_up_to_the_depth_that_is_allowed() -> None:
     text = '{{ define "r" }}{{ if gt . 0 }}x{{ template "r" (sub . 1) }}{{ end }}{{ end }}{{ template "r" 990 }}'
     without_end = Engine(ROOT, Bounds(depth=10**9))
     deepest = without_end.bounds.depth
-    # Python 3.12 and 3.13 have a limit of their own; docs/profiles.md has these figures.
+    # Python 3.12 and 3.13 have a limit of their own; docs/reference/profiles.md has these figures.
     python = sys.version_info
     assert deepest == (3_000 if python < (3, 12) or python >= (3, 14) else 2_000 if python >= (3, 12, 3) else 300)
     usual = min(990, deepest - 10)

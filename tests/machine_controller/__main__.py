@@ -1,4 +1,4 @@
-"""Print the table of docs/reliability.md: which user-data the real machine-controller's Machines got.
+"""Print the table of docs/explanation/reliability.md: which user-data the real machine-controller's Machines got.
 
 Arguments: a seed, and a word of the trials to do.
 """

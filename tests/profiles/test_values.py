@@ -35,7 +35,7 @@ _READY_MADE: Final = {
     "airGap": {"mirror": "https://mirror.example.com"},
     "proxy": {"url": "http://proxy.example.com:3128"},
 }
-_PAGE: Final = Path(__file__).parents[2] / "docs/default-profiles.md"
+_PAGE: Final = Path(__file__).parents[2] / "docs/reference/default-profiles.md"
 
 
 def _read() -> dict[str, set[str]]:

@@ -1,4 +1,4 @@
-"""Sizes of user-data against what providers take (docs/platforms.md)."""
+"""Sizes of user-data against what providers take (docs/reference/platforms.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them, and the alerts of docs/operations.md that are made of them."""
+"""Metrics as Prometheus reads them, and the alerts of docs/how-to/operations.md that are made of them."""
 
 from __future__ import annotations
 

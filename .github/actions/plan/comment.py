@@ -94,7 +94,9 @@ def main() -> int:
         if refusal.code == _FORBIDDEN and get("STRANGER") == "true":
             print("::notice::The token of this run may not write comments: the plan is in the step summary.")
             return 0
-        print(f"::error::GitHub refused the comment: {refusal.code} {refusal.reason}. See docs/github-actions.md")
+        print(
+            f"::error::GitHub refused the comment: {refusal.code} {refusal.reason}. See docs/how-to/github-actions.md"
+        )
         return 1
     except OSError as fault:  # an answer that stops half-way too
         print(f"::error::GitHub cannot be reached: {getattr(fault, 'reason', fault)}")

@@ -204,7 +204,7 @@ def convert(
 
     Machines boot from the same bytes: the files that the profile renders to do not change. Comments,
     layout and everything that is no template stay as they are; a profile that is Jinja2 already does
-    too. What should be looked at by hand is said on stderr; docs/osp.md tells more.
+    too. What should be looked at by hand is said on stderr; docs/how-to/convert-profiles.md tells more.
 
     Examples:
       osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml

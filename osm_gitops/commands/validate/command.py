@@ -67,7 +67,7 @@ def validate(
     Asks no cluster and needs no key: every profile is rendered for all its providers, Kubernetes
     versions and settings that it tells apart, every pool as it is. Scripts, units, cloud-config,
     Ignition, containerd's and the kubelet's configuration are judged, by programs made for it where
-    they are installed. Each finding has a rule, and its line in the source; docs/validate.md lists
+    they are installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
     all rules and how to suppress one. Exits with 1 if there is an error.
 
     Examples:

@@ -25,8 +25,8 @@ _RULES: Final[Mapping[Flaw, Rule]] = {
 }
 _WITH_KEY: Final = re.compile(r"(.+:\d+) (\S+)")
 _FIXES: Final[Mapping[Flaw, str]] = {
-    Flaw.UNDEFINED: 'A value of your own is value("path", default); the data\'s fields are in docs/profiles.md',
-    Flaw.FIELD: "The data's fields are in docs/profiles.md",
+    Flaw.UNDEFINED: 'Write value("path", default) for a value of your own; docs/reference/profiles.md has the fields',
+    Flaw.FIELD: "docs/reference/profiles.md has the fields",
     Flaw.UNUSED: "Remove it, or use it",
 }
 
