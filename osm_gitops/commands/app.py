@@ -15,7 +15,7 @@ from osm_gitops.cli.help import CommandLine, HelpfulGroup
 
 COMMANDS: Final = {
     "init": ("init.command", "Scaffold a config repository."),
-    "import": ("import_.command", "Write clean manifests from a dump of a cluster."),
+    "import": ("import_", "Write clean manifests from a dump of a cluster."),
     "doctor": ("doctor.command", "Say what is missing on this machine."),
     "render": ("render", "Write the desired manifests; compare with nothing."),
     "plan": ("plan", "Show what apply would do."),
@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "uninstall": ("uninstall.command", "Give a cluster back to Operating System Manager."),
     "refresh": ("refresh", "Do in clusters what cannot live in git."),
     "status": ("status.command", "Say how each pool stands, and what is in the way."),
-    "rekey": ("rekey.command", "Re-encrypt files for the current recipients."),
+    "rekey": ("rekey", "Re-encrypt files for the current recipients."),
     "schema": ("schema", "Print the JSON schema of a file or of a report."),
     "osp": ("osp.command", "List, show, compare and convert OperatingSystemProfiles."),
 }

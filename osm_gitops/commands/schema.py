@@ -26,13 +26,13 @@ class Described(Enum):
 
 
 def _explanation() -> dict[str, Json]:
-    from osm_gitops.commands.explain.schema import explanation_schema  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.explain.report import explanation_schema  # noqa: PLC0415 - no other command needs it
 
     return explanation_schema()
 
 
 def _downloads() -> dict[str, Json]:
-    from osm_gitops.commands.explain.downloads_schema import downloads_schema  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.explain.downloading import downloads_schema  # noqa: PLC0415 - no other command needs it
 
     return downloads_schema()
 

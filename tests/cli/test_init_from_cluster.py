@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.commands.init.adoption import authority
+from osm_gitops.commands.init import osm_settings
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.sources import builtin
@@ -129,12 +129,12 @@ def test_what_differs_is_told(management: Cluster, loaded: AfterOsm, monkeypatch
     assert len(loaded.pools()) == 5
     tried: list[str | None] = []
 
-    def spy(inputs: Inputs, settings: Settings, live: authority.LiveConfigs) -> authority.Agreement:
+    def spy(inputs: Inputs, settings: Settings, live: osm_settings.LiveConfigs) -> osm_settings.Agreement:
         tried.append(settings.kubernetes_ca_bundle)
         return agreement(inputs, settings, live)
 
-    agreement = authority.agreement
-    monkeypatch.setattr(authority, "agreement", spy)
+    agreement = osm_settings.agreement
+    monkeypatch.setattr(osm_settings, "agreement", spy)
     deploy_as_recorded(management, "-pause-image=registry.example.com/pause:3.10")
     ran = _init()
     assert "0 of 5 OperatingSystemConfigs come out as they are in the cluster.\n" in ran.err

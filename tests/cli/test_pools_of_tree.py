@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.commands.install.accounts import WRITER
-from osm_gitops.commands.install.install_plan import Part
+from osm_gitops.commands.install.install_plan import WRITER, Part
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import write_fleet

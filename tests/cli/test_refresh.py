@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.commands.install.accounts import WRITER
+from osm_gitops.commands.install.install_plan import WRITER
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, write_fleet

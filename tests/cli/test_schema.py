@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from osm_gitops.commands.explain import downloads_report, report
+from osm_gitops.commands.explain import downloading, report
 from osm_gitops.report import json_report
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_tree
@@ -26,7 +26,7 @@ def test_a_schema_is_printed_with_its_version(what: str) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     versions = {"fleet": "v1alpha1", "overlay": "v1alpha1", "plan": json_report.FORMAT_VERSION}
-    versions |= {"explanation": report.FORMAT_VERSION, "downloads": downloads_report.FORMAT_VERSION}
+    versions |= {"explanation": report.FORMAT_VERSION, "downloads": downloading.FORMAT_VERSION}
     assert f"/{versions[what]}/" in schema["$id"]
 
 

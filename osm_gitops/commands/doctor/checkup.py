@@ -9,12 +9,18 @@ from pathlib import Path
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.commands.doctor.clusters import look_at_source, look_at_targets
-from osm_gitops.commands.doctor.finding import Finding, State, found, note, ok
-from osm_gitops.commands.doctor.git import look_at_git
-from osm_gitops.commands.doctor.keys import Keys, look_at_keys
-from osm_gitops.commands.doctor.kubeconfigs import Connection, look_at_kubeconfigs
-from osm_gitops.commands.doctor.programs import look_at_programs
+from osm_gitops.commands.doctor.checks import (
+    Finding,
+    Keys,
+    State,
+    found,
+    look_at_git,
+    look_at_keys,
+    look_at_programs,
+    note,
+    ok,
+)
+from osm_gitops.commands.doctor.clusters import Connection, look_at_kubeconfigs, look_at_source, look_at_targets
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.config.fleet_schema import SCHEMA_FILE, fleet_schema
 from osm_gitops.errors import InputError

@@ -1,17 +1,33 @@
-"""The clusters of a fleet: what a run of each would meet, short of rendering."""
+"""The clusters of a fleet, their kubeconfigs and API servers: what a run would meet, short of rendering. Nothing is
+changed, and kubeconfigs are read without a request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from osm_gitops.commands.doctor.finding import Finding, State, fix, found, note, ok
-from osm_gitops.commands.doctor.git import look_at_line_ends, look_at_signing
-from osm_gitops.commands.doctor.keys import Keys
-from osm_gitops.commands.doctor.live import look_at_live_target
+from osm_gitops.commands.doctor.checks import (
+    Finding,
+    Keys,
+    State,
+    fix,
+    found,
+    look_at_line_ends,
+    look_at_signing,
+    note,
+    ok,
+)
+from osm_gitops.commands.install.install_plan import InstallPlan, for_cluster
+from osm_gitops.commands.install.rights import Right, management_reads, management_writes, worker_reads, worker_writes
 from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec, TreeRef
-from osm_gitops.errors import Code, OsmGitopsError, Problem
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 from osm_gitops.git.repository import find_work_tree
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.context_ref import UNNAMED, ContextRef
+from osm_gitops.kube.kubeconfig import Entry, read_kubeconfig
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.load import load_inputs, load_settings
@@ -22,6 +38,90 @@ from osm_gitops.targets.files import named_files
 from osm_gitops.targets.inspection import DataKeys, data_keys, obstacles
 from osm_gitops.targets.layout import secret_places
 from osm_gitops.targets.place import GitPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A kubeconfig and a context that the user named for one ``side``; empty: kubectl's own choice."""
+
+    side: str = ""
+    access: ContextRef = UNNAMED
+
+
+def look_at_kubeconfigs(connections: Sequence[Connection], environment: Mapping[str, str]) -> Iterator[Finding]:
+    """A line on each kubeconfig that was named, else on what kubectl would take."""
+    named = [connection for connection in connections if connection.access.is_named]
+    for connection in named or [Connection()]:
+        # What nobody named is nothing that a run from trees to git needs.
+        state = State.FIX if connection.access.is_named else State.NOTE
+        area = f"kubeconfig, {connection.side}" if connection.side else "kubeconfig"
+        config = read_kubeconfig(connection.access, environment)
+        # Of the usual one in the home nobody expects that it is there.
+        expected = connection.access.is_named or "KUBECONFIG" in environment
+        problems = [*config.problems, *(config.absences() if expected else ())]
+        if not config.files and not problems:
+            yield note(area, "there is none; none is needed as long as sources are trees and targets are git")
+            continue
+        where = ""
+        if config.files:
+            try:
+                context = config.lead(connection.access.context, environment)
+                where = f"{context.path}: context {context.name} leads to {_host(context.cluster)}"
+            except InputError as failure:
+                problems += failure.problems
+        yield from found(area, problems, state)
+        if where:
+            yield ok(area, where)
+
+
+def _host(cluster: Entry) -> str:
+    try:
+        return urlsplit(cluster.text("server")).netloc.rpartition("@")[2] or "no server"
+    except ValueError:
+        return "no server"
+
+
+_HOW = "osm-gitops install prints roles with it"
+
+
+def look_at_live_target(spec: ClusterSpec, connections: Connections) -> Iterator[Finding]:
+    """A line for each of the cluster's servers, or for each right that is missing there.
+
+    What MachineDeployments name beyond the settings is left to the run, which tells it by name.
+    """
+    area = f"target of cluster {spec.name}"
+    try:
+        plan = for_cluster(InstallPlan(), spec, ())
+        management = (*management_reads(plan), *management_writes(plan))
+        worker = (*worker_reads(plan), *worker_writes(plan))
+        one, other = connections.management(spec), connections.worker(spec)
+        if one is other:
+            yield from _look(area, one, dict.fromkeys((*management, *worker)))
+            return
+        yield from _look(area, one, management)
+        yield from _look(area, other, worker)
+    except OsmGitopsError as failure:
+        yield from found(area, failure.problems)
+
+
+def _look(area: str, api: Api, rights: Iterable[Right]) -> Iterator[Finding]:
+    missing = [finding for right in rights for finding in _missing(area, api, right)]
+    yield from missing or [ok(area, f"{api.display} allows what a run does there")]
+
+
+def _missing(area: str, api: Api, right: Right) -> Iterator[Finding]:
+    kind = right.kind
+    for name in right.names or ("",):
+        verbs = [
+            verb for verb in right.verbs.split() if not api.may(verb, kind, right.namespace, name, right.subresource)
+        ]
+        if verbs:
+            resource = "/".join(filter(None, (kind.plural, right.subresource)))
+            named = f" {name}" if name else ""
+            place = f"namespace {right.namespace}" if right.namespace else "all namespaces"
+            what = f"{api.display} does not allow {', '.join(verbs)} on {resource}{named} in {place}"
+            yield fix(area, what, _HOW)
+
 
 _LISTED = 10
 

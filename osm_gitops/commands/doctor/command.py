@@ -18,7 +18,7 @@ from osm_gitops import __version__
 from osm_gitops.children import for_untrusted
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Untrusted
-from osm_gitops.commands.doctor.finding import Finding, State, note, ok
+from osm_gitops.commands.doctor.checks import Finding, State, note, ok
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
@@ -85,7 +85,7 @@ def doctor(
     """
     # Imported here, as what it looks at is: no other command needs it.
     from osm_gitops.commands.doctor.checkup import Checkup, examine  # noqa: PLC0415
-    from osm_gitops.commands.doctor.kubeconfigs import Connection  # noqa: PLC0415
+    from osm_gitops.commands.doctor.clusters import Connection  # noqa: PLC0415
     from osm_gitops.kube.context_ref import ContextRef  # noqa: PLC0415
 
     connections = (

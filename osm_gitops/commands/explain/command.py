@@ -134,8 +134,12 @@ def _options(request: Request) -> RunOptions:
 
 
 def _show_downloads(request: Request, name: str, output: Form) -> int:
-    from osm_gitops.commands.explain.downloading import downloads_of_all, downloads_of_pool  # noqa: PLC0415 - reads scripts
-    from osm_gitops.commands.explain.downloads_report import downloads_json, downloads_text  # noqa: PLC0415
+    from osm_gitops.commands.explain.downloading import (  # noqa: PLC0415 - reads scripts  # noqa: PLC0415
+        downloads_json,
+        downloads_of_all,
+        downloads_of_pool,
+        downloads_text,
+    )
 
     clusters = clusters_of(request, needs_target=False)
     options = _options(request)

@@ -1,8 +1,10 @@
-"""The story of ``osm-gitops explain --downloads``: what the nodes of one pool, or of all pools, ask for."""
+"""What the nodes of a pool download (``explain --downloads``): as text, and as JSON with its schema."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -11,13 +13,13 @@ from typing import Final
 from osm_gitops.commands.explain.explaining import Loaded, choose_pool, load_clusters
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.downloads.gathering import Network, needs_of
-from osm_gitops.downloads.listing import Downloads, PoolName, listed
-from osm_gitops.downloads.need import Kind, Needs
+from osm_gitops.downloads.listing import Downloads, Listed, ListedUnresolved, PoolName, listed
+from osm_gitops.downloads.need import ARCHITECTURES, Kind, Need, Needs, Spot
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.boot_documents import boot_document
 from osm_gitops.pipeline.options import RunOptions
@@ -27,7 +29,12 @@ from osm_gitops.pipeline.rendering import limits_of
 from osm_gitops.plan.counterfactual import Counterfactuals, Scene
 from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
-from osm_gitops.report.mask import MASK
+from osm_gitops.report.json_words import problem_json
+from osm_gitops.report.mask import MASK, Masker
+from osm_gitops.report.outline import many
+from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, ref, text, texts
+from osm_gitops.report.tables import section, table
+from osm_gitops.report.visible import visible
 from osm_gitops.sources.manifests import MACHINE
 from osm_gitops.workers.calls import Series
 from osm_gitops.workers.process import LimitReached
@@ -210,3 +217,200 @@ def _shown(needs: Needs) -> Needs:
         tuple(replace(each, name=each.name.replace(_ANY_POOL, _SHOWN)) for each in needs.needs),
         tuple(replace(each, why=each.why.replace(_ANY_POOL, _SHOWN)) for each in needs.unresolved),
     )
+
+
+FORMAT_VERSION: Final = "1.0"
+_NAMED: Final = 3
+_TITLES: Final = {
+    Kind.API: "API server",
+    Kind.PROXY: "Proxy",
+    Kind.URL: "URLs",
+    Kind.REPOSITORY: "Package repositories",
+    Kind.PACKAGE: "Packages",
+    Kind.IMAGE: "Images",
+    Kind.REGISTRY: "Registries that are configured",
+    Kind.MENTIONED: "URLs that stand in files, and nobody knows whether they are asked for",
+}
+
+
+def downloads_text(downloads: Downloads, masker: Masker) -> str:
+    """For people; may change."""
+    return "".join(f"{visible(masker.text(line))}\n" for line in _lines(downloads))
+
+
+def downloads_json(downloads: Downloads, masker: Masker) -> str:
+    """``formatVersion`` and the list; the meaning of a key changes only with the first number."""
+    return masker.text(json.dumps(_downloads_document(downloads), indent=2, ensure_ascii=False)) + "\n"
+
+
+def hosts_of(downloads: Downloads) -> dict[str, list[Listed]]:
+    """What is asked of each host, by its name; what is only mentioned does not count."""
+    hosts: dict[str, list[Listed]] = {}
+    for each in downloads.needs:
+        if each.need.host and each.need.kind is not Kind.MENTIONED:
+            hosts.setdefault(each.need.host, []).append(each)
+    return dict(sorted(hosts.items()))
+
+
+# --- text ---
+
+
+def _lines(downloads: Downloads) -> Iterator[str]:
+    yield f"What nodes of {_pools(downloads)} ask for while they boot"
+    yield from section("Hosts", table((host, _kinds(needs)) for host, needs in hosts_of(downloads).items()))
+    for kind, title in _TITLES.items():
+        found = [each for each in downloads.needs if each.need.kind is kind]
+        yield from section(title, table(_row(each, downloads) for each in found))
+    yield from section("Could not be told", (_unresolved(each, downloads) for each in downloads.unresolved))
+    failed = (f"{pool}: {problem}" for pool, problems in downloads.failed.items() for problem in problems)
+    yield from section("Not looked at, as it cannot be rendered", failed)
+
+
+def _pools(downloads: Downloads) -> str:
+    if len(downloads.pools) == 1:
+        pool = downloads.pools[0]
+        return f"{pool.pool} in cluster {pool.cluster}"
+    return f"{many(len(downloads.pools), 'pool')} of {many(len({pool.cluster for pool in downloads.pools}), 'cluster')}"
+
+
+def _kinds(needs: Sequence[Listed]) -> str:
+    counted = Counter(each.need.kind for each in needs)
+    return ", ".join(f"{number} {kind.value}" for kind, number in counted.items())
+
+
+def _row(each: Listed, downloads: Downloads) -> tuple[str, ...]:
+    found = each.need
+    first = next(iter(found.spots), None)
+    more = f" and {len(found.spots) - 1} more" if len(found.spots) > 1 else ""
+    note = "; ".join(part for part in (found.note, _part(found)) if part)
+    named = f"{found.name}  ({note})" if note else found.name
+    by = (found.by,) if found.kind in {Kind.PACKAGE, Kind.REPOSITORY} else ()
+    place = f"{_place(first)}{more}" if first else ""
+    pools = (_users(each.pools, downloads),) if len(downloads.pools) > 1 else ()
+    return (*by, named, ",".join(found.architectures), *pools, place)
+
+
+def _part(found: Need) -> str:
+    return f"not known: {', '.join(found.unresolved)}" if found.unresolved else ""
+
+
+def _place(spot: Spot) -> str:
+    return f"{spot} ({spot.source})" if spot.source else str(spot)
+
+
+def _users(pools: Sequence[PoolName], downloads: Downloads) -> str:
+    if len(pools) == len(downloads.pools):
+        return "all pools"
+    names = ", ".join(map(str, pools[:_NAMED]))
+    return f"{names} and {len(pools) - _NAMED} more" if len(pools) > _NAMED else names
+
+
+def _unresolved(each: ListedUnresolved, downloads: Downloads) -> str:
+    users = f" [{_users(each.pools, downloads)}]" if len(downloads.pools) > 1 else ""
+    return f"- {_place(each.unresolved.spot)}: {each.unresolved.why}{users}"
+
+
+# --- JSON ---
+
+
+def _downloads_document(downloads: Downloads) -> dict[str, Json]:
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "pools": [_pool(pool) for pool in downloads.pools],
+        "hosts": list(hosts_of(downloads)),
+        "needs": [_need(each) for each in downloads.needs],
+        "unresolved": [
+            {"why": each.unresolved.why, **_spot(each.unresolved.spot), "pools": [_pool(pool) for pool in each.pools]}
+            for each in downloads.unresolved
+        ],
+        "failed": [
+            {"pool": _pool(pool), "problems": [problem_json(problem) for problem in problems]}
+            for pool, problems in downloads.failed.items()
+        ],
+        "problems": [problem_json(problem) for problem in downloads.problems],
+    }
+
+
+def _need(each: Listed) -> dict[str, Json]:
+    found = each.need
+    return {
+        "kind": found.kind.value,
+        "name": found.name,
+        "host": found.host,
+        "by": found.by,
+        "architectures": list(found.architectures),
+        "unresolved": list(found.unresolved),
+        "note": found.note,
+        "places": [_spot(spot) for spot in found.spots],
+        "pools": [_pool(pool) for pool in each.pools],
+    }
+
+
+def _spot(spot: Spot) -> dict[str, Json]:
+    return {"half": spot.half, "path": spot.path, "line": spot.line, "source": spot.source}
+
+
+def _pool(pool: PoolName) -> dict[str, Json]:
+    return {"cluster": pool.cluster, "namespace": pool.pool.namespace, "name": pool.pool.name}
+
+
+def downloads_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    return {
+        **head("downloads", "Downloads", FORMAT_VERSION),
+        **record(
+            "What nodes ask for while they boot. No secret is in it.",
+            formatVersion=format_version(FORMAT_VERSION),
+            pools=listing("pool", "The pools that were looked at."),
+            hosts=texts("The hosts that are asked, with their port where one is named, in the order of their names."),
+            needs=listing("need", "Each thing once."),
+            unresolved=listing("unresolved", "What could not be told."),
+            failed=listing("failed", "Pools that cannot be rendered, so that what they need is not known."),
+            problems=listing("problem", "What could not be read at all."),
+        ),
+        "$defs": {"problem": record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM), **_REST},
+    }
+
+
+_PLACE: Final = {
+    "half": {"enum": ["bootstrap", "provisioning", ""], "description": "The half; empty where it is in no file."},
+    "path": text("The path of the rendered file or unit on the node, or a module of cloud-init."),
+    "line": COUNT | {"description": "The line in it; 0 for a module."},
+    "source": text("File and line in the profile's source; empty for what settings make."),
+}
+_REST: Final = {
+    "pool": record(
+        "A MachineDeployment.",
+        cluster=text("The cluster."),
+        namespace=text("The namespace."),
+        name=text("The name."),
+    ),
+    "place": record("Where it stands.", **_PLACE),
+    "need": record(
+        "One thing that nodes ask for.",
+        kind={"enum": [kind.value for kind in Kind], "description": "What sort of thing it is."},
+        name=text("A URL, a package, an image; with what is not known as the shell has it."),
+        host=text("The host that is asked; empty for packages, and where it is not known."),
+        by=text("The command or program that asks."),
+        architectures={
+            "type": "array",
+            "items": {"enum": list(ARCHITECTURES)},
+            "description": "The machines that ask.",
+        },
+        unresolved=texts("The parts of the name that are not known."),
+        note=text("What is special about it."),
+        places=listing("place", "Where it stands."),
+        pools=listing("pool", "The pools whose nodes ask."),
+    ),
+    "unresolved": record(
+        "A place at which it could not be told what is asked for.",
+        why=text("Why."),
+        **_PLACE,
+        pools=listing("pool", "The pools that it is about."),
+    ),
+    "failed": record(
+        "A pool that cannot be rendered.",
+        pool=ref("pool", "The pool."),
+        problems=listing("problem", "All reasons."),
+    ),
+}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from osm_gitops.commands.explain.fact_places import fact_places
-from osm_gitops.commands.explain.setting_places import setting_places
+from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind
+from osm_gitops.config.settings import RawSetting, normal
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.gotemplate.engine import Engine
@@ -24,6 +24,7 @@ from osm_gitops.model.explained import (
     SettingOrigin,
     SizeUse,
 )
+from osm_gitops.model.facts import Facts
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
@@ -39,6 +40,10 @@ from osm_gitops.plan.counterfactual import Counterfactuals, Scene, compared, pub
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.plan.substitutes import VARIANTS, Variant
 from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET, NAME_LABEL, NAMESPACE
+from osm_gitops.render.resolve.cloudconfig import variables
+from osm_gitops.render.resolve.cluster import ClusterFacts
+from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, CLUSTER_INFO_NAME, UnreadableClusterInfo, cluster_info
 from osm_gitops.render.resolve.kubelet import annotation_uses
 from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
 from osm_gitops.render.resolve.provider_config import readable_provider_config
@@ -360,3 +365,108 @@ def _size(document: BootDocument, machine: MachineDeployment, half: Half) -> Siz
         headroom=size.headroom,
         note=limit.source if limit else size.why,
     )
+
+
+def fact_places(pool: ResolvedPool, cluster: ClusterFacts) -> tuple[SettingOrigin, ...]:
+    """Each fact with the object, setting or file that it comes from."""
+    return tuple(_facts(pool, cluster))
+
+
+def _facts(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:
+    settings, facts = cluster.settings, cluster.facts
+    yield SettingOrigin("API server", cluster.kubeconfig.server, _server(cluster))
+    yield SettingOrigin("CA of the cluster", "", _authority(cluster))
+    yield SettingOrigin("token that fetches the provisioning Secret", "", _secret(facts, GETTER_SECRET, "token"))
+    yield SettingOrigin("bootstrap token", "", _token(pool.machine, cluster))
+    if settings.registry_credentials_secret is not None:
+        yield SettingOrigin("registry credentials", "", _secret(facts, settings.registry_credentials_secret))
+    if settings.host_ca_bundle:
+        yield SettingOrigin("CA bundle of the hosts", "", "setting host-ca-bundle")
+    if pool.cloud_config:
+        yield from _cloud_credentials(pool, cluster)
+
+
+def _server(cluster: ClusterFacts) -> str:
+    if cluster.settings.override_bootstrap_kubelet_apiserver:
+        return "setting override-bootstrap-kubelet-apiserver"
+    try:
+        cluster_info(cluster.facts)
+    except (UnreadableClusterInfo, InputError):
+        return "the EndpointSlices of Service default/kubernetes"
+    return _cluster_info(cluster.facts)
+
+
+def _authority(cluster: ClusterFacts) -> str:
+    if cluster.settings.kubernetes_ca_bundle:
+        return "setting kubernetes-ca-bundle"
+    if cluster.facts.certificate_authority is not None:
+        return "the kubeconfig of the worker cluster"
+    return _cluster_info(cluster.facts)
+
+
+def _cluster_info(facts: Facts) -> str:
+    found = facts.config_maps.get(CLUSTER_INFO)
+    return f"{CLUSTER_INFO_NAME} ({found.origin})" if found else CLUSTER_INFO_NAME
+
+
+def _secret(facts: Facts, name: tuple[str, str], key: str = "") -> str:
+    found = facts.secrets.get(name)
+    named = f"Secret {'/'.join(name)}{f', key {key}' if key else ''}"
+    return f"{named} ({found.origin})" if found else named
+
+
+def _token(machine: MachineDeployment, cluster: ClusterFacts) -> str:
+    kept = f"in Secret cloud-init-settings/{machine.kubelet_kubeconfig_name}, in the cluster alone"
+    account = cluster.tokens.service_account
+    if account is not None:
+        return f"of ServiceAccount {'/'.join(account)}; {kept}"
+    found = cluster.tokens.by_label.get(machine.token_key, ())
+    if found:
+        return f"Secret {NAMESPACE}/{found[0].name} ({found[0].origin})"
+    label = f"{NAME_LABEL}={machine.token_key}"
+    return f"made where the pool is delivered, with label {label}; {kept}"
+
+
+def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:
+    if pool.provider_config.overwrite_cloud_config is not None:
+        yield SettingOrigin("cloud-config", "", "overwriteCloudConfig of the MachineDeployment")
+        return
+    for variable in variables(pool.provider_config, pool.machine.kubelet, cluster.settings):
+        named, where = variable.field.rpartition(".")[2], ""
+        if variable.secret is not None:
+            where = _secret(cluster.facts, variable.secret[:2], variable.secret[2])
+        elif variable.config_map is not None:
+            where = f"ConfigMap {'/'.join(variable.config_map[:2])}, key {variable.config_map[2]}"
+        if where:
+            yield SettingOrigin(f"cloud-config {named}", "", where)
+    if cluster.facts.environment:
+        names = ", ".join(sorted(cluster.facts.environment))
+        yield SettingOrigin("cloud-config, where the provider's spec is silent", "", f"environment {names}")
+
+
+DEFAULT: Final = "default"
+
+
+def setting_places(raw: Sequence[RawSetting]) -> tuple[SettingOrigin, ...]:
+    """Every setting by its flag, in the order of the table: as it was given, or its default.
+
+    ``raw`` has been parsed, so each can be read.
+    """
+    return tuple(_places(raw))
+
+
+def _places(raw: Sequence[RawSetting]) -> Iterator[SettingOrigin]:
+    given = {setting.name: setting for setting in raw}
+    for setting in SETTINGS:
+        found = given.get(setting.flag)
+        if found is not None:
+            yield SettingOrigin(setting.flag, _text(normal(found)), found.where)
+        else:
+            absent = "false" if setting.kind is Kind.BOOLEAN else ""
+            yield SettingOrigin(setting.flag, DEFAULT_TEXTS.get(setting.flag, absent), DEFAULT, default=True)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, list | tuple) else str(value)

@@ -1,1 +1,1 @@
-"""``osm-gitops init``: a new config repository, or one from what a cluster has (``adoption``)."""
+"""``osm-gitops init``: a new config repository, or one from what a cluster has (``adopting``)."""

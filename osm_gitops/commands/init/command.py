@@ -25,7 +25,7 @@ from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 
 if TYPE_CHECKING:
-    from osm_gitops.commands.init.adoption.adopting import Adoption
+    from osm_gitops.commands.init.adopting import Adoption
     from osm_gitops.commands.init.scaffold import Place
     from osm_gitops.sources.pod import PodText
 
@@ -139,7 +139,7 @@ def init(
     if adoption is None:
         files = scaffold.files(place.branch)
     else:
-        from osm_gitops.commands.init.adoption.repository import repository_files  # noqa: PLC0415
+        from osm_gitops.commands.init.adopting import repository_files  # noqa: PLC0415
 
         files = repository_files(adoption.adopted, scaffold, place.branch, with_pools=with_pools)
     written = _written(place, files, key)
@@ -168,7 +168,7 @@ def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
             where="--from",
             fix=f"Write --from {LIVE}, or leave it out",
         )
-    from osm_gitops.commands.init.adoption.adopting import Wanted, adopt  # noqa: PLC0415
+    from osm_gitops.commands.init.adopting import Wanted, adopt  # noqa: PLC0415
 
     kubeconfig = osm.access.kubeconfig or (request.management.kubeconfig if osm.access.context else "")
     wanted = Wanted(

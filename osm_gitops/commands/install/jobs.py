@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from osm_gitops.commands.install.accounts import READER, WRITER
-from osm_gitops.commands.install.install_plan import ConfigRepo, InstallPlan, Jobs
+from osm_gitops.commands.install.install_plan import FILES, READER, WRITER, ConfigRepo, InstallPlan, Jobs
 from osm_gitops.model.objects import Json
 
-FILES: Final = "/etc/osm-gitops/files"
 _WORKER: Final = "/etc/osm-gitops/worker"
 _GIT: Final = "/etc/osm-gitops/git"
 _AGE: Final = "/etc/osm-gitops/age"

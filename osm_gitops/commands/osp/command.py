@@ -17,11 +17,12 @@ from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Form, Request, Untrusted, with_sources
-from osm_gitops.commands.osp.list_report import format_profiles, profiles_json
 from osm_gitops.commands.osp.profile_list import (
     ProfilesAtHand,
     built_in_profiles,
     choose_profile,
+    format_profiles,
+    profiles_json,
     profiles_of,
     released_profile,
 )
@@ -160,7 +161,7 @@ def diff(
       osm-gitops osp diff osp-rhel osp-rockylinux -o json
       osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay changes
     """
-    from osm_gitops.commands.osp.diff_report import format_profile_diff, profile_diff_json  # noqa: PLC0415
+    from osm_gitops.commands.osp.diff import format_profile_diff, profile_diff_json  # noqa: PLC0415
 
     found = _compared(request, before, after)
     masker = Masker(found.sensitive)

@@ -1,11 +1,13 @@
-"""Two profiles side by side (``osm-gitops osp diff``): each a profile at hand, a built-in one, or a file."""
+"""Two profiles side by side (``osm-gitops osp diff``), each in use, built in, or a file: as a diff, and as JSON."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from osm_gitops.commands.osp.profile_list import ProfilesAtHand, choose_profile, profiles_of, released_profile
 from osm_gitops.config.settings import RawSetting
@@ -14,6 +16,10 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.content import TextChange, changed_texts
+from osm_gitops.report.diff import TextDiff, text_diff
+from osm_gitops.report.mask import Masker
+from osm_gitops.report.text import Style, paint
+from osm_gitops.report.visible import visible
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.trust import distrust
 
@@ -101,3 +107,47 @@ def _only(found: ProfilesAtHand, text: str) -> str:
     raise InputError(
         [Problem(Code.UNCODED, f"it holds several profiles: {shown}", where=text, fix="Name a file with one of them")]
     )
+
+
+FORMAT_VERSION: Final = "1.0"
+_SYMBOLS: Final = {"new": "+", "gone": "-", "changed": "~"}
+
+
+def format_profile_diff(changes: Sequence[TextChange], masker: Masker, style: Style) -> str:
+    """Every file, template, unit and field that differs, each with its diff, and how many there are."""
+    lines = list(_lines([text_diff(change) for change in changes], masker, style)) or ["No differences."]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(diffs: Sequence[TextDiff], masker: Masker, style: Style) -> Iterator[str]:
+    for diff in diffs:
+        symbol = _SYMBOLS[diff.state]
+        yield paint(f"{symbol} {visible(masker.line(diff.name))}", symbol, style)
+        for line in masker.diff_lines(diff.lines):
+            yield paint(f"    {visible(line)}", line[:1], style)
+    if diffs:
+        states = [diff.state for diff in diffs]
+        yield f"{states.count('new')} new, {states.count('changed')} changed, {states.count('gone')} gone."
+
+
+def profile_diff_json(before: str, after: str, changes: Sequence[TextChange], masker: Masker) -> str:
+    """``formatVersion``, what was compared, and ``changes``; the meaning of a key changes only with the first number
+    of the version."""
+    diffs = [text_diff(change) for change in changes]
+    document = {
+        "formatVersion": FORMAT_VERSION,
+        "before": before,
+        "after": after,
+        "differ": bool(diffs),
+        "changes": [
+            {
+                "name": masker.line(diff.name),
+                "state": diff.state,
+                "added": diff.added,
+                "removed": diff.removed,
+                "diff": masker.diff_lines(diff.lines),
+            }
+            for diff in diffs
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -5,26 +5,196 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from osm_gitops.commands.status.blockers import find_blockers
-from osm_gitops.commands.status.pools import Known, pool_status
-from osm_gitops.commands.status.seen import ClusterSnapshot, collect
+from osm_gitops.commands.status.seen import MARKS, ClusterSnapshot, LiveObject, collect
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import SECRET
-from osm_gitops.model.record import RunRecord
+from osm_gitops.model.left import LeftReason
+from osm_gitops.model.live import Gate, LivePool
+from osm_gitops.model.machine import PoolNames, token_key
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.plan import Action, Change
+from osm_gitops.model.record import PoolState, RunRecord
 from osm_gitops.model.settings import Settings
-from osm_gitops.model.status import ClusterStatus, Finding, PoolStatus
+from osm_gitops.model.span import spoken
+from osm_gitops.model.status import ClusterStatus, Finding, GateStatus, ObjectStatus, PoolStatus
 from osm_gitops.pipeline.live import LiveState, read_live
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity, osm_in_target
 from osm_gitops.pipeline.rendering import is_chosen
 from osm_gitops.plan.tokens import read_bootstrap_token
+from osm_gitops.render.manifests import REVISION
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
 from osm_gitops.targets.cluster.record import read_record
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was read of a cluster. ``look`` is ``None`` where it could not be planned, ``tokens`` (the ends of bootstrap
+    tokens by key) where pools have none of their own, or nobody can tell."""
+
+    settings: Settings
+    seen: ClusterSnapshot
+    look: LiveState | None
+    record: RunRecord | None
+    tokens: Mapping[str, tuple[datetime | None, ...]] | None
+    now: datetime
+
+    @cached_property
+    def changes(self) -> Mapping[ObjectRef, Change]:
+        """What the plan says of each object."""
+        plan = self.look.plan if self.look else None
+        return {change.ref: change for change in plan.changes if not change.upkeep} if plan else {}
+
+    @cached_property
+    def renewals(self) -> Mapping[ObjectRef, Change]:
+        """What the plan says of tokens and kubeconfigs; of those that are as they should be it says nothing."""
+        plan = self.look.plan if self.look else None
+        return {change.ref: change for change in plan.changes if change.upkeep} if plan else {}
+
+
+def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
+    """How a pool stands."""
+    names = PoolNames(ref.name, ref.namespace)
+    config = ObjectRef("OperatingSystemConfig", known.settings.namespace, names.config_name)
+    bootstrap = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.bootstrap_secret_name)
+    provisioning = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.provisioning_secret_name)
+    live = _live(ref, known.look)
+    expires, token = _token(ref, known)
+    status = PoolStatus(
+        ref=ref,
+        config=_object(config, known),
+        bootstrap=_object(bootstrap, known),
+        provisioning=_object(provisioning, known),
+        kubeconfig=_kubeconfig(names.kubelet_kubeconfig_name, known),
+        gate=_gate(live, known.seen.objects.get(bootstrap)),
+        machines=live.machines if live else 0,
+        waiting=live.waiting if live else (),
+        expires=expires,
+        token=token,
+        errors=known.look.desired.failed.get(ref, ()) if known.look else (),
+        recorded=known.record.pools.get(ref.namespaced_name) if known.record else None,
+    )
+    return replace(status, troubles=tuple(_troubles(status, known.now)))
+
+
+def _live(ref: ObjectRef, look: LiveState | None) -> LivePool | None:
+    """The pool in the cluster, also where the source lacks it."""
+    if look is None:
+        return None
+    return look.pools.get(ref) or (look.comparison.strays.get(ref) if look.comparison else None)
+
+
+def _object(ref: ObjectRef, known: Known) -> ObjectStatus:
+    seen, change = known.seen.objects.get(ref), known.changes.get(ref)
+    status = ObjectStatus(created=seen.created if seen else "", ours=seen is not None and seen.ours)
+    if change is None:
+        return status
+    same = change.action is Action.UNCHANGED or _is_dressing(change)
+    return replace(status, difference="" if same else change.reason or change.action.value)
+
+
+def _kubeconfig(name: str, known: Known) -> ObjectStatus:
+    """The kubeconfig of a pool. What is in that of another writer cannot be told from metadata."""
+    ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name)
+    seen, change = known.seen.kubeconfigs.get(ref), known.renewals.get(ref)
+    status = ObjectStatus(created=seen.created if seen else "", ours=seen is not None and seen.ours)
+    if not status.ours or known.look is None or known.look.tokens is None:
+        return status
+    return replace(status, difference=change.reason if change else "")
+
+
+def _is_dressing(change: Change) -> bool:
+    """Whether a change is of labels and annotations that neither machine-controller nor machines look at."""
+    if change.action is not Action.UPDATE or change.before is None or change.after is None:
+        return False
+    before, after = dict(change.before), dict(change.after)
+    contents = ({key: body[key] for key in body if key != "metadata"} for body in (before, after))
+    marks = ({mark: _annotations(body).get(mark) for mark in MARKS} for body in (before, after))
+    return next(contents) == next(contents) and next(marks) == next(marks)
+
+
+def _annotations(body: Mapping[str, Json]) -> Mapping[str, str]:
+    return (body.get("metadata") or {}).get("annotations") or {}
+
+
+def _gate(live: LivePool | None, bootstrap: LiveObject | None) -> GateStatus:
+    if live is None:
+        return GateStatus(gate=Gate.WAITING, why="it could not be looked at")
+    stamped = bootstrap.marks.get(REVISION) if bootstrap else None
+    accepts = None if not live.revision else stamped == live.revision
+    why = live.left.why if live.left else ""
+    return GateStatus(gate=live.gate, why=why, revision=live.revision, stamped=stamped, accepts=accepts)
+
+
+def _token(ref: ObjectRef, known: Known) -> tuple[datetime | None, str]:
+    """When the pool's token ends, and else why there is no such time."""
+    account = known.settings.bootstrap_token_service_account
+    if account is not None:
+        return None, f"of ServiceAccount {'/'.join(account)}"
+    if known.tokens is None:
+        return None, "unknown"
+    ends = known.tokens.get(token_key(ref), ())
+    if len(ends) != 1:
+        return None, "missing" if not ends else f"{len(ends)} tokens, where one is wanted"
+    return ends[0], "" if ends[0] else "without a time of its end"
+
+
+def _troubles(status: PoolStatus, now: datetime) -> Iterator[str]:
+    gate = status.gate.gate
+    if status.errors:
+        yield "it cannot be rendered"
+    if gate is Gate.DELETING:
+        return  # of it nothing is wanted any more
+    yield from _of_objects(status)
+    if status.gate.accepts is False:
+        stamped = f"revision {status.gate.stamped}" if status.gate.stamped is not None else "no revision"
+        what = f"its bootstrap Secret has {stamped}, and Machines are of revision {status.gate.revision}"
+        yield f"new machines get no instance: {what if status.bootstrap.present else 'the bootstrap Secret is missing'}"
+    refused = [machine for machine in status.waiting if machine.revision != status.gate.stamped]
+    if refused:
+        since = min(machine.since for machine in refused)
+        yield f"{len(refused)} of its Machines wait in vain for an instance, the first since {since}"
+    if gate is Gate.WAITING:
+        yield f"osm-gitops would not write it now: {status.gate.why}"
+    if status.expires is not None and status.expires <= now:
+        yield f"its token ended {spoken(now - status.expires)} ago, so machines that boot now cannot join"
+    elif status.expires is None and not status.token.startswith("of ServiceAccount"):
+        yield f"its token is {status.token}, so machines that boot now cannot join"
+    record = status.recorded
+    if record is not None and record.state is PoolState.FAILED:
+        yield "the last run failed for it"
+    if record is not None and record.state is PoolState.STUCK:
+        yield f"runs leave it since {record.since}: {record.reason} ({record.code}){_next_step(record.code)}"
+
+
+def _of_objects(status: PoolStatus) -> Iterator[str]:
+    objects = (
+        (status.config, "OperatingSystemConfig"),
+        (status.bootstrap, "bootstrap Secret"),
+        (status.provisioning, "provisioning Secret"),
+    )
+    missing = [name for each, name in objects if not each.present]
+    if missing:
+        yield f"missing: {', '.join(missing)}"
+    if not status.kubeconfig.present:
+        yield "missing: kubelet bootstrap kubeconfig Secret, so machines that boot now cannot join"
+    elif status.kubeconfig.difference:
+        yield f"its kubelet bootstrap kubeconfig has to be written: {status.kubeconfig.difference}"
+    for each, name in objects:
+        if each.present and each.difference:
+            yield f"its {name} is not what would be rendered: {each.difference}"
+
+
+def _next_step(code: str) -> str:
+    """Of a reason that this version knows; an earlier or later one may have written the record."""
+    return next((f". {each.fix}" for each in LeftReason if each.code == code), "")
 
 
 def statuses(specs: Sequence[ClusterSpec], options: RunOptions) -> Iterator[ClusterStatus]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -12,10 +14,46 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.live_options import DEFAULT_LOCK_TIMEOUT, LockTimeout, live_options
 from osm_gitops.cli.options import Request, with_whole_cluster
 from osm_gitops.cli.run_options import run_options
-from osm_gitops.commands.uninstall.handover import Finalizers
+from osm_gitops.commands.uninstall.release import Finalizers, Release
 from osm_gitops.errors import Code, input_error
+from osm_gitops.model.live import CLEANUP_FINALIZER
+from osm_gitops.model.objects import ObjectRef
 from osm_gitops.plan.guards import Limits
+from osm_gitops.report.outline import many
+from osm_gitops.report.visible import visible
 from osm_gitops.targets.cluster.write_options import WriteOptions
+
+
+def release_text(release: Release, *, verbose: bool = False) -> str:
+    """Line by line; with ``verbose`` every object has one."""
+    return "".join(f"{visible(line)}\n" for line in _lines(release, verbose=verbose))
+
+
+def _lines(release: Release, *, verbose: bool) -> Iterator[str]:
+    yield from release.hosts
+    if release.is_empty:
+        yield "Nothing of osm-gitops is there."
+        return
+    finalizer = f"the finalizer {CLEANUP_FINALIZER}"
+    groups = (
+        ("~ take label, annotations and field ownership from", [each.ref for each in release.released], ""),
+        ("- delete", [each.ref for each in release.deleted], ""),
+        (f"~ take {finalizer} from", [each.ref for each in release.unheld], f", {release.reason}"),
+        ("~ take our annotation from", [each.ref for each in release.woken], ""),
+        (f"  leave {finalizer} on", release.held, f", {release.reason}"),
+        ("- delete", release.records, ""),
+    )
+    for what, refs, why in groups:
+        if refs:
+            yield f"  {what} {_counted(refs)}{why}"
+            yield from (f"      {ref}" for ref in refs if verbose)
+    yield ""
+    yield "No content of any object changes, and no machine is affected."
+
+
+def _counted(refs: Iterable[ObjectRef]) -> str:
+    kinds = Counter(ref.kind for ref in refs)
+    return ", ".join(many(number, kind) for kind, number in sorted(kinds.items()))
 
 
 @with_whole_cluster
@@ -46,7 +84,6 @@ def uninstall(
       osm-gitops uninstall --cluster prod-eu --yes
       osm-gitops uninstall --finalizers remove      # nobody will clean up after MachineDeployments
     """
-    from osm_gitops.commands.uninstall.report import handover_text  # noqa: PLC0415
     from osm_gitops.commands.uninstall.run import plan_uninstall  # noqa: PLC0415 - no other command needs it
     from osm_gitops.commands.uninstall.run import uninstall as give_back  # noqa: PLC0415
 
@@ -58,13 +95,13 @@ def uninstall(
     options = run_options(request, Limits(), None)
     live = live_options("0s", lock_timeout, WriteOptions())
     try:
-        handover = plan_uninstall(specs[0], options.connections, finalizers)
-        console.out(handover_text(handover, verbose=request.verbose))
-        console.problems(handover.warnings, label="Warning")
-        console.problems(handover.refusals)
-        if handover.refusals:
+        release = plan_uninstall(specs[0], options.connections, finalizers)
+        console.out(release_text(release, verbose=request.verbose))
+        console.problems(release.warnings, label="Warning")
+        console.problems(release.refusals)
+        if release.refusals:
             return 1
-        if handover.is_empty:
+        if release.is_empty:
             return 0
         if not (yes or ask("Give this cluster back?")):
             console.say("Not confirmed: nothing was changed.")
@@ -75,7 +112,5 @@ def uninstall(
         options.connections.close()
     console.problems(failed)
     if not failed:
-        console.say(
-            "Given back. What install has printed is still there; docs/how-to/install.md says how to remove it."
-        )
+        console.say("Given back. What install has printed is still there; docs/install.md says how to remove it.")
     return 1 if failed else 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 
-from osm_gitops.commands.uninstall.handover import OwnObject, Release
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
@@ -35,6 +35,51 @@ from osm_gitops.targets.cluster.ownership import handed_over
 from osm_gitops.targets.cluster.pools import NUDGED
 from osm_gitops.targets.cluster.record import STATUS_NAME
 from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
+
+
+class Finalizers(Enum):
+    """What becomes of the finalizer on MachineDeployments, which is OSM's too."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnObject:
+    """An object that bears our label: its metadata as the cluster ``side`` had them."""
+
+    ref: ObjectRef
+    side: Side
+    metadata: Mapping[str, Json] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """All that is to be done in one cluster, in this order.
+
+    ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken and from
+    ``woken`` Machines our annotation; ``held`` are MachineDeployments that keep the finalizer. ``reason`` says why
+    finalizers stay or go, as a clause. ``records`` are the ConfigMap and the Lease, which go last. ``refusals``
+    forbid all of it.
+    """
+
+    hosts: tuple[str, ...]
+    released: Sequence[OwnObject] = ()
+    deleted: Sequence[OwnObject] = ()
+    unheld: Sequence[OwnObject] = ()
+    woken: Sequence[OwnObject] = ()
+    held: Sequence[ObjectRef] = ()
+    reason: str = ""
+    records: Sequence[ObjectRef] = ()
+    warnings: tuple[Problem, ...] = ()
+    refusals: tuple[Problem, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of ours is there."""
+        return not (self.released or self.deleted or self.unheld or self.woken or self.records)
+
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 _PREFIX: Final = "osm-gitops.io/"
@@ -99,21 +144,21 @@ def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class HandingBack:
-    """Carries a handover out; ``check`` raises LostLockError as soon as this run must not write any more."""
+class Releasing:
+    """Carries a release out; ``check`` raises LostLockError as soon as this run must not write any more."""
 
     live: Clusters
     check: Callable[[], None]
 
-    def carry_out(self, handover: Release) -> tuple[Problem, ...]:
+    def carry_out(self, release: Release) -> tuple[Problem, ...]:
         """Do all but removing the records; what failed. One object that fails stops no other, unless the API server
         cannot call a webhook."""
         failed: list[Problem] = []
         jobs: list[tuple[OwnObject, Callable[[OwnObject], None]]] = [
-            *((each, self._release) for each in handover.released),
-            *((each, self._delete) for each in handover.deleted),
-            *((each, self._unhold) for each in handover.unheld),
-            *((each, self._unmark) for each in handover.woken),
+            *((each, self._release) for each in release.released),
+            *((each, self._delete) for each in release.deleted),
+            *((each, self._unhold) for each in release.unheld),
+            *((each, self._unmark) for each in release.woken),
         ]
         for each, job in jobs:
             try:

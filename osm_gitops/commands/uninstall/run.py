@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from osm_gitops.commands.uninstall.handover import Finalizers, OwnObject, Release
 from osm_gitops.commands.uninstall.release import (
-    HandingBack,
+    Finalizers,
+    OwnObject,
+    Release,
+    Releasing,
     belongings,
     held_machines,
     other_appliers,
@@ -65,7 +67,7 @@ def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Fina
     profiles = dict(_profiles(live, namespaces))
     stays, reason = _decision(live, settings.namespace, finalizers)
     held = held_machines(live.worker)
-    handover = Release(
+    release = Release(
         hosts=connections.hosts(spec),
         released=tuple(ours),
         unheld=() if stays else tuple(held),
@@ -75,10 +77,10 @@ def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Fina
         records=records(live.management, settings.namespace),
         warnings=(*_appliers(ours), *_leaving(held, stays=stays)),
     )
-    handover = _without_jinja(handover, profiles, read.machines, settings.namespace)
+    release = _without_jinja(release, profiles, read.machines, settings.namespace)
     configs = _configs(live, settings.namespace)
     rotated = _rotations(read.machines, configs, profiles, settings.namespace)
-    return replace(handover, warnings=(*handover.warnings, *rotated))
+    return replace(release, warnings=(*release.warnings, *rotated))
 
 
 def uninstall(
@@ -92,8 +94,8 @@ def uninstall(
     live = connections.clusters(spec)
     namespace = load_settings(spec).namespace
     with lease(live.management, namespace, holder=holder_name(), timeout=lock_timeout, note=note) as held:
-        handover = plan_uninstall(spec, connections, finalizers)  # again: nobody else writes from here on
-        failed = handover.refusals or HandingBack(live, held.check).carry_out(handover)
+        release = plan_uninstall(spec, connections, finalizers)  # again: nobody else writes from here on
+        failed = release.refusals or Releasing(live, held.check).carry_out(release)
         if failed:
             return failed
         held.check()
@@ -154,7 +156,7 @@ def _leaving(held: Sequence[OwnObject], *, stays: bool) -> Iterator[Problem]:
 
 
 def _without_jinja(
-    handover: Release,
+    release: Release,
     profiles: Mapping[tuple[str, str], Profile],
     machines: Sequence[MachineDeployment],
     namespace: str,
@@ -168,7 +170,7 @@ def _without_jinja(
             users.setdefault(key, []).append(machine.ref)
     own = [
         each
-        for each in handover.released
+        for each in release.released
         if each.ref.kind == PROFILE.name and (each.ref.namespace, each.ref.name) in jinja
     ]
     ours = {(each.ref.namespace, each.ref.name) for each in own}
@@ -184,11 +186,11 @@ def _without_jinja(
                 Problem(Code.UNCODED, what, about=about, fix="Give these pools a profile with Go templates first")
             )
     return replace(
-        handover,
-        released=tuple(each for each in handover.released if each not in own),
+        release,
+        released=tuple(each for each in release.released if each not in own),
         deleted=tuple(own),
-        warnings=(*handover.warnings, *warnings),
-        refusals=(*handover.refusals, *refusals),
+        warnings=(*release.warnings, *warnings),
+        refusals=(*release.refusals, *refusals),
     )
 
 

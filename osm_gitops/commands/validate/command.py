@@ -105,8 +105,11 @@ def _scopes(
     request: Request, paths: list[Path], found: list[Finding], environment: Mapping[str, str], revision: str = ""
 ) -> tuple[Scope, ...]:
     """What is judged, as it is or at a revision."""
-    from osm_gitops.commands.validate.overlays import overlay_findings  # noqa: PLC0415 - see above
-    from osm_gitops.commands.validate.scope import fleet_scopes, path_scopes  # noqa: PLC0415 - see above
+    from osm_gitops.commands.validate.scope import (  # noqa: PLC0415 - see above
+        fleet_scopes,
+        overlay_findings,
+        path_scopes,
+    )
 
     if paths:
         trees = [TreeRef(path, str(path), revision) for path in paths]
@@ -142,7 +145,7 @@ def _compared(
 ) -> Iterator[Finding]:
     """What changed since a revision. What was wrong there, or not there yet, is passed over: a change that mends
     it must pass."""
-    from osm_gitops.commands.validate.against import Comparison  # noqa: PLC0415 - see above
+    from osm_gitops.commands.validate.scope import Comparison  # noqa: PLC0415 - see above
     from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - see above
 
     for path in paths or [home_of(request, revision)]:

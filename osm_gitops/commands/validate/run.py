@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from osm_gitops.commands.validate.linter import Linter, Text, ask_programs
+from osm_gitops.commands.validate.linter import Linter, Suppressions, Text, ask_programs, suppress
 from osm_gitops.commands.validate.scope import Scope
-from osm_gitops.commands.validate.suppression import Suppressions, suppress
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.lint.external.catalogue import checkers
 from osm_gitops.lint.rules import rules, user_data_size

@@ -1,27 +1,42 @@
-"""What is judged: the clusters of a fleet as far as files tell of them, or files and folders that were named."""
+"""What ``validate`` checks: the clusters of a fleet as far as files tell, or the files, folders and overlays that were
+named; and what ``--against`` compares with an earlier revision.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Final
 
-from osm_gitops.commands.validate.overlays import overlays_in
+from osm_gitops.config.overlay_keys import OVERLAY_FILE
+from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.lint.rules import rules
-from osm_gitops.lint.rules.templates import problem_finding
+from osm_gitops.lint.rules.templates import problem_finding, profile_name
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import PROFILE_ANNOTATION
 from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.overlay import OverlayRef
+from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.load import load_all_profiles, load_inputs, load_settings
 from osm_gitops.pipeline.overlaid_profiles import load_stack
+from osm_gitops.render.manifests import whole_profile
+from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.sources.files import Folder
 from osm_gitops.sources.inputs_builder import Twice
 from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import with_profiles_of
+from osm_gitops.sources.trust import TRUSTED, Trust
+from osm_gitops.sources.walk import walk
 
 _SEVERAL: Final = "If they belong to several clusters, validate the fleet file, or the folders of one cluster at a time"
 _NOTHING: Final = "there is no profile, no MachineDeployment and no overlay in it"
@@ -167,3 +182,105 @@ def _both(first: Inputs, second: Inputs) -> Inputs:
 
 def _sorted(found: Mapping[ObjectRef, tuple[Problem, ...]]) -> dict[ObjectRef, tuple[Problem, ...]]:
     return {ref: found[ref] for ref in sorted(found)}
+
+
+_RAISE: Final = (
+    "Raise spec.version: OSM's webhook refuses a changed spec under an old version, and machines are told apart by it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two states of the same sources; ``revision`` is how the earlier one was named."""
+
+    now: tuple[Scope, ...]
+    earlier: tuple[Scope, ...]
+    revision: str
+
+    def findings(self) -> Iterator[Finding]:
+        """What the change does that nobody would want, each once, however many clusters it concerns."""
+        before = {scope.name: scope for scope in self.earlier}
+        yield from dict.fromkeys(
+            finding for scope in self.now if scope.name in before for finding in self._of(scope, before[scope.name])
+        )
+
+    def _of(self, scope: Scope, before: Scope) -> Iterator[Finding]:
+        for key, profile in scope.inputs.profiles.items():
+            known = before.inputs.profiles.get(key)
+            if known is not None:
+                yield from self._versions(profile, known)
+        gone = before.inputs.profiles.keys() - scope.inputs.profiles.keys()
+        broken = {(ref.namespace, ref.name) for ref in scope.inputs.broken}
+        yield from self._vanished(scope, gone - broken)
+
+    def _versions(self, profile: OperatingSystemProfile, before: OperatingSystemProfile) -> Iterator[Finding]:
+        where, about = profile.manifest.line_of("spec.version"), profile_name(profile)
+        if profile.version == before.version:
+            changed = ", ".join(_changed(profile, before))
+            if changed:
+                told = f"its spec changed since {self.revision}, and its version is {profile.version} as it was then"
+                message = f"{told}; what changed: {changed}"
+                yield Finding(rules.VERSION_NOT_RAISED, message, where, about, "spec.version", _RAISE)
+        elif _is_lower(profile.version, before.version):
+            message = f"its version was {before.version} at {self.revision} and is {profile.version} now"
+            fix = "Raise it beyond every version that a cluster has seen"
+            yield Finding(rules.VERSION_WENT_BACK, message, where, about, "spec.version", fix)
+
+    def _vanished(self, scope: Scope, gone: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+        lost = set(gone)
+        for machine in scope.inputs.machines:
+            wanted = wanted_profile(machine, scope.settings.namespace)
+            if wanted in lost and wanted is not None:
+                field = f"metadata.annotations.{PROFILE_ANNOTATION}"
+                message = f"its profile {'/'.join(wanted)} was there at {self.revision} and is gone"
+                fix = "Bring the profile back, or let the pool name another"
+                where = machine.manifest.line_of(field)
+                yield Finding(rules.PROFILE_VANISHED, message, where, str(machine.ref), field, fix)
+
+
+def _changed(profile: OperatingSystemProfile, before: OperatingSystemProfile) -> Iterator[str]:
+    """The keys of the spec that differ, with all defaults set."""
+    now, then = whole_profile(profile)["spec"], whole_profile(before)["spec"]
+    yield from (key for key in sorted({*now, *then}) if now.get(key) != then.get(key))
+
+
+def _is_lower(version: str, other: str) -> bool:
+    try:
+        return parse_version(version) < parse_version(other)
+    except GoError:
+        return False
+
+
+def overlay_findings(trees: Sequence[TreeRef], trust: Trust = TRUSTED) -> Iterator[Finding]:
+    """What is wrong with the overlays of these trees by themselves: whether they fit profiles, only a cluster tells."""
+    found: dict[Finding, None] = {}
+    for tree in trees:
+        for ref in overlays_in(tree, trust):
+            try:
+                read_overlays([ref], trust)
+            except InputError as failure:
+                # One that others are built on is told once.
+                found |= dict.fromkeys(problem_finding(rules.OVERLAY, problem) for problem in failure.problems)
+    yield from found
+
+
+def overlays_in(tree: TreeRef, trust: Trust = TRUSTED) -> Iterator[OverlayRef]:
+    """The overlays among a tree's files."""
+    shown = tree.display.rstrip("/")
+    for name in _names(tree, trust):
+        inside = PurePosixPath(name).relative_to(shown) if name != shown else PurePosixPath()
+        if PurePosixPath(name).name == OVERLAY_FILE:
+            yield OverlayRef(tree.path / inside, name, tree.revision)
+
+
+def _names(tree: TreeRef, trust: Trust) -> list[str]:
+    """The files of a tree as they are shown, without what a revision adds; none where it cannot be read, which is told
+    elsewhere."""
+    try:
+        trust.check(tree.path, tree.display)
+        if not tree.revision:
+            return [name for _, name in walk(Folder(tree.path, tree.display)).files]
+        with open_revision(tree.path, tree.revision, tree.display, trust) as files:
+            return [name.removesuffix(files.suffix) for _, name in walk(files).files]
+    except InputError:
+        return []

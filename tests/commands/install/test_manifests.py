@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from osm_gitops.commands.install.accounts import WRITER, user_name
-from osm_gitops.commands.install.install_plan import INSTALLED, ConfigRepo, InstallPlan, Jobs, Part
-from osm_gitops.commands.install.manifests import manifests
+from osm_gitops.commands.install.install_plan import INSTALLED, WRITER, ConfigRepo, InstallPlan, Jobs, Part
+from osm_gitops.commands.install.manifests import manifests, user_name
 from osm_gitops.model.desired import Side
 from tests.apiserver.after_osm import recorded
 from tests.apiserver.client import Object, Refused, path_of

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.commands.install.accounts import READER, WRITER
-from osm_gitops.commands.install.install_plan import INSTALLED, ConfigRepo, InstallPlan, Part
+from osm_gitops.commands.install.install_plan import INSTALLED, READER, WRITER, ConfigRepo, InstallPlan, Part
 from osm_gitops.commands.install.manifests import manifests
 from osm_gitops.commands.install.rights import (
     Right,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from osm_gitops.commands.validate.suppression import all_rules
+from osm_gitops.commands.validate.linter import all_rules
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
 

@@ -1,10 +1,9 @@
-"""New recipients, or new data keys, for files that are encrypted already (``osm-gitops rekey``).
+"""``osm-gitops rekey``: re-encrypt files for other recipients, or under new data keys.
 
-Files of ours are written anew, under a new data key where somebody was removed, who may have kept the
-old one, and where nothing verifies that osm-gitops made the old one. Of all others only the map ``sops``
-is replaced, and with it the encrypted values where a new data key is asked for, so that comments and
-layout of people stay.
-Everything is made before anything is written: one file that cannot be opened, and all stay as they are.
+Files of ours are encrypted anew, under a new data key where a recipient was removed, who may have kept the old one, and
+where nothing proves that osm-gitops made the old one. In other files only the map ``sops`` is replaced, and with it the
+encrypted values where a new data key is asked for: comments and layout stay. All files are made before the first is
+written: if one cannot be decrypted, none changes.
 """
 
 from __future__ import annotations
@@ -14,15 +13,30 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from osm_gitops.cli.console import Progress, console
+from osm_gitops.cli.options import RefusedUntrusted, refuse_untrusted
+from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.errors import Code, EncryptionError, InputError, OsmGitopsError, Problem, TargetError
 from osm_gitops.model.objects import Json
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rekey, rotate, rotate_texts
+from osm_gitops.report.visible import visible
+from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rotate, rotate_texts
+from osm_gitops.sops.document import rekey as rekey_documents
 from osm_gitops.sops.rules import FILE_NAME, Rule
 from osm_gitops.targets.file_encryption import FileEncryption
-from osm_gitops.targets.files import drop_staged, place_file, read_file, remove_temporary_beside, stage_file
+from osm_gitops.targets.files import (
+    drop_staged,
+    named_files,
+    place_file,
+    read_file,
+    remove_temporary_beside,
+    stage_file,
+)
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
@@ -200,7 +214,7 @@ def _anew(body: Mapping[str, Json], rule: Rule, sealing: FileEncryption, *, rota
     if rotated:
         (sealed,) = rotate([body], rule.recipients, now=sealing.now, keyring=sealing.keyring)
     else:
-        (sealed,) = rekey([body], rule.recipients, keyring=sealing.keyring)
+        (sealed,) = rekey_documents([body], rule.recipients, keyring=sealing.keyring)
     (plain,) = decrypt([body], sealing.keyring)
     return sealing.with_digest(plain, sealed)
 
@@ -215,7 +229,10 @@ def _with_new_texts(file: _File, rule: Rule, sealing: FileEncryption, *, rotated
         made = rotate_texts(file.bodies, rule.recipients, comments, now=sealing.now, keyring=sealing.keyring)
         texts, maps = made.texts, [made.envelope] * len(file.bodies)
     else:
-        texts, maps = {}, [body["sops"] for body in rekey(file.bodies, rule.recipients, keyring=sealing.keyring)]
+        texts, maps = (
+            {},
+            [body["sops"] for body in rekey_documents(file.bodies, rule.recipients, keyring=sealing.keyring)],
+        )
     lines = file.text.decode().splitlines(keepends=True)
     ends = [_map_lines(document, lines) for document in file.documents]
     before = 0
@@ -270,3 +287,81 @@ def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
             [Problem(Code.UNCODED, what, fix="Run sops rotate --in-place on it, and leave it out here")]
         )
     return EncryptionError([Problem(Code.UNCODED, "its layout is not that of sops", fix="Run sops updatekeys on it")])
+
+
+def rekey(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders; else the current folder.")
+    ] = None,
+    rotate: Annotated[
+        bool,
+        typer.Option(
+            "--rotate",
+            help="New data keys for every file that osm-gitops wrote, whether its recipients changed or not.",
+            envvar="OSM_GITOPS_ROTATE",
+        ),
+    ] = False,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--include",
+            metavar="PATH",
+            help="New data keys also for SOPS files that osm-gitops did not write, at or below this path; "
+            "may be given several times.",
+            envvar="OSM_GITOPS_INCLUDE",
+        ),
+    ] = None,
+    age_recipients: AgeRecipients = None,
+    untrusted: RefusedUntrusted = False,
+) -> int:
+    """Re-encrypt files for the current recipients.
+
+    Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
+    --age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
+    opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
+    key at hand verifies that osm-gitops made the old one. You commit the result.
+
+    Examples:
+      osm-gitops rekey                     # after a change of .sops.yaml
+      osm-gitops rekey clusters/prod-eu    # one cluster only
+      osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
+      osm-gitops rekey --include sources   # new data keys for files that sops wrote
+    """
+    if untrusted:
+        refuse_untrusted("rekey")
+    sealing = FileEncryption(dict(os.environ), tuple(age_recipients or ()))
+    rotation = Rotation(rotate, tuple(include or ()))
+    places = paths or ([] if include and not rotate else [Path()])
+    found = rekeyed_files(places, sealing, rotation, advance=Progress("rekey", "files looked at"))
+    write_rekeyed(found.files)
+    for file in found.files:
+        console.out(f"{visible(str(file.path))}{_difference(file)}\n")
+    known = [file.path for file in found.files if file.known]
+    if known:
+        console.say(
+            "Removed recipients may have kept the data keys of files that osm-gitops did not write. "
+            f"Give them new ones with --include PATH: {_named(known)}"
+        )
+    if found.kept:
+        console.say(
+            "Files that osm-gitops did not write keep their data keys. "
+            f"Give them new ones with --include PATH: {_named(found.kept)}"
+        )
+    if found.unverified:
+        console.say(
+            "No key at hand verifies that osm-gitops made the data keys of these files; somebody who can only push "
+            f"may know them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
+        )
+    if not found.files:
+        console.say("Nothing to do: every encrypted file has the recipients that it should have.")
+    return 0
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return visible(named_files(paths))
+
+
+def _difference(file: RekeyedFile) -> str:
+    added = [f"+{name}" for name in file.after if name not in file.before]
+    removed = [f"-{name}" for name in file.before if name not in file.after]
+    return "".join(f" {name}" for name in (*added, *removed)) or " (new data key)"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.commands.init.adoption.osm_settings import OsmSettings, read_osm_settings
+from osm_gitops.commands.init.osm_settings import OsmSettings, read_osm_settings
 from osm_gitops.errors import InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect

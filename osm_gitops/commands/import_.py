@@ -1,19 +1,34 @@
-"""Manifests of a config repository from a dump: each object in a file of its own, without what servers added."""
+"""``osm-gitops import``: files of a config repository from what kubectl prints.
+
+Each object gets a file of its own, without what servers added.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Annotated, Final
 
+import typer
+
+from osm_gitops.bounded.files import LARGE, read_stream
+from osm_gitops.cli.console import console
+from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.commands.init.scaffold import CREDENTIALS, checked_recipients
-from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
+from osm_gitops.config.spec import LIVE
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.objects import Manifest, ObjectRef
 from osm_gitops.model.server_fields import authored
+from osm_gitops.model.settings import Settings
+from osm_gitops.model.span import rfc3339
+from osm_gitops.report.visible import visible
 from osm_gitops.sops.document import encrypt, is_encrypted
 from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.selection import Selection
@@ -193,3 +208,86 @@ def _given_rule(recipients: Sequence[str]) -> Rule | None:
 def _about(manifest: Manifest, what: str, fix: str, at: str = "") -> Problem:
     where = manifest.line_of(at) if at else str(manifest.origin)
     return Problem(Code.UNCODED, what, where=where, about=str(manifest.ref), field=at, fix=fix)
+
+
+_STDIN = "-"
+_STDOUT = "-"
+
+
+def import_(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files and folders of YAML and JSON; - for stdin.")
+    ],
+    target: Annotated[
+        str,
+        typer.Option("--to", metavar="DIR|-", help="Folder to write to; - for stdout.", envvar="OSM_GITOPS_TO"),
+    ] = _STDOUT,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Also write files that are there with other content.", envvar="OSM_GITOPS_OVERWRITE"
+        ),
+    ] = False,
+    age_recipients: AgeRecipients = None,
+) -> int:
+    """Write clean manifests from a dump of a cluster.
+
+    One file per object, NAMESPACE/NAME.yaml (of facts NAMESPACE/KIND-NAME.yaml), with what people wrote
+    and without what servers added: status, uid, resourceVersion, managedFields, revisions, kubectl's copy.
+    Objects that are being deleted, of other kinds, or made by osm-gitops are left out. Secrets, and
+    MachineDeployments with credentials, are written encrypted for the recipients that .sops.yaml names
+    for the file, or --age-recipient, or not at all.
+
+    Examples:
+      osm-gitops import cluster-dump/machinedeployments.yaml --to pools/prod
+      osm-gitops import - --to pools/prod   # behind kubectl get machinedeployment workers --output yaml |
+      osm-gitops import cluster-dump        # to stdout
+    """
+    if target == LIVE:
+        raise input_error(
+            Code.UNCODED, "import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}"
+        )
+    folder = None if target == _STDOUT else Path(target)
+    now = rfc3339(datetime.now(UTC))
+    wanted = Import(folder, Settings().namespace, now, tuple(age_recipients or ()), overwrite)
+    unread: list[Problem] = []
+    imported = import_objects(_texts(paths, unread), wanted)
+    imported.problems[:0] = unread
+    if folder is None:
+        for content in imported.files.values():
+            console.out(f"---\n{content.decode()}")
+    for path in write_imported(imported, wanted):
+        console.out(f"{visible(path.as_posix())}\n")
+    for note in imported.notes:
+        console.say(note)
+    if not imported.files and not imported.problems:
+        imported.problems.append(Problem(Code.UNCODED, "there is nothing to import", where=", ".join(paths)))
+    console.problems(imported.problems)
+    return 1 if imported.problems else 0
+
+
+def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[bytes, str]]:
+    """What is to be imported, file by file."""
+    from osm_gitops.sources.files import Folder  # noqa: PLC0415 - see above
+    from osm_gitops.sources.walk import walk  # noqa: PLC0415 - see above
+
+    for path in paths:
+        if path == _STDIN:
+            try:
+                yield read_stream(sys.stdin.buffer, LARGE), "stdin"
+            except OSError as fault:
+                raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where="stdin") from fault
+            continue
+        files = Folder(Path(path), path)
+        found = walk(files)
+        problems += found.problems
+        for file, shown in found.files:
+            try:
+                text = files.read(file)
+            except OSError as fault:
+                problems.append(Problem(Code.UNCODED, f"cannot be read: {fault.strerror}", where=shown))
+                continue
+            if text is None:
+                problems.append(Problem(Code.UNCODED, f"is larger than {LARGE >> 20} MiB", where=shown, fix="Split it"))
+            else:
+                yield text, os.fspath(shown)

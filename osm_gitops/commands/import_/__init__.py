@@ -1,1 +1,0 @@
-"""``osm-gitops import``: clean manifests from a dump of a cluster."""

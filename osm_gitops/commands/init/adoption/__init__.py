@@ -1,1 +1,0 @@
-"""Taking over a cluster that Operating System Manager has run on: what it was told, and a repository that says it."""

@@ -1,1 +1,0 @@
-"""``osm-gitops rekey``: encrypted files for the current recipients."""
