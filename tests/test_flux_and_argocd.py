@@ -27,7 +27,7 @@ _SIDES = ("management", "worker")
 
 
 def _document(name: str) -> str:
-    return (_ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    return (_ROOT / "docs" / "how-to" / f"{name}.md").read_text("utf-8")
 
 
 def _examples(name: str) -> Iterator[dict[str, Any]]:

@@ -33,7 +33,7 @@ _WRITES = {
 _ON: Any = True  # how YAML 1.1 reads the key `on`
 
 
-_PAGE = (ROOT / "docs" / "github-actions.md").read_text("utf-8")
+_PAGE = (ROOT / "docs" / "how-to" / "github-actions.md").read_text("utf-8")
 
 
 def _example(number: int) -> Any:

@@ -261,7 +261,7 @@ def test_a_token_from_a_file_is_enough_and_is_nowhere_to_be_read(
 
 def _cronjob() -> dict[str, Any]:
     """The manifest of docs/how-to/git.md."""
-    document = (Path(__file__).parents[2] / "docs" / "git.md").read_text("utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "how-to" / "git.md").read_text("utf-8")
     text = document.split("```yaml\napiVersion: batch/v1\n", 1)[1].split("```", 1)[0]
     job: dict[str, Any] = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     return job

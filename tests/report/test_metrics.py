@@ -23,7 +23,7 @@ from osm_gitops.model.record import Ran
 from osm_gitops.report.metrics import METRICS, Measured, exposition, last_good_runs
 
 STARTED = datetime(2026, 1, 5, 10, tzinfo=UTC)
-OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "operations.md"
 POOL = ObjectRef("MachineDeployment", "kube-system", "a")
 BROKEN = replace(POOL, name="b")
 

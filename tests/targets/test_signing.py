@@ -90,7 +90,7 @@ def test_commits_on_a_branch_of_their_own_are_signed_too(repository: Path, tmp_p
 def test_the_variables_of_the_docs_are_enough_to_sign(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = (Path(__file__).parents[2] / "docs" / "git.md").read_text("utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "how-to" / "git.md").read_text("utf-8")
     variables = next(text for text in document.split("```yaml\n") if text.startswith("- {name: GIT_CONFIG_COUNT"))
     key = str(_key(tmp_path))
     for variable in yaml.safe_load(variables.split("```", 1)[0]):

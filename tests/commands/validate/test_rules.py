@@ -7,7 +7,7 @@ from pathlib import Path
 
 from osm_gitops.commands.validate.linter import all_rules
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "validate.md"
 
 
 def test_the_list_of_rules_is_complete_and_true() -> None:
