@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from osm_gitops import __version__
-from osm_gitops.cli.console import console
-from osm_gitops.cli.log_lines import wanted_format
+from osm_gitops.cli.console import console, wanted_format
 from osm_gitops.errors import OsmGitopsError, UnexpectedError, shortened
 from osm_gitops.report.visible import visible
 

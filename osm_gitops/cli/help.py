@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from osm_gitops.cli.log_lines import VARIABLE, LogFormat
+from osm_gitops.cli.console import VARIABLE, LogFormat
 
 _EXAMPLES = "Examples:"
 _VARIABLES = (
@@ -106,7 +106,7 @@ class CommandLine(typer.Typer):
 
 
 def _with_log_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give ``command`` the option, for its page and its parser: what it says was read before (``log_lines.py``)."""
+    """Give ``command`` the option, for its page and its parser: what it says was read before (``wanted_format``)."""
 
     @functools.wraps(command)
     def called(**given: Any) -> Any:

@@ -1,21 +1,30 @@
-"""From a command's options to what a run takes."""
+"""Options of runs, and what they come to: reading and writing, live clusters, metrics, and the question before a write
+(asked on a terminal, answered in advance by ``--yes``)."""
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import Request
-from osm_gitops.errors import Code, Problem
+from osm_gitops.errors import Code, Problem, input_error
+from osm_gitops.gocompat.duration import parse_duration
+from osm_gitops.gocompat.fault import GoError
 from osm_gitops.model.plan import Plan
-from osm_gitops.pipeline.options import GitOptions, RunOptions
+from osm_gitops.pipeline.metrics import MetricSinks
+from osm_gitops.pipeline.options import GitOptions, LiveOptions, RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 from osm_gitops.report.outline import many
 from osm_gitops.sops.search import KeySearch
+from osm_gitops.targets.cluster.write_options import WriteOptions
 
 _GUARDS = "Guards"
 
@@ -142,3 +151,178 @@ def run_options(
         connections=request.connections,
         git=replace(git or GitOptions(), token=request.token, clone=request.clone),
     )
+
+
+_LIVE_PANEL = "How clusters are written"
+
+Settle = Annotated[
+    str,
+    typer.Option(
+        "--settle",
+        metavar="DURATION",
+        help="How long to wait for pools that machine-controller has not numbered yet; then they are left and named.",
+        envvar="OSM_GITOPS_SETTLE",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+LockTimeout = Annotated[
+    str,
+    typer.Option(
+        "--lock-timeout",
+        metavar="DURATION",
+        help="How long to wait for another run on the same clusters.",
+        envvar="OSM_GITOPS_LOCK_TIMEOUT",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+Concurrency = Annotated[
+    int,
+    typer.Option(
+        "--concurrency",
+        metavar="N",
+        min=1,
+        max=64,
+        help="Pools that are written at a time.",
+        envvar="OSM_GITOPS_CONCURRENCY",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+ForceConflicts = Annotated[
+    bool,
+    typer.Option(
+        "--force-conflicts",
+        help="Take over fields that other writers own.",
+        envvar="OSM_GITOPS_FORCE_CONFLICTS",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+Finalizers = Annotated[
+    bool,
+    typer.Option(
+        "--finalizers/--no-finalizers",
+        help="Hold MachineDeployments that are deleted until what was made for them is gone.",
+        envvar="OSM_GITOPS_FINALIZERS",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+Nudge = Annotated[
+    bool,
+    typer.Option(
+        "--nudge/--no-nudge",
+        help="Wake Machines that had to wait for their bootstrap Secret, by an annotation.",
+        envvar="OSM_GITOPS_NUDGE",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+BesideOsm = Annotated[
+    bool,
+    typer.Option(
+        "--beside-osm",
+        help="Write although Operating System Manager runs and writes the same objects.",
+        envvar="OSM_GITOPS_BESIDE_OSM",
+        rich_help_panel=_LIVE_PANEL,
+    ),
+]
+DEFAULT_SETTLE = "30s"
+DEFAULT_LOCK_TIMEOUT = "90s"
+DEFAULT_CONCURRENCY = 8
+
+
+def live_options(settle: str, lock_timeout: str, write: WriteOptions, *, beside_osm: bool = False) -> LiveOptions:
+    """How a run writes to clusters; raises InputError."""
+    return LiveOptions(
+        settle=_duration(settle, "--settle"),
+        lock_timeout=_duration(lock_timeout, "--lock-timeout"),
+        write=write,
+        beside_osm=beside_osm,
+    )
+
+
+def _duration(text: str, flag: str) -> timedelta:
+    """A length of time as Go writes it (``90s``, ``1m30s``); raises InputError."""
+    try:
+        nanoseconds = parse_duration(text)
+    except GoError:
+        nanoseconds = -1
+    if nanoseconds < 0:
+        raise input_error(
+            Code.UNCODED, f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"'
+        )
+    return timedelta(microseconds=nanoseconds / 1000)
+
+
+_METRICS_PANEL = "How a run is seen from outside"
+
+MetricsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics-file",
+        metavar="FILE",
+        help="Write the run's figures for Prometheus here, for the node exporter's textfile collector.",
+        envvar="OSM_GITOPS_METRICS_FILE",
+        rich_help_panel=_METRICS_PANEL,
+        show_default=False,
+    ),
+]
+PushgatewayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--pushgateway",
+        metavar="URL",
+        help="Send the run's figures to this Pushgateway of Prometheus.",
+        envvar="OSM_GITOPS_PUSHGATEWAY",
+        rich_help_panel=_METRICS_PANEL,
+        show_default=False,
+    ),
+]
+
+
+def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
+    """Where the figures go; raises InputError, better before the run than after it."""
+    if not address:
+        return MetricSinks(file)
+    from osm_gitops.kube.pushgateway import Pushgateway  # noqa: PLC0415 - slow
+
+    return MetricSinks(file, Pushgateway.at(address), os.environ)
+
+
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        "-y",
+        help="Do not ask for confirmation. Required where stdin is not a terminal.",
+        envvar="OSM_GITOPS_YES",
+    ),
+]
+
+
+def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> None:
+    """Refuse to run where nothing is ``confirmed`` in advance and nobody can be asked. Raises InputError.
+
+    Only stdin decides: output may go through a pipe to a log. ``CI=true`` and the like are no confirmation.
+    ``otherwise`` names another way than ``--yes``.
+    """
+    if confirmed or sys.stdin.isatty():
+        return
+    fix = "Add --yes to write without asking" + (f", or {otherwise}" if otherwise else "")
+    raise input_error(Code.UNCODED, "stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
+
+
+def ask(question: str) -> bool:
+    """Ask on stderr. ``y`` or ``yes`` on stdin confirms; anything else and the end of input do not."""
+    return ask_for(f"{question} [y/N]").lower() in {"y", "yes"}
+
+
+def ask_for(what: str) -> str:
+    """Ask on stderr for a line of stdin; empty at the end of input."""
+    try:
+        sys.stderr.write(f"{what}: ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        raise
+    if not answer.endswith("\n"):
+        sys.stderr.write("\n")
+    return answer.strip()

@@ -11,35 +11,37 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
-from osm_gitops.cli.confirmation import Yes, ask, require_answer
 from osm_gitops.cli.console import console
-from osm_gitops.cli.live_options import (
+from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
+from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
+    DEFAULT_MAX_DELETE,
     DEFAULT_SETTLE,
+    AgeRecipients,
+    AllowEmpty,
     BesideOsm,
     Concurrency,
     Finalizers,
     ForceConflicts,
     LockTimeout,
-    Nudge,
-    Settle,
-    live_options,
-)
-from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metric_sinks
-from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
-from osm_gitops.cli.run_options import (
-    DEFAULT_MAX_DELETE,
-    AgeRecipients,
-    AllowEmpty,
     MaxChangedPools,
     MaxDelete,
+    MetricsFile,
+    Nudge,
     PlaintextSecrets,
+    PushgatewayAddress,
     RequireClean,
+    Settle,
     Strict,
+    Yes,
+    ask,
     forbidden_warnings,
     limits,
+    live_options,
+    metric_sinks,
+    require_answer,
     run_options,
 )
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan

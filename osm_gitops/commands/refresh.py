@@ -7,7 +7,9 @@ from dataclasses import replace
 from osm_gitops.cli.clusters import live_clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
-from osm_gitops.cli.live_options import (
+from osm_gitops.cli.options import Request, with_live_clusters
+from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
     DEFAULT_SETTLE,
@@ -15,14 +17,14 @@ from osm_gitops.cli.live_options import (
     Concurrency,
     Finalizers,
     LockTimeout,
+    MetricsFile,
     Nudge,
+    PushgatewayAddress,
     Settle,
     live_options,
+    metric_sinks,
+    run_options,
 )
-from osm_gitops.cli.metrics_options import MetricsFile, PushgatewayAddress, metric_sinks
-from osm_gitops.cli.options import Request, with_live_clusters
-from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
-from osm_gitops.cli.run_options import run_options
 from osm_gitops.plan.guards import Limits
 from osm_gitops.targets.cluster.write_options import WriteOptions
 

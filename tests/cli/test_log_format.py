@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.cli import gate
-from osm_gitops.cli.console import Console, Progress, console
-from osm_gitops.cli.log_lines import LogFormat
+from osm_gitops.cli.console import Console, LogFormat, Progress, console
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.clusters import one_cluster
-from osm_gitops.cli.confirmation import ask_for
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_settings
+from osm_gitops.cli.run_options import ask_for
 from osm_gitops.commands.install.install_plan import (
     DEFAULT_AUTHOR,
     DEFAULT_HOME,

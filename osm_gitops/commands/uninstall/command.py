@@ -9,11 +9,17 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.clusters import live_clusters_of
-from osm_gitops.cli.confirmation import Yes, ask, require_answer
 from osm_gitops.cli.console import console
-from osm_gitops.cli.live_options import DEFAULT_LOCK_TIMEOUT, LockTimeout, live_options
 from osm_gitops.cli.options import Request, with_whole_cluster
-from osm_gitops.cli.run_options import run_options
+from osm_gitops.cli.run_options import (
+    DEFAULT_LOCK_TIMEOUT,
+    LockTimeout,
+    Yes,
+    ask,
+    live_options,
+    require_answer,
+    run_options,
+)
 from osm_gitops.commands.uninstall.release import Finalizers, Release
 from osm_gitops.errors import Code, input_error
 from osm_gitops.model.live import CLEANUP_FINALIZER
