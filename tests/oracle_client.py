@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from osm_gitops.gocompat.text import normalise
-from osm_gitops.gotemplate.durations import MetaDuration
-from osm_gitops.gotemplate.values import IP, Nil, Pointer, Struct
+from osm_gitops.gotemplate.values import IP, MetaDuration, Nil, Pointer, Struct
 
 _BINARY = Path(__file__).parent.parent / ".tools" / "oracle"
 

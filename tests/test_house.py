@@ -26,7 +26,7 @@ IMPURE = {
 DOORS: dict[str, str | tuple[str, ...]] = {
     "jinja2": "gotemplate",
     "jsonpatch": "config/json_patch.py",
-    "yaml": ("yaml", "gocompat/yaml3_reader.py", "gocompat/yaml3_syntax.py"),
+    "yaml": ("yaml", "gocompat/yaml3_reader.py"),
     "git": "git",
     "tree_sitter": "shell",
     "tree_sitter_bash": "shell",

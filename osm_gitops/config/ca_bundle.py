@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 
 # A block without headers: between its marks there is nothing but base64 and white space.
 _LINE_END: Final = r"[ \t]*(?:\r?\n|\Z)"

@@ -12,7 +12,7 @@ from typing import Final
 
 from osm_gitops.config.overlay_keys import OVERLAY_FILE
 from osm_gitops.errors import Code, InputError, input_error
-from osm_gitops.gotemplate.hints import similar
+from osm_gitops.gotemplate.faults import similar
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.builtin import data_folder

@@ -15,7 +15,7 @@ from osm_gitops.gotemplate.assembly import compile_jinja_half
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import TemplateFaults
-from osm_gitops.gotemplate.value_uses import ValuePath, value_uses
+from osm_gitops.gotemplate.inspection import ValuePath, value_uses
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import Overlay, Spot
 

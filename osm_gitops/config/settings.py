@@ -15,10 +15,9 @@ from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.ip import parse_ip
+from osm_gitops.gocompat.net import parse_ip, parse_url
 from osm_gitops.gocompat.numbers import parse_bool, parse_int
 from osm_gitops.gocompat.text import trim_space
-from osm_gitops.gocompat.url import parse_url
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings, shortest_token_life
 from osm_gitops.model.span import spoken

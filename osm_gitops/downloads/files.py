@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from osm_gitops.downloads.commands import subscription_service
 from osm_gitops.downloads.need import Kind, Need, need
-from osm_gitops.gocompat.tomltext import TomlError, read_toml
+from osm_gitops.gocompat.toml import TomlError, read_toml
 from osm_gitops.model.profile import Modules
 from osm_gitops.shell.unknown import shown
 

@@ -6,9 +6,17 @@ import base64
 import re
 from typing import Final
 
-from osm_gitops.gocompat import base64text
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.text import to_bytes
+
+_STANDARD: Final = re.compile("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def decode_base64(text: str) -> bytes | None:
+    """The bytes, or ``None`` for what is no base64; line ends count for nothing, padding is demanded."""
+    joined = text.replace("\r", "").replace("\n", "")
+    return base64.b64decode(joined) if _STANDARD.fullmatch(joined) else None
+
 
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _BASE32: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
@@ -18,18 +26,18 @@ _UNDECODABLE: Final = frozenset({1, 3, 6})
 """How many characters of a group of eight make no whole byte."""
 
 
-def decode_base64(text: str) -> bytes:
+def read_base64(text: str) -> bytes:
     """``base64.StdEncoding.DecodeString``; line ends count for nothing.
 
     Raises :class:`GoError`: ``illegal base64 data at input byte 4``.
     """
-    decoded = base64text.decode_base64(text)
+    decoded = decode_base64(text)
     if decoded is None:
         raise GoError(f"illegal base64 data at input byte {_base64_fault(to_bytes(text))}")
     return decoded
 
 
-def decode_base32(text: str) -> bytes:
+def read_base32(text: str) -> bytes:
     """``base32.StdEncoding.DecodeString``; line ends count for nothing, nor does what follows the padding.
 
     Raises :class:`GoError`: ``illegal base32 data at input byte 1``.

@@ -155,7 +155,10 @@ def _can_backquote(text: str) -> bool:
 
 def _digits(value: float, verb: str, precision: int) -> str:
     if math.isfinite(value) and verb in "xXb":
-        return _binary(value) if verb == "b" else _hexadecimal(value, precision, upper=verb == "X")
+        if verb != "b":
+            return _hexadecimal(value, precision, upper=verb == "X")
+        mantissa, exponent = _mantissa(value)
+        return f"{'-' if math.copysign(1, value) < 0 else ''}{mantissa}p{exponent:+d}"
     return format_float(value, verb, precision)
 
 
@@ -166,12 +169,6 @@ def _mantissa(value: float) -> tuple[int, int]:
     fraction, exponent = math.frexp(abs(value))
     exponent = max(exponent - 53, -1074)
     return int(math.ldexp(abs(value), -exponent)) if fraction else 0, exponent
-
-
-def _binary(value: float) -> str:
-    mantissa, exponent = _mantissa(value)
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    return f"{sign}{mantissa}p{exponent:+d}"
 
 
 def _hexadecimal(value: float, precision: int, *, upper: bool) -> str:

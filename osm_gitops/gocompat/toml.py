@@ -1,7 +1,7 @@
 """``github.com/BurntSushi/toml`` 1.6: its encoder's layout, and a decoder for the same documents (osm-behaviour.md,
-"TOML layout" and "containerd config.toml").
+"TOML layout", "containerd config.toml" and "Template functions").
 
-Plain data stands for Go values: ``dict`` a map, :class:`~osm_gitops.gocompat.fields.Fields`
+Plain data stands for Go values: ``dict`` a map, :class:`~osm_gitops.gocompat.gojson.Fields`
 a struct, ``list`` a slice, ``None`` anything that is nil.
 """
 
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import date, datetime, time
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.fields import Fields
+from osm_gitops.gocompat.gojson import Fields
 from osm_gitops.gocompat.numbers import format_float
-from osm_gitops.gocompat.text import to_bytes
-from osm_gitops.gocompat.timefmt import Moment, format_time
+from osm_gitops.gocompat.text import has_invalid, to_bytes
+from osm_gitops.gocompat.times import Moment, Zone, format_time, parse_time
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _RFC3339: Final = "2006-01-02T15:04:05.999999999Z07:00"
@@ -170,3 +173,99 @@ def _inline_struct(struct: Fields) -> str:
         if value is not None
     ]
     return "{" + "".join(written) + "}"
+
+
+MOST_PARTS: Final = 100
+"""How many parts a dotted key may have: tomllib takes the square of their number in time and memory."""
+_MOST_NESTED: Final = 100
+
+_PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+# What stands in strings and comments is passed over. Nothing is read twice.
+_TOKEN: Final = re.compile(
+    rf"""(?P<long>{_PART}(?:\.[ \t]*+{_PART}){{{MOST_PARTS}}})
+    |\"{{3}}(?:[^\\"]|\\.|"(?!""))*+(?:\"{{3}}|\Z)|'{{3}}(?:[^']|'(?!''))*+(?:'{{3}}|\Z)
+    |"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|\#[^\n]*+|[A-Za-z0-9_-]++|(?P<open>[\[{{])|(?P<close>[\]}}])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class TomlError(ValueError):
+    """A text that is no TOML, or nests deeper than is read; its words are tomllib's, or ours."""
+
+
+def read_toml(text: str, parse_float: Callable[[str], float] = float) -> dict[str, Any]:
+    """The document as plain data; ``parse_float`` reads the spelling of a float. Raises TomlError."""
+    _check_nesting(text)
+    try:
+        return tomllib.loads(text, parse_float=parse_float)
+    except tomllib.TOMLDecodeError as error:
+        raise TomlError(str(error)) from None
+    except GoError:
+        raise
+    except ValueError:  # an integer of thousands of digits
+        raise TomlError("a number has too many digits") from None
+
+
+def _check_nesting(text: str) -> None:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token["long"]:
+            line = text.count("\n", 0, token.start()) + 1
+            raise TomlError(f"a key has more than {MOST_PARTS} parts (at line {line}, column 1)")
+        if token["open"]:
+            depth += 1
+            if depth > _MOST_NESTED:
+                line = text.count("\n", 0, token.start()) + 1
+                raise TomlError(f"values are nested more than {_MOST_NESTED} deep (at line {line}, column 1)")
+        elif token["close"]:
+            depth -= 1
+
+
+_NANOSECONDS: Final = re.compile(r":[0-9]{2}\.[0-9]{7}")
+_INT64: Final = 1 << 63
+
+
+def decode(text: str) -> dict[str, Any]:
+    """The document as plain data with :class:`~osm_gitops.gocompat.times.Moment` for times.
+
+    Raises GoError, but not in Go's words, for what is no TOML 1.0; Go reads TOML 1.1.
+    """
+    if has_invalid(text):
+        raise GoError("toml: the text is no UTF-8")
+    if _NANOSECONDS.search(text):
+        raise GoError("toml: a time with more than six digits behind the second")
+    try:
+        document = read_toml(text.removeprefix("\ufeff"), _decoded_float)
+    except TomlError as error:
+        raise GoError(f"no TOML 1.0 text: {error}") from None
+    return {key: _decoded(value) for key, value in document.items()}
+
+
+def _decoded_float(spelling: str) -> float:
+    number = float(spelling)
+    if math.isinf(number) and "inf" not in spelling:
+        raise GoError(f"toml: {spelling} is out of range for float64")
+    return number
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _decoded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_decoded(each) for each in value]
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        raise GoError(f"toml: {value} is out of range for int64")
+    if isinstance(value, (date, time)):
+        return _moment(value)
+    return value
+
+
+def _moment(value: date | time) -> Moment:
+    """A time without a zone is in one whose name says so; one without a date is in the year 0."""
+    if isinstance(value, time):
+        return replace(parse_time("15:04:05", value.isoformat()), zone=Zone("time-local", 0))
+    if not isinstance(value, datetime):
+        return replace(parse_time("2006-01-02", value.isoformat()), zone=Zone("date-local", 0))
+    if value.tzinfo:
+        return parse_time("2006-01-02T15:04:05Z07:00", value.isoformat())
+    return replace(parse_time("2006-01-02T15:04:05", value.isoformat()), zone=Zone("datetime-local", 0))

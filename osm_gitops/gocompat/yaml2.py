@@ -14,9 +14,8 @@ from osm_gitops.gocompat import gojson
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import format_float
 from osm_gitops.gocompat.text import runes
-from osm_gitops.gocompat.yamlemit import Emitter, Scalar, Shape
-from osm_gitops.gocompat.yamlorder import sorted_members
-from osm_gitops.gocompat.yamlscalars import STRING, looks_sexagesimal, resolve
+from osm_gitops.gocompat.yaml3 import STRING, looks_sexagesimal, resolve
+from osm_gitops.gocompat.yamlemit import Emitter, Scalar, Shape, sorted_members
 
 _LONGEST_KEY: Final = 1024
 _FOLD: Final = re.compile(" *\x85[ \x85]*")

@@ -1,6 +1,7 @@
 """YAML text as ``gopkg.in/yaml.v3`` reads it into Go maps and slices (osm-behaviour.md, "Template functions").
 
-libyaml scans and parses, as its Go port does in yaml.v3; what the nodes mean is decided here.
+libyaml scans and parses, as its Go port does in yaml.v3. What the nodes mean is decided here, and what Go says about
+text that is no YAML.
 """
 
 from __future__ import annotations
@@ -17,8 +18,105 @@ import yaml
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import quote
 from osm_gitops.gocompat.text import from_bytes, has_invalid
-from osm_gitops.gocompat.yaml3_syntax import MAX_DEPTH, UnsupportedYaml, check_brackets, go_message, scans, sentence
-from osm_gitops.gocompat.yamlscalars import FLOAT, INTEGER, STRING, resolve
+from osm_gitops.gocompat.yaml3 import FLOAT, INTEGER, STRING, resolve
+
+_OWN_WORDS: Final = frozenset(
+    {
+        "found unexpected ':'",
+        "did not find expected whitespace or line break",
+        "did not find expected tag URI",
+        "found unknown escape character",
+        "did not find expected <document start>",
+    }
+)
+_READ_AT_ONCE: Final = 500
+_STALE_KEY: Final = "could not find expected ':'"
+
+
+MAX_DEPTH: Final = 100
+_SUSPICIOUS: Final = re.compile("[?!]")
+
+
+class UnsupportedYaml(GoError):
+    """Go gives up too, but its words are not known here; or Go reads what is refused here (exotic syntax, bounds)."""
+
+
+def check_brackets(text: str) -> None:
+    """Raise :class:`UnsupportedYaml` for what Go's scanner reads in its own way inside of ``[]`` and ``{}``.
+
+    A question mark ends a plain text there, and a comma is a part of a tag.
+    """
+    if not _SUSPICIOUS.search(text) or ("[" not in text and "{" not in text):
+        return
+    try:
+        for token, depth in _tokens(text):
+            if depth and _is_odd(token, text):
+                line = token.start_mark.line + 1
+                raise UnsupportedYaml(
+                    f"no YAML text: `?` or a tag between brackets in line {line}; put the text into quotes"
+                )
+    except yaml.YAMLError:
+        return
+
+
+def _tokens(text: str) -> Iterator[tuple[yaml.Token, int]]:
+    """All tokens, each with the number of brackets around it; deep nesting would take libyaml hours."""
+    depth = 0
+    for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+        if isinstance(token, (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise UnsupportedYaml(f"yaml: nested more than {MAX_DEPTH} deep")
+        elif isinstance(token, (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)):
+            depth -= 1
+        yield token, depth
+
+
+def _is_odd(token: yaml.Token, text: str) -> bool:
+    start, end = token.start_mark.index, token.end_mark.index
+    if isinstance(token, yaml.ScalarToken):
+        return token.plain and "?" in token.value
+    if isinstance(token, yaml.KeyToken):
+        return text[start : start + 1] == "?" and not text[start + 1 : start + 2].isspace()
+    return isinstance(token, yaml.TagToken) and not text[end : end + 1].isspace()
+
+
+def go_message(error: yaml.YAMLError, text: str) -> str:
+    """The text of Go's error for the same document; empty where it is not known."""
+    if isinstance(error, yaml.reader.ReaderError) and len(text.encode()) <= _READ_AT_ONCE:
+        return f"yaml: {error.reason}"
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem in _OWN_WORDS or "%YAML" in text:
+        return ""
+    in_scanner = isinstance(error, yaml.scanner.ScannerError)
+    if error.problem == _STALE_KEY:
+        rest = text[error.problem_mark.index :] if error.problem_mark else ""
+    else:
+        rest = "" if in_scanner else text
+    if "?" in text or not scans(rest):
+        return ""  # Go scans a little further than libyaml does, and may fail on what comes there
+    marks = (mark.line for mark in (error.context_mark, error.problem_mark) if mark and mark.line)
+    line = next(marks, 0)
+    place = f"line {line + in_scanner}: " if line else ""
+    return f"yaml: {place}{error.problem}"
+
+
+def sentence(error: yaml.YAMLError) -> str:
+    """What is wrong with the text, in one line."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return str(error).splitlines()[0]
+    place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+    return f"{error.problem}{place}"
+
+
+def scans(text: str) -> bool:
+    """Whether the whole text consists of tokens."""
+    try:
+        for _ in _tokens(text):
+            pass
+    except (yaml.YAMLError, UnsupportedYaml):
+        return False
+    return True
+
 
 MAX_NODES: Final = 1_000_000
 MAX_ERRORS: Final = 100_000
@@ -67,7 +165,7 @@ class Loaded:
 def load_v3(text: str, into: str = ANY) -> Loaded:
     """``yaml.Unmarshal`` of the first document into a Go value of type ``into``: MAP, LIST or ANY.
 
-    Values are plain data, :class:`AnyKeys`, and :class:`~osm_gitops.gocompat.timefmt.Moment`.
+    Values are plain data, :class:`AnyKeys`, and :class:`~osm_gitops.gocompat.times.Moment`.
     Raises GoError with Go's text where the document cannot be parsed, and :class:`UnsupportedYaml` where Go's text
     is not known: some syntax errors, a tag that does not fit, aliases without end; also for documents
     nested deeper than :data:`MAX_DEPTH` or with more than :data:`MAX_NODES` values.
@@ -183,13 +281,9 @@ def _new_node(event: Any) -> _Node:
         return _Node("map", tag or _MAP_TAG, line)
     if isinstance(event, yaml.SequenceStartEvent):
         return _Node("list", tag or _LIST_TAG, line)
-    return _Node("scalar", tag or _implied_tag(event), line, event.value)
-
-
-def _implied_tag(event: yaml.ScalarEvent) -> str:
-    if event.style:
-        return STRING
-    return _MERGE if event.value == "<<" else resolve(event.value)[0]
+    if not tag:
+        tag = STRING if event.style else _MERGE if event.value == "<<" else resolve(event.value)[0]
+    return _Node("scalar", tag, line, event.value)
 
 
 class _Decoder:
@@ -260,7 +354,7 @@ class _Decoder:
             return _LEFT_OUT
         if into not in {MAP, ANY}:
             return self.complain(node, into)
-        strings = into == MAP or all(_is_text_key(key) for key in node.content[::2])
+        strings = into == MAP or all(key.meant.tag in {STRING, _MERGE} for key in node.content[::2])
         result: dict[Any, Any] = {} if strings else AnyKeys()
         self.fill(result, node, None)
         return result
@@ -302,8 +396,8 @@ class _Decoder:
         """Add the members of ``node``, but those whose keys are in ``merged``, where everything added is noted."""
         key_type = ANY if isinstance(result, AnyKeys) else "string"
         merge = None
-        for key_node, value_node in _pairs(node):
-            if _is_merge(key_node):
+        for key_node, value_node in zip(node.content[::2], node.content[1::2], strict=True):
+            if key_node.kind == "scalar" and key_node.text == "<<" and key_node.tag == _MERGE:
                 merge = value_node
                 continue
             key = self.decode(key_node, key_type)
@@ -340,18 +434,6 @@ class _Decoder:
         if not self.complained_about_keys(source.meant):
             self.fill(result, source.meant, merged)
         self.open_aliases.discard(id(source))
-
-
-def _pairs(node: _Node) -> Iterator[tuple[_Node, _Node]]:
-    return zip(node.content[::2], node.content[1::2], strict=True)
-
-
-def _is_merge(node: _Node) -> bool:
-    return node.kind == "scalar" and node.text == "<<" and node.tag == _MERGE
-
-
-def _is_text_key(node: _Node) -> bool:
-    return node.meant.tag in {STRING, _MERGE}
 
 
 def _typed(key: Any) -> tuple[str, Any]:

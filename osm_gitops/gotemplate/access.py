@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.text import byte_len, to_bytes
+from osm_gitops.gotemplate.compare import sorted_keys
 from osm_gitops.gotemplate.faults import TemplateFault
-from osm_gitops.gotemplate.order import sorted_keys
 from osm_gitops.gotemplate.own_values import AbsentValue, absent_below
 from osm_gitops.gotemplate.values import (
     NO_VALUE,
@@ -111,7 +111,9 @@ def _field(receiver: Any, name: str) -> Any:
     if isinstance(receiver, Pointer):
         if name in receiver.methods:
             return _called(receiver, name)
-        return _field_behind(receiver, name)
+        if receiver.elem is None:
+            raise TemplateFault(f"nil pointer evaluating {receiver.go_type}.{name}; test it first with `if` or `with`")
+        return _field(receiver.elem, name)
     if name in getattr(receiver, "methods", ()):
         return _called(receiver, name)
     if isinstance(receiver, dict):
@@ -122,12 +124,6 @@ def _field(receiver: Any, name: str) -> Any:
         shown = ", ".join(each for each in receiver.field_names() if each[0].isupper())
         raise TemplateFault(f"there is no field {name} in a value of type {go_type(receiver)}; it has {shown}")
     raise TemplateFault(f"can't evaluate field {name} in type {go_type(receiver)}")
-
-
-def _field_behind(pointer: Pointer, name: str) -> Any:
-    if pointer.elem is None:
-        raise TemplateFault(f"nil pointer evaluating {pointer.go_type}.{name}; test it first with `if` or `with`")
-    return _field(pointer.elem, name)
 
 
 def _called(receiver: Any, name: str) -> Any:

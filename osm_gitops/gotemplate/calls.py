@@ -1,14 +1,15 @@
-"""Calling template functions: Go's rules for arguments and results (osm-behaviour.md, "Template language")."""
+"""Go's calls of template functions: signatures, and the rules for arguments and results (osm-behaviour.md, "Template
+language")."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError, Stopped
 from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault
-from osm_gitops.gotemplate.functions.signature import GoFunction
 from osm_gitops.gotemplate.values import (
     NO_VALUE,
     Int64,
@@ -22,6 +23,36 @@ from osm_gitops.gotemplate.values import (
     UnorderedStrings,
     go_type,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class GoFunction:
+    """A function as a template sees it.
+
+    ``params`` are Go's parameter types, separated by blanks, in Go's order (the subject
+    last): ``string int int64 float64 bool any`` (interface {}), ``any[]`` ([]interface {}),
+    ``string[]``, ``map`` (map[string]interface {}); a final ``…`` on the last one makes it
+    variadic (``any…``). ``call`` takes the arguments in that order, already checked and
+    converted: a pointer that had to be dereferenced is, a missing value is ``None``.
+    ``mutates`` marks functions that change an argument (``set``), whose calls must stay in
+    Go's order of evaluation. ``returns`` is Go's result type where it is always the same
+    and never absent (``string``, ``bool``, ``int``, ``int64``, ``float64``), else empty.
+    """
+
+    name: str
+    params: str
+    call: Callable[..., Any]
+    returns: str = ""
+    mutates: bool = False
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return tuple(part.removesuffix("…") for part in self.params.split())
+
+    @property
+    def variadic(self) -> bool:
+        return self.params.endswith("…")
+
 
 # Python classes that fit a parameter, and what nil becomes there; other classes never fit.
 _FITTING: Final[dict[str, tuple[type, ...]]] = {
@@ -91,8 +122,5 @@ def _fit(value: Any, wanted: str, name: str) -> Any:
             )
         return value.elem
     actual = "interface {}" if value is None else go_type(value)
-    raise TemplateFault(f"wrong type for value given to {name}; expected {shown}; got {actual}{_hint(value, wanted)}")
-
-
-def _hint(value: Any, wanted: str) -> str:
-    return " (use `toString`)" if wanted == "string" and isinstance(value, str) else ""
+    hint = " (use `toString`)" if wanted == "string" and isinstance(value, str) else ""
+    raise TemplateFault(f"wrong type for value given to {name}; expected {shown}; got {actual}{hint}")

@@ -1,12 +1,15 @@
-"""``eq ne lt le gt ge`` as in Go's text/template (osm-behaviour.md, "Template language")."""
+"""Comparison and order of Go values: ``eq ne lt le gt ge``, ``reflect.DeepEqual``, and the order of a map's keys
+(osm-behaviour.md, "Template language")."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.text import to_bytes
-from osm_gitops.gotemplate.bounds import budget
+from osm_gitops.gotemplate.bounds import budget, text_bytes
+from osm_gitops.gotemplate.faults import Refused
 from osm_gitops.gotemplate.values import NO_VALUE, Pointer, Struct, go_type, is_nil, kind
 
 _SHORT: Final = 4_096
@@ -109,3 +112,70 @@ def _invalid(value: Any) -> bool:
 
 def _incompatible(first: Any, second: Any) -> GoError:
     return GoError(f"incompatible types for comparison: {go_type(first)} and {go_type(second)}")
+
+
+def empty(value: Any) -> bool:
+    """Whether ``default`` would replace ``value``: false, zero, nothing in it, nil."""
+    return not value
+
+
+def deep_equal(first: Any, second: Any) -> bool:
+    """Same Go type and same content, all the way down; a nil list or map differs from an empty one."""
+    if go_type(first) != go_type(second):
+        return False
+    if first is None or second is None:
+        return first is second
+    if isinstance(first, Pointer):
+        if is_nil(first) or is_nil(second):
+            return is_nil(first) and is_nil(second)
+        return first is second or deep_equal(first.elem, second.elem)
+    if isinstance(first, dict):
+        return is_nil(first) == is_nil(second) and _equal_maps(first, second)
+    if isinstance(first, list):
+        return is_nil(first) == is_nil(second) and _equal_lists(first, second)
+    if isinstance(first, Struct):
+        return all(deep_equal(getattr(first, name), getattr(second, name)) for name in first.field_names())
+    return eq(first, second)
+
+
+def _equal_lists(first: list[Any], second: list[Any]) -> bool:
+    if first is second:
+        return True
+    if len(first) != len(second):
+        return False
+    budget().step(1 + len(first))
+    return all(map(deep_equal, first, second))
+
+
+def _equal_maps(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
+    if first is second:
+        return True
+    if len(first) != len(second):
+        return False
+    budget().step(1 + len(first))
+    return all(key in second and deep_equal(value, second[key]) for key, value in first.items())
+
+
+def sorted_texts(texts: list[str]) -> list[str]:
+    """Texts by their bytes, with the steps that sorting takes; those of one text that a list holds often, too."""
+    spent = budget()
+    size, rounds = sum(map(len, texts)), len(texts).bit_length()
+    spent.step((size >> 8) + ((len(texts) >> 2) + (size >> 12)) * rounds)
+    if all(map(str.isascii, texts)):
+        return sorted(texts)
+    spent.make(sum(map(text_bytes, texts)))
+    return sorted(texts, key=to_bytes)
+
+
+def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
+    """The keys in Go's order: strings by bytes, numbers by value.
+
+    Raises Refused for keys of several types (YAML allows them): Go sorts those by the
+    address of their type.
+    """
+    keys = list(mapping)
+    if all(isinstance(key, str) for key in keys):
+        return sorted(keys) if all(map(str.isascii, keys)) else sorted(keys, key=to_bytes)
+    if len({go_type(key) for key in keys}) > 1:
+        raise Refused("a map whose keys are of several types has no fixed order in Go; use strings as keys")
+    return sorted(keys)

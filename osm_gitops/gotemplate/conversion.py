@@ -7,7 +7,7 @@ same, becomes a macro in the files that name it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -15,11 +15,11 @@ from jinja2 import nodes as jinja
 
 from osm_gitops.gotemplate.assembly import is_odd, parse_result
 from osm_gitops.gotemplate.emit import Translation, is_plain_dot
-from osm_gitops.gotemplate.endings import line_ended
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import TemplateFault, TemplateFaults
 from osm_gitops.gotemplate.inspection import failing_calls
 from osm_gitops.gotemplate.jinja_text import quoted
+from osm_gitops.gotemplate.newlines import line_ended
 from osm_gitops.gotemplate.nodes import Body, Call, If, Include, Node, Range, With, is_blank
 
 T = TypeVar("T")
@@ -93,7 +93,8 @@ class _Conversion:
         if is_odd(name):
             raise TemplateFault(_ODD_NAME)
         translation = self.engine.translate(name, bodies)
-        if any("{{" in text for text in self.constants(translation)):
+        constants = self.engine.environment.parse(translation.text).find_all(jinja.Const)
+        if any(isinstance(each.value, str) and "{{" in each.value for each in constants):
             self.second_pass(name, translation)
         elif (ended := line_ended(bodies[name])) is not None:
             self.included.add(name)
@@ -128,12 +129,6 @@ class _Conversion:
         # A template of the file's own name takes the place of the file, unless it prints nothing.
         named, mark = f"template({quoted(path)})", "+" if translation.text.startswith("\n") else ""
         return f"{{% if {named} | trim %}}{{{{ {named} }}}}{{% else {mark}%}}{translation.text}{{% endif %}}"
-
-    def constants(self, translation: Translation) -> Iterator[str]:
-        """Every text that the Jinja2 has as a value."""
-        for each in self.engine.environment.parse(translation.text).find_all(jinja.Const):
-            if isinstance(each.value, str):
-                yield each.value
 
     def look_at(self, name: str, translation: Translation) -> None:
         """Remark what fails where it is reached."""

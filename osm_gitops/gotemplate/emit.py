@@ -10,16 +10,17 @@ from collections import ChainMap, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.expressions import (
     PIPED,
     ROOT,
     Expr,
     Expressions,
     Names,
+    Schema,
     Scope,
     stable,
 )
-from osm_gitops.gotemplate.functions.signature import GoFunction
 from osm_gitops.gotemplate.jinja_text import Form, Piece, quoted, write
 from osm_gitops.gotemplate.newlines import leaves_early, settle
 from osm_gitops.gotemplate.nodes import (
@@ -43,7 +44,6 @@ from osm_gitops.gotemplate.nodes import (
     Variable,
     With,
 )
-from osm_gitops.gotemplate.statics import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,9 @@ class _Emitter:
         return Translation(written.text, written.lines, frozenset(self.expressions.reads), frozenset(self.includes))
 
     def scope(self, dot: Expr, body: Body) -> Scope:
-        self.shared = frozenset(_assigned_in_loops(body))
-        self.assigned = frozenset(_assigned(body))
+        assigned = [(pipe, in_loop) for pipe, in_loop in pipes(body) if pipe.assign]
+        self.shared = frozenset(name for pipe, in_loop in assigned if in_loop for name in pipe.variables)
+        self.assigned = frozenset(name for pipe, _ in assigned for name in pipe.variables)
         return Scope(dot, ChainMap({"": dot}))
 
     def all_detached(self) -> frozenset[str]:
@@ -173,7 +174,8 @@ class _Emitter:
             case Gap():
                 self.gap(node.text)
             case Comment():
-                self.comment(node)
+                text = node.text.strip().replace("\r", "").replace("#}", "# }")
+                self.pieces.append(Piece(Form.COMMENT, text))
             case Action():
                 self.action(node, scope)
             case If():
@@ -188,10 +190,6 @@ class _Emitter:
                 self.include(node)
             case Break() | Continue():
                 self.block("break" if isinstance(node, Break) else "continue")
-
-    def comment(self, node: Comment) -> None:
-        text = node.text.strip().replace("\r", "").replace("#}", "# }")
-        self.pieces.append(Piece(Form.COMMENT, text))
 
     def action(self, node: Action, scope: Scope) -> None:
         value = self.value(node.pipe, scope)
@@ -392,19 +390,6 @@ def is_plain_dot(pipe: Pipe) -> bool:
     first, *others = pipe.commands
     plain = isinstance(first.first, Dot) or (isinstance(first.first, Variable) and not first.first.names)
     return plain and not (others or first.args or pipe.variables)
-
-
-def _assigned(body: Body) -> Iterator[str]:
-    """Variables that are assigned with ``=`` anywhere."""
-    for pipe, _ in pipes(body, in_loop=False):
-        if pipe.assign:
-            yield from pipe.variables
-
-
-def _assigned_in_loops(body: Body) -> Iterator[str]:
-    for pipe, in_loop in pipes(body, in_loop=False):
-        if pipe.assign and in_loop:
-            yield from pipe.variables
 
 
 def pipes(body: Body, *, in_loop: bool = False) -> Iterator[tuple[Pipe, bool]]:

@@ -17,14 +17,13 @@ from jinja2.runtime import Context
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.bounds import MEMBER_BYTES, Bounds, budget, spending, text_bytes
 from osm_gitops.gotemplate.emit import Language, Translation, translate
-from osm_gitops.gotemplate.expressions import ALL_FIELDS
+from osm_gitops.gotemplate.expressions import ALL_FIELDS, schema
 from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault
 from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.gotemplate.nodes import Body
 from osm_gitops.gotemplate.own_values import VALUE, VALUES, Told, ValueNotSet, absence, lookup, own_values, to_nobody
 from osm_gitops.gotemplate.parser import parse
 from osm_gitops.gotemplate.sandbox import Helper, Root, Sandbox
-from osm_gitops.gotemplate.statics import schema
 from osm_gitops.gotemplate.toolbox import filters, finalize, globals_, tests
 from osm_gitops.gotemplate.tracing import Tracer
 

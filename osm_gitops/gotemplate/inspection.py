@@ -1,24 +1,25 @@
-"""What would fail in a template where it is reached, whatever the data: found without running it.
+"""What a template refers to and what would fail in it where it is reached, whatever the data: found without running it.
 
-Both languages are looked at as Jinja2: Go templates in their translation, which has the same lines.
-"""
+Flaws are looked for in Jinja2 alone: in Go templates by their translation, which has the same lines."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-from jinja2 import meta, nodes
+from jinja2 import Environment, meta, nodes
 
-from osm_gitops.gotemplate.emit import Translation
-from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.gotemplate.faults import TemplateFault
-from osm_gitops.gotemplate.hints import similar
-from osm_gitops.gotemplate.statics import Schema, method_names
+from osm_gitops.gotemplate import nodes as go
+from osm_gitops.gotemplate.emit import pipes
+from osm_gitops.gotemplate.engine import EXPECTED, Engine, as_fault
+from osm_gitops.gotemplate.expressions import Schema, method_names
+from osm_gitops.gotemplate.faults import TemplateFault, similar
+from osm_gitops.gotemplate.own_values import VALUE, VALUES
 
 _GUARDS: Final = frozenset(("default", "d"))
 _REFERENCES: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
@@ -76,23 +77,16 @@ def _go(engine: Engine, name: str, text: str, templates: Mapping[str, str]) -> I
     translation = engine.translate(name, engine.parse(name, text), () if name in templates else tuple(templates))
     tree = engine.environment.parse(translation.text)
     for call, flaw, message in failing_calls(engine, tree):
-        yield Flawed(_kind(flaw, message), name, translation.lines.get(call.lineno, 0), message)
-    source_line = _source_lines(translation)
-    for attribute, message in _unknown_fields(engine.language.schema, tree):
-        yield Flawed(Flaw.FIELD, name, source_line(attribute.lineno), message)
-
-
-def _kind(flaw: Flaw, message: str) -> Flaw:
-    if "can't evaluate field" in message:
-        return Flaw.FIELD
-    return Flaw.MISSING if message.endswith("is not defined") else flaw
-
-
-def _source_lines(translation: Translation) -> Callable[[int], int]:
-    """The furthest line of the source that is in the translation up to a line of it."""
+        if "can't evaluate field" in message:
+            flaw = Flaw.FIELD  # noqa: PLW2901
+        elif message.endswith("is not defined"):
+            flaw = Flaw.MISSING  # noqa: PLW2901
+        yield Flawed(flaw, name, translation.lines.get(call.lineno, 0), message)
     ours = sorted(translation.lines)
+    # For each of these lines the furthest line of the source that is in the translation up to it.
     furthest = list(accumulate((translation.lines[line] for line in ours), max, initial=0))
-    return lambda line: furthest[bisect_right(ours, line)]
+    for attribute, message in _unknown_fields(engine.language.schema, tree):
+        yield Flawed(Flaw.FIELD, name, furthest[bisect_right(ours, attribute.lineno)], message)
 
 
 @dataclass(slots=True)
@@ -204,3 +198,157 @@ def _unused(templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> I
         others = (*(text for other, text in templates.items() if other != name), *(text for _, text in files))
         if not any(f"{quote}{name}{quote}" in text for text in others for quote in "\"'`"):
             yield Flawed(Flaw.UNUSED, name, 0, f'no file uses the template "{name}"')
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A template that a text names in its line ``line`` (1-based); ``name`` is empty where it is computed."""
+
+    name: str
+    line: int
+
+
+# Parts are shared by halves and profiles.
+@lru_cache(maxsize=512)
+def references(name: str, text: str) -> tuple[Reference, ...]:
+    """The references of a text, in the order of their lines. Raises TemplateFault where it cannot be parsed."""
+    return tuple(_references(parsed(name, text)))
+
+
+def parsed(name: str, text: str) -> nodes.Template:
+    """A text of native Jinja2 as its parser understands it. Raises TemplateFault where it cannot be parsed."""
+    try:
+        return _environment().parse(text, name, name)
+    except EXPECTED as error:
+        fault = as_fault(error)
+        fault.template = fault.template or name
+        raise fault from error
+
+
+def _references(tree: nodes.Template) -> Iterator[Reference]:
+    found = tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))
+    for node in sorted(found, key=lambda each: each.lineno):
+        for referenced in meta.find_referenced_templates(nodes.Template([node], lineno=node.lineno)):
+            yield Reference(referenced or "", node.lineno)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Engine({}).native({})
+
+
+ValuePath = tuple[str, ...]
+"""The keys that lead to a value; the empty path stands for all of them."""
+
+_VALUE_NAMES: Final = (VALUES, VALUE)
+
+
+@lru_cache(maxsize=4096)
+def value_uses(text: str, *, native: bool) -> frozenset[ValuePath]:
+    """Paths of values that a text may read: with each of them all that is below it.
+
+    Of a path that is computed the part before is told. A text that does not parse may read all: its fault is told
+    where it is compiled, and nothing else need be said.
+    """
+    if not any(hint in text for hint in _VALUE_NAMES):
+        return frozenset()
+    try:
+        return frozenset(_native_paths(text) if native else _go_paths(text))
+    except EXPECTED:
+        return frozenset(((),))
+
+
+def is_used(path: ValuePath, uses: Iterable[ValuePath]) -> bool:
+    """Whether what stands at ``path`` is among what ``uses`` read."""
+    return any(path[: len(use)] == use or use[: len(path)] == path for use in uses)
+
+
+def _native_paths(text: str) -> Iterator[ValuePath]:
+    tree = parsed("text", text)
+    inside: set[int] = set()  # names that stand for a longer path, told already
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
+        found = _chain_path(node)
+        if found is not None:
+            path, root = found
+            if id(root) not in inside:  # the outermost comes first
+                inside.add(id(root))
+                yield path
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Name) and call.node.name == VALUE:
+            inside.add(id(call.node))
+            yield from map(_value_path, (*call.args[:1], *(each.value for each in call.kwargs if each.key == "path")))
+    names = [name for name in tree.find_all(nodes.Name) if id(name) not in inside]
+    own = {name.name for name in names if name.ctx != "load"}  # a variable of that name, not the function
+    if any(name.name in {VALUES, VALUE} - own for name in names):
+        yield ()
+
+
+def _chain_path(node: nodes.Node) -> tuple[ValuePath, nodes.Node] | None:
+    """``Values.a["b"]`` and ``root.Values.a["b"]`` as a path, up to a key that is computed."""
+    keys: list[str | None] = []
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        keys.append(node.attr if isinstance(node, nodes.Getattr) else _constant(node.arg))
+        node = node.node
+    if not isinstance(node, nodes.Name):
+        return None
+    keys.reverse()
+    if node.name == "root" and keys[:1] == [VALUES]:
+        keys = keys[1:]
+    elif node.name != VALUES:
+        return None
+    known: list[str] = []
+    for key in keys:
+        if key is None:
+            break
+        known.append(key)
+    return tuple(known), node
+
+
+def _constant(node: nodes.Node) -> str | None:
+    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
+
+
+def _value_path(node: nodes.Node) -> ValuePath:
+    """The path that a call of ``value`` names; of ``"a.b." ~ c`` what is certain."""
+    whole = _constant(node)
+    if whole is not None:
+        return tuple(whole.split("."))
+    start = _constant_start(node)
+    return tuple(start.split(".")[:-1])
+
+
+def _constant_start(node: nodes.Node) -> str:
+    """The constant text that an expression begins with."""
+    if isinstance(node, nodes.Filter) and node.name == "_join" and node.node is not None:  # how the sandbox has ``~``
+        node = node.node
+    elif isinstance(node, nodes.Add):
+        return _constant_start(node.left)
+    return _constant(node) or ""
+
+
+def _go_paths(text: str) -> Iterator[ValuePath]:
+    for body in Engine({}).parse("text", text).values():
+        for pipe, _ in pipes(body):
+            for command in pipe.commands:
+                yield from _command_paths(command)
+
+
+def _command_paths(command: go.Command) -> Iterator[ValuePath]:
+    first, args = command.first, command.args
+    if first == go.Identifier("index") and args and _operand_path(args[0]) is not None:
+        keys = [each.value if isinstance(each, go.String) else None for each in args[1:]]
+        certain = keys[: keys.index(None)] if None in keys else keys
+        yield (*(_operand_path(args[0]) or ()), *(key for key in certain if key is not None))
+        return
+    for operand in (first, *args):
+        path = _operand_path(operand)
+        if path is not None:
+            yield path
+
+
+def _operand_path(operand: go.Operand) -> ValuePath | None:
+    """``.Values.a`` and ``$.Values.a``, whatever the dot or the variable is."""
+    names: tuple[str, ...] = ()
+    if isinstance(operand, go.Field | go.Variable | go.Chain):
+        names = operand.names
+    return names[1:] if names[:1] == (VALUES,) else None

@@ -93,7 +93,8 @@ class _Meter:
             self.loop(node)
         if own and (self.native or not isinstance(node, nodes.Template)):
             body: list[nodes.Node] = node.body  # type: ignore[attr-defined]
-            body.insert(0, nodes.ExprStmt(_step(1 + (inside >> _PER_STEP), inside_made), lineno=node.lineno))
+            counted = _filtered(nodes.Const(1 + (inside >> _PER_STEP)), STEP, nodes.Const(inside_made))
+            body.insert(0, nodes.ExprStmt(counted, lineno=node.lineno))
         return outside, outside_made
 
     def loop(self, node: nodes.For) -> None:
@@ -124,10 +125,6 @@ class _Meter:
         for each in others:
             if weighed or self.native:
                 each.expr = _filtered(each.expr, COMPARED if weighed else PLAIN)
-
-
-def _step(steps: int, made: int) -> nodes.Filter:
-    return _filtered(nodes.Const(steps), STEP, nodes.Const(made))
 
 
 def _literal_bytes(node: nodes.Node) -> int:

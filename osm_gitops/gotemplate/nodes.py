@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osm_gitops.gotemplate.literals import NumberValue
+from osm_gitops.gotemplate.lexer import NumberValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault
-from osm_gitops.gotemplate.hints import unknown_function
-from osm_gitops.gotemplate.lexer import Kind, Token, tokenize
-from osm_gitops.gotemplate.literals import parse_char, parse_number, parse_string
+from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault, unknown_function
+from osm_gitops.gotemplate.lexer import Kind, Token, parse_char, parse_number, parse_string, tokenize
 from osm_gitops.gotemplate.nodes import (
     Action,
     Body,

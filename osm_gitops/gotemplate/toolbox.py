@@ -17,18 +17,25 @@ from jinja2.tests import TESTS
 from jinja2.utils import Namespace
 
 from osm_gitops.gotemplate import access
-from osm_gitops.gotemplate.bounds import ITEM_BYTES, LIST_BYTES, MEMBER_BYTES, Budget, budget, text_bytes
-from osm_gitops.gotemplate.calls import bind
+from osm_gitops.gotemplate.bounds import (
+    ITEM_BYTES,
+    LIST_BYTES,
+    MEMBER_BYTES,
+    Budget,
+    budget,
+    compared,
+    new_bytes,
+    text_bytes,
+    weigh,
+)
+from osm_gitops.gotemplate.calls import GoFunction, bind
+from osm_gitops.gotemplate.compare import sorted_keys
 from osm_gitops.gotemplate.faults import Refused, TemplateFault
-from osm_gitops.gotemplate.functions.signature import GoFunction
 from osm_gitops.gotemplate.metering import COMPARED, ITERATED, JOIN, KEY, PASSED, PLAIN, SLICE, STEP
-from osm_gitops.gotemplate.operators import apply, join, part, plain
-from osm_gitops.gotemplate.order import sorted_keys
 from osm_gitops.gotemplate.printing import to_text
-from osm_gitops.gotemplate.sandbox import Helper, Root, refuse_undefined
+from osm_gitops.gotemplate.sandbox import Helper, Root, apply, join, part, plain, refuse_undefined
 from osm_gitops.gotemplate.tracing import MARKED
 from osm_gitops.gotemplate.values import NO_VALUE, NoValue, Pointer, Struct
-from osm_gitops.gotemplate.weighing import compared, new_bytes, weigh
 
 # Jinja2's own filters that are deterministic, bounded by their input, and no way out of the sandbox.
 _KEPT_FILTERS = (
@@ -165,10 +172,6 @@ def _charge(args: tuple[Any, ...], *, absent: bool, chars: int = _QUICK_CHARS) -
     return spent
 
 
-def _defined(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(NO_VALUE if isinstance(each, Undefined) else each for each in args)
-
-
 def _global(function: GoFunction) -> Callable[..., Any]:
     run, absent, whole = bind(function), function.name in _FOR_ABSENT, function.name in _FOR_ROOT
     chars = _QUICK_CHARS if function.name in _QUICK else _SLOW_CHARS
@@ -180,7 +183,8 @@ def _global(function: GoFunction) -> Callable[..., Any]:
         spent = _charge(args, absent=absent, chars=chars)
         if not whole and any(type(each) is Root for each in args):
             raise Refused(f"the function {function.name} is refused for the whole data; give it a field")
-        result = run(_defined(args) if absent else args)
+        given = (NO_VALUE if isinstance(each, Undefined) else each for each in args) if absent else args
+        result = run(tuple(given))
         if counted:
             if type(result) is str:
                 spent.make(text_bytes(result))
@@ -203,7 +207,7 @@ def _filter(function: GoFunction) -> Callable[..., Any]:
 def _charging(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     """A filter of Jinja2's own, with a list for what it would compute later, and for values behind pointers;
     ``wraps`` keeps its marks. What it may do with an element counts for every one of them."""
-    first = _first_subject(run)
+    first = int(getattr(run, "jinja_pass_arg", None) is not None)  # behind the context or the environment
 
     @wraps(run)
     def charged(*args: Any, **kwargs: Any) -> Any:
@@ -224,11 +228,6 @@ def _charging(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _PAIRING = frozenset({"dictsort", "groupby", "items"})
-
-
-def _first_subject(run: Callable[..., Any]) -> int:
-    """How many arguments come before the subject: the context or the environment."""
-    return int(getattr(run, "jinja_pass_arg", None) is not None)
 
 
 def _weigh_call(name: str, subject: Any, others: tuple[Any, ...]) -> None:

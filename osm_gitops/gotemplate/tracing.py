@@ -101,13 +101,12 @@ class Tracer:
                 starts = _starts_behind(node.data, starts=starts)
                 yield jinja.TemplateData(text, lineno=node.lineno)
                 continue
-            yield self._printed(name, node) if starts else node
+            if starts:  # its text gets a mark, but not where it prints nothing, which macros are tested for
+                mark = jinja.Const(self.mark(name, node.lineno))
+                yield jinja.Filter(node, MARKED, [mark], [], None, None, lineno=node.lineno)
+            else:
+                yield node
             starts = False
-
-    def _printed(self, name: str, node: jinja.Expr) -> jinja.Expr:
-        """An expression whose text gets a mark: not what prints nothing, which macros are tested for."""
-        mark = jinja.Const(self.mark(name, node.lineno))
-        return jinja.Filter(node, MARKED, [mark], [], None, None, lineno=node.lineno)
 
     def text(self, name: str, line: int, text: str, *, starts: bool) -> str:
         """Literal text with marks; its first line gets one if it ``starts`` a line."""

@@ -33,10 +33,11 @@ A type with ``String`` (and a pointer to a struct with it) prints as Go's ``fmt.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NoReturn
 
 from osm_gitops.gocompat.duration import format_duration
-from osm_gitops.gocompat.ip import format_ip, ip_bytes
+from osm_gitops.gocompat.net import format_ip, ip_bytes
 from osm_gitops.gotemplate.faults import Refused
 
 NO_METHODS: Final[frozenset[str]] = frozenset()
@@ -398,3 +399,40 @@ def is_nil(value: Any) -> bool:
 def nil(elem_type: str) -> Pointer:
     """A nil pointer to ``elem_type``."""
     return Pointer(None, elem_type)
+
+
+_TimeDuration = Duration  # MetaDuration has a field of the name
+
+
+@dataclass(frozen=True)
+class MetaDuration(Struct):
+    """``metav1.Duration``, which prints in a form that no kubelet reads (osm-behaviour.md, "Printing").
+
+    Its methods are those of the ``time.Duration`` inside, but for ``String``.
+    """
+
+    go_type = "v1.Duration"
+    methods = frozenset({"String"}) | (Duration.methods - {"String"})
+    Duration: _TimeDuration
+
+    def String(self) -> str:
+        return f"&Duration{{Duration:{self.Duration.String()},}}"
+
+    def __getattr__(self, name: str) -> Any:
+        """The methods of the embedded ``time.Duration``."""
+        if name in Duration.methods:
+            return getattr(self.Duration, name)
+        raise AttributeError(name)
+
+
+class DurationPointer(Pointer):
+    """``*metav1.Duration``: ``String`` works on nil too."""
+
+    __slots__ = ()
+    methods = frozenset({"String"})
+
+    def __init__(self, nanoseconds: int | None) -> None:
+        super().__init__(None if nanoseconds is None else MetaDuration(Duration(nanoseconds)), MetaDuration.go_type)
+
+    def String(self) -> str:
+        return "nil" if self.elem is None else str(self.elem.String())

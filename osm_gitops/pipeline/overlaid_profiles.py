@@ -11,7 +11,7 @@ from osm_gitops.config.overlay_stack import Stack, stack_overlays
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
 from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem
-from osm_gitops.gotemplate.value_uses import ValuePath, is_used, value_uses
+from osm_gitops.gotemplate.inspection import ValuePath, is_used, value_uses
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay, OverlayRef, Patch

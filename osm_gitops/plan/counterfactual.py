@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.assembly import freeze
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
-from osm_gitops.gotemplate.memo import freeze
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment

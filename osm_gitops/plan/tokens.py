@@ -15,10 +15,9 @@ from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.timefmt import NANOSECONDS
-from osm_gitops.gocompat.timeparse import parse_time
+from osm_gitops.gocompat.times import NANOSECONDS, parse_time
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
 from osm_gitops.model.span import rfc3339, spoken

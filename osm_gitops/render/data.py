@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from osm_gitops.gotemplate.durations import DurationPointer, MetaDuration
 from osm_gitops.gotemplate.values import (
     IP,
     BoolMap,
+    DurationPointer,
     Int32,
     IPList,
+    MetaDuration,
     NamedString,
     NilStringList,
     NilStringMap,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import format_float, parse_bool, parse_float, parse_int
 from osm_gitops.gocompat.text import from_bytes, runes
-from osm_gitops.gocompat.timefmt import format_time
-from osm_gitops.gocompat.timeparse import parse_time
+from osm_gitops.gocompat.times import format_time, parse_time
 from osm_gitops.yaml.jsontext import whole
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Final
 from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_version
-from osm_gitops.gotemplate.hints import similar
+from osm_gitops.gotemplate.faults import similar
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.sources.schema import Checked
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.faults import TemplateFault
-from osm_gitops.gotemplate.references import Reference, references
+from osm_gitops.gotemplate.inspection import Reference, references
 from osm_gitops.model.objects import BUILT_IN, Json, Manifest, Origin
 from osm_gitops.model.profile import (
     BUILT_IN_ANNOTATION,

@@ -27,10 +27,10 @@ from yaml.events import (
 )
 
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.numbers import format_float
 from osm_gitops.gocompat.text import from_bytes, runes
-from osm_gitops.gocompat.yamlscalars import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
+from osm_gitops.gocompat.yaml3 import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
 from osm_gitops.yaml.jsontext import json_documents, whole
 from osm_gitops.yaml.lines import Lines
 from osm_gitops.yaml.syntax import TEMPLATE_HINT, decode_text, line_text, syntax_problem

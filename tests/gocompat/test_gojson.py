@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from osm_gitops.gocompat import gojson
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.fields import Fields
-from osm_gitops.gocompat.jsonsyntax import NestedTooDeep
+from osm_gitops.gocompat.gojson import Fields, NestedTooDeep
 from tests.gocompat.vector_data import differences
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.ip import ip_bytes, parse_address, parse_ip
+from osm_gitops.gocompat.net import ip_bytes, parse_address, parse_ip
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.gocompat import toml, tomldecode
+from osm_gitops.gocompat import toml
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.fields import Fields
-from osm_gitops.gocompat.timefmt import STRING_LAYOUT, format_time
+from osm_gitops.gocompat.gojson import Fields
+from osm_gitops.gocompat.times import STRING_LAYOUT, format_time
 from tests.gocompat.vector_data import differences
 
 
@@ -96,9 +96,7 @@ def test_what_is_written_is_toml_of_the_same_value(value: dict[str, Any]) -> Non
 
 
 def test_times_are_read_with_their_kind() -> None:
-    document = tomldecode.decode(
-        "a = 2026-01-02\nb = 2026-01-02T03:04:05.5\nc = 03:04:05\nd = 2026-01-02T03:04:05+01:00"
-    )
+    document = toml.decode("a = 2026-01-02\nb = 2026-01-02T03:04:05.5\nc = 03:04:05\nd = 2026-01-02T03:04:05+01:00")
     assert {key: format_time(moment, STRING_LAYOUT) for key, moment in document.items()} == {
         "a": "2026-01-02 00:00:00 +0000 date-local",
         "b": "2026-01-02 03:04:05.5 +0000 datetime-local",
@@ -115,4 +113,4 @@ def test_times_are_read_with_their_kind() -> None:
 )
 def test_what_go_cannot_read_is_an_error(text: str) -> None:
     with pytest.raises(GoError):
-        tomldecode.decode(text)
+        toml.decode(text)

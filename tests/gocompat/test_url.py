@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.url import (
+from osm_gitops.gocompat.net import (
     URL,
     encode_query,
     parse_query,

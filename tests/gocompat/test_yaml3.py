@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat import yaml3
-from osm_gitops.gocompat.fields import Fields
-from osm_gitops.gocompat.timeparse import parse_time
+from osm_gitops.gocompat.gojson import Fields
+from osm_gitops.gocompat.times import parse_time
 from osm_gitops.gocompat.yaml3_reader import load_v3
 from tests.gocompat.vector_data import differences
 

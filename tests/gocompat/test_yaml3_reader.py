@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.timefmt import STRING_LAYOUT, format_time
-from osm_gitops.gocompat.yaml3_reader import ANY, LIST, MAP, AnyKeys, load_v3
-from osm_gitops.gocompat.yaml3_syntax import UnsupportedYaml
+from osm_gitops.gocompat.times import STRING_LAYOUT, format_time
+from osm_gitops.gocompat.yaml3_reader import ANY, LIST, MAP, AnyKeys, UnsupportedYaml, load_v3
 
 
 @pytest.mark.parametrize(

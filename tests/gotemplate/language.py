@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.emit import Language, Translation, translate
-from osm_gitops.gotemplate.functions.signature import GoFunction
+from osm_gitops.gotemplate.expressions import Schema
 from osm_gitops.gotemplate.parser import parse
-from osm_gitops.gotemplate.statics import Schema
 
 ROOT = {
     "Name": "string",

@@ -6,13 +6,13 @@ import pytest
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.access import field, index, iterate1, iterate2, length
-from osm_gitops.gotemplate.durations import DurationPointer
 from osm_gitops.gotemplate.faults import Refused, TemplateFault
 from osm_gitops.gotemplate.values import (
     IP,
     NO_VALUE,
     AnyKeyMap,
     BoolMap,
+    DurationPointer,
     Int64,
     NamedString,
     Pointer,

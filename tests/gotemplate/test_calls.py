@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.calls import call
+from osm_gitops.gotemplate.calls import GoFunction, call
 from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault
-from osm_gitops.gotemplate.functions.signature import GoFunction
 from osm_gitops.gotemplate.values import (
     NO_VALUE,
     BoolMap,

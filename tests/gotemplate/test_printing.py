@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from osm_gitops.gotemplate.bounds import Bounds, spending
-from osm_gitops.gotemplate.durations import DurationPointer
 from osm_gitops.gotemplate.faults import BoundExceeded, Refused
 from osm_gitops.gotemplate.printing import sprint, sprintf, sprintln, to_string, to_text
 from osm_gitops.gotemplate.values import (
@@ -15,6 +14,7 @@ from osm_gitops.gotemplate.values import (
     NO_VALUE,
     AnyKeyMap,
     Duration,
+    DurationPointer,
     Int32,
     IPList,
     Pointer,

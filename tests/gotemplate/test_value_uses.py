@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osm_gitops.gotemplate.value_uses import is_used, value_uses
+from osm_gitops.gotemplate.inspection import is_used, value_uses
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Final
 
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.functions.table import FUNCTIONS
-from osm_gitops.gotemplate.operators import OPERATORS
+from osm_gitops.gotemplate.sandbox import OPERATORS
 
 _OWN: Final = "_"
 _LOOP: Final = "{% for i in range(1000000) %}"

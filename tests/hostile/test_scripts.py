@@ -11,7 +11,7 @@ import pytest
 
 from osm_gitops.downloads.commands import asked_by
 from osm_gitops.downloads.files import asked_in
-from osm_gitops.gocompat.tomltext import TomlError, read_toml
+from osm_gitops.gocompat.toml import TomlError, read_toml
 from osm_gitops.shell.follow import Follower
 from osm_gitops.shell.state import Host, Ran
 from tests.cli.scenes import facts, file, pool, profile

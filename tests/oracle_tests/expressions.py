@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from osm_gitops.gotemplate.functions.signature import GoFunction
+from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.functions.table import FUNCTIONS
 from tests.oracle_tests.fragments import TEXTS, quoted
 

@@ -13,7 +13,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Request, with_explained
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import Code, InputError, input_error
-from osm_gitops.gotemplate.hints import similar
+from osm_gitops.gotemplate.faults import similar
 from osm_gitops.model.explained import RenderedFile, Rendering
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.pipeline.options import RunOptions

@@ -12,7 +12,7 @@ from osm_gitops.config.settings import RawSetting, normal
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.gotemplate.hints import similar
+from osm_gitops.gotemplate.faults import similar
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
 from osm_gitops.model.desired import Side
 from osm_gitops.model.explained import (

@@ -20,7 +20,7 @@ from osm_gitops.config.go_flags import GivenFlag, read_command_line
 from osm_gitops.config.setting_names import CONNECTION_FLAGS, PASSED_OVER, SETTINGS_BY_FLAG, Kind, SettingName
 from osm_gitops.config.settings import RawSetting, parse_settings
 from osm_gitops.errors import ClusterError, Code, InputError, Problem
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP

@@ -10,7 +10,7 @@ from typing import Final
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error, some
-from osm_gitops.gotemplate.hints import similar
+from osm_gitops.gotemplate.faults import similar
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef

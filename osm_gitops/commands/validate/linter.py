@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Final
 
-from osm_gitops.gotemplate.hints import similar
+from osm_gitops.gotemplate.faults import similar
 from osm_gitops.lint.external import catalogue as checkers
 from osm_gitops.lint.rules import catalogue, rules
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Checker, Half, Remark

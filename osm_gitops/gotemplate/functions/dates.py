@@ -12,11 +12,10 @@ from typing import Any, ClassVar, Final
 from osm_gitops.gocompat.duration import format_duration, parse_duration
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import RangeFault, parse_int
-from osm_gitops.gocompat.timefmt import NANOSECONDS, STRING_LAYOUT, UTC, Moment, days_since_epoch, format_time
-from osm_gitops.gocompat.timeparse import parse_time
+from osm_gitops.gocompat.times import NANOSECONDS, STRING_LAYOUT, UTC, Moment, days_since_epoch, format_time, parse_time
 from osm_gitops.gotemplate.bounds import budget
+from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.faults import Refused
-from osm_gitops.gotemplate.functions.signature import GoFunction
 from osm_gitops.gotemplate.values import Int32, Int64, Struct, go_type
 
 _DAY: Final = "2006-01-02"
@@ -98,7 +97,9 @@ def html_date_in_zone(value: Any, zone: str) -> str:
 
 def date_in_zone(layout: str, value: Any, zone: str) -> str:
     """``dateInZone layout value zone``. Raises Refused for a value that is no date and for a named zone."""
-    _check_zone(zone)
+    # UTC, and names that Go takes for UTC because they cannot be zones, are the same on every machine.
+    if zone not in {"", "UTC", "Local"} and ".." not in zone and zone[0] not in "/\\":
+        raise Refused(f"the time zone {zone} depends on the machine that renders; use UTC")
     if isinstance(value, Time):
         return format_time(Moment(value.moment.nanoseconds, UTC), layout)
     if type(value) not in {int, Int32, Int64}:
@@ -177,13 +178,6 @@ def _time(name: str, value: Any) -> Time:
     if isinstance(value, Time):
         return value
     raise GoError(f"wrong type for value given to {name}; expected time.Time; got {go_type(value)}")
-
-
-def _check_zone(zone: str) -> None:
-    """Only UTC, and names that Go takes for UTC because they cannot be zones, are the same on every machine."""
-    if zone in {"", "UTC", "Local"} or ".." in zone or zone[0] in "/\\":
-        return
-    raise Refused(f"the time zone {zone} depends on the machine that renders; use UTC")
 
 
 def _wrapped(number: int) -> int:

@@ -1,20 +1,155 @@
-"""Sprig's dict functions (osm-behaviour.md, "Template functions").
+"""Sprig's dict functions (osm-behaviour.md, "Template functions"); merging goes by the rules of Go's mergo.
 
 They take ``map[string]interface {}`` only. Those that change a map change one that the
-template made: the data of a MachineDeployment has other map types.
-"""
+template made: the data of a MachineDeployment has other map types."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.bounds import MEMBER_BYTES, budget
-from osm_gitops.gotemplate.copying import deep_copy
-from osm_gitops.gotemplate.functions.merging import merge, merge_overwrite
-from osm_gitops.gotemplate.functions.signature import GoFunction
+from osm_gitops.gotemplate.bounds import ITEM_BYTES, LIST_BYTES, MEMBER_BYTES, budget, compared
+from osm_gitops.gotemplate.calls import GoFunction
+from osm_gitops.gotemplate.compare import empty
+from osm_gitops.gotemplate.faults import Refused
 from osm_gitops.gotemplate.printing import to_string
-from osm_gitops.gotemplate.values import GoMap, Nil, StringList, Unordered, UnorderedStrings
+from osm_gitops.gotemplate.values import (
+    IP,
+    OWN_VALUES,
+    GoMap,
+    Nil,
+    OwnMap,
+    Pointer,
+    StringList,
+    Struct,
+    Unordered,
+    UnorderedStrings,
+    go_type,
+    is_nil,
+    members,
+)
+
+
+def deep_copy(value: Any) -> Any:
+    """The same value with maps, lists and pointers of its own. Raises GoError for nil."""
+    if value is None:
+        raise GoError("there is nothing to copy: the value is nil")
+    return _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _copy_map(value)
+    if isinstance(value, list):
+        return _copy_list(value)
+    if isinstance(value, Pointer):
+        return _copy_pointer(value)
+    return value
+
+
+def _member(value: Any) -> Any:
+    """A nil pointer in a map or list loses its type, as in Go."""
+    return None if isinstance(value, Pointer) and value.elem is None else _copied(value)
+
+
+def _copy_map(value: dict[Any, Any]) -> dict[Any, Any]:
+    _count(value, MEMBER_BYTES)
+    copied = {} if isinstance(value, OwnMap) else type(value)()
+    for key, each in value.items():
+        copied[key] = _member(each)
+    return copied
+
+
+def _copy_list(value: list[Any]) -> list[Any]:
+    if isinstance(value, (IP, Nil)):
+        return value
+    _count(value, ITEM_BYTES)
+    return type(value)(_member(each) for each in members(value))
+
+
+def _count(value: dict[Any, Any] | list[Any], element: int) -> None:
+    spent = budget()
+    spent.step(1 + len(value))
+    spent.make(LIST_BYTES + element * len(value))
+
+
+def _copy_pointer(value: Pointer) -> Pointer:
+    elem = value.elem
+    if isinstance(elem, Struct) and not all(name[0].isupper() for name in elem.field_names()):
+        raise Refused(f"deepCopy of a {value.go_type} is refused: Go loses its hidden fields")
+    copied = object.__new__(type(value))
+    Pointer.__init__(copied, _copied(elem), value.elem_type)
+    return copied
+
+
+def merge(target: dict[str, Any], *sources: dict[str, Any]) -> dict[str, Any]:
+    """Give ``target`` what it lacks or has empty; it is changed, and nested maps too."""
+    return _merged(target, sources, overwrite=False)
+
+
+def merge_overwrite(target: dict[str, Any], *sources: dict[str, Any]) -> dict[str, Any]:
+    """Give ``target`` everything that the sources have, empty values too; nested maps are merged."""
+    return _merged(target, sources, overwrite=True)
+
+
+def _merged(target: dict[str, Any], sources: tuple[dict[str, Any], ...], *, overwrite: bool) -> dict[str, Any]:
+    for source in sources:
+        if isinstance(target, Nil) and not isinstance(source, Nil):
+            target = {}
+        _merge_into(target, source, overwrite=overwrite)
+    return target
+
+
+def _merge_into(target: dict[str, Any], source: dict[Any, Any], *, overwrite: bool) -> None:
+    spent = budget()
+    spent.step(1 + len(source))
+    spent.make(MEMBER_BYTES * len(source))
+    for key, value in list(source.items()):
+        old = target.get(key)
+        if value is None:
+            if overwrite:
+                target[key] = None
+            continue
+        if isinstance(value, (dict, Pointer, Struct)):
+            _merge_nested(old, value, overwrite=overwrite)
+        keeps_map = isinstance(old, dict) and isinstance(value, dict)
+        if not _replaceable(old) and (keeps_map or not overwrite):
+            continue
+        target[key] = value
+
+
+def _merge_nested(target: Any, source: Any, *, overwrite: bool) -> None:
+    """Merge a map into the map that is there already."""
+    if type(target) is dict and isinstance(source, dict):
+        _merge_into(target, source, overwrite=overwrite)
+    elif isinstance(target, GoMap) and not is_nil(target) and isinstance(source, dict):
+        _check_typed(target, source, overwrite=overwrite)
+    elif isinstance(target, OwnMap):
+        raise Refused(OWN_VALUES)
+    elif isinstance(target, Pointer) and not is_nil(target):
+        raise _refusal(target)
+
+
+def _check_typed(target: GoMap, source: dict[Any, Any], *, overwrite: bool) -> None:
+    """Make sure that nothing would be written to a typed map, which other templates may see too."""
+    for key, value in source.items():
+        old = target.get(key)
+        if not overwrite and (value is None or not (_replaceable(old) or isinstance(value, list))):
+            continue
+        if target.elem_type != getattr(source, "elem_type", ""):
+            raise GoError(f"a value of another type cannot become an element of a {go_type(target)}")
+        compared(old, value)
+        if key not in target or old != value:
+            raise _refusal(target)
+
+
+def _refusal(target: Any) -> Refused:
+    return Refused(f"merge into a {go_type(target)} is refused: it could change the data of other templates")
+
+
+def _replaceable(value: Any) -> bool:
+    """mergo's idea of empty, which looks behind pointers."""
+    return _replaceable(value.elem) if isinstance(value, Pointer) else empty(value)
 
 
 def make_dict(*pairs: Any) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.bounds import ITEM_BYTES, LIST_BYTES, budget
-from osm_gitops.gotemplate.equality import deep_equal, empty
+from osm_gitops.gotemplate.calls import GoFunction
+from osm_gitops.gotemplate.compare import deep_equal, empty
 from osm_gitops.gotemplate.functions.numeric import to_int
-from osm_gitops.gotemplate.functions.signature import GoFunction
 from osm_gitops.gotemplate.values import IP, ListList, NilList, Unordered, kind, members
 
 
@@ -85,7 +85,9 @@ def slice_list(items: Any, *bounds: Any) -> Any:
     if not 0 <= start <= end <= len(found):
         raise GoError(f"slice bounds [{start}:{end}] are outside of a list of {len(found)} elements")
     part = found[start:end]
-    return part if type(found) is list else _of_type(found, part)
+    if isinstance(found, IP):
+        return IP(bytes(part))
+    return part if type(found) is list else type(found)(part)
 
 
 def chunk(size: int, items: Any) -> list[Any]:
@@ -114,12 +116,6 @@ def _list(function: str, items: Any) -> list[Any]:
         what = "nil" if items is None else f"type {kind(items)}"
         raise GoError(f"cannot {function} {what}: it is no list")
     return items
-
-
-def _of_type(original: list[Any], part: list[Any]) -> list[Any]:
-    if isinstance(original, IP):
-        return IP(bytes(part))
-    return type(original)(part)
 
 
 def _rebuilt(lists: list[list[Any]], build: Callable[[list[Any]], list[Any]]) -> list[Any]:

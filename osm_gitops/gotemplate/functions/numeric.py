@@ -9,12 +9,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from osm_gitops.gocompat import decimals
-from osm_gitops.gocompat.decimals import Decimal
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.numbers import RangeFault, parse_float, parse_int
+from osm_gitops.gocompat.numbers import Decimal, RangeFault, decimal_of, parse_float, parse_int
 from osm_gitops.gotemplate.bounds import budget
-from osm_gitops.gotemplate.functions.signature import GoFunction
+from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.printing import sprint
 from osm_gitops.gotemplate.values import Int64, IntList, Pointer
 
@@ -232,9 +230,9 @@ def _extreme(choose: Callable[..., float], values: tuple[Any, ...], winner: floa
 
 
 def _decimal_sum(operation: Callable[[Decimal, Decimal], Decimal], first: Any, others: tuple[Any, ...]) -> float:
-    result = decimals.from_float(to_float(first))
+    result = decimal_of(to_float(first))
     for other in others:
-        result = operation(result, decimals.from_float(to_float(other)))
+        result = operation(result, decimal_of(to_float(other)))
     return float(result)
 
 

@@ -1,14 +1,18 @@
-"""Sprig's strings: case, cutting, padding, quoting, splitting and joining (osm-behaviour.md, "Template functions")."""
+"""Sprig's strings and regular expressions (osm-behaviour.md, "Template functions").
+
+A bad pattern is false for ``regexMatch`` and an error for the other functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from osm_gitops.gocompat import casing
 from osm_gitops.gocompat import text as go_text
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import quote as go_quote
+from osm_gitops.gocompat.regex import Pattern, RegexRefused, compile_pattern, quote_meta
 from osm_gitops.gocompat.text import (
     REPLACEMENT,
     byte_len,
@@ -20,10 +24,11 @@ from osm_gitops.gocompat.text import (
     to_bytes,
 )
 from osm_gitops.gotemplate.bounds import budget, text_bytes
-from osm_gitops.gotemplate.functions.signature import GoFunction
-from osm_gitops.gotemplate.order import sorted_texts
+from osm_gitops.gotemplate.calls import GoFunction
+from osm_gitops.gotemplate.compare import sorted_texts
+from osm_gitops.gotemplate.faults import Refused
 from osm_gitops.gotemplate.printing import sprint, to_string
-from osm_gitops.gotemplate.values import StringList, StringMap, Unordered, kind, members
+from osm_gitops.gotemplate.values import NilStringList, StringList, StringMap, Unordered, kind, members
 
 _INVALID_BYTES: Final = frozenset(map(chr, range(0xDC80, 0xDD00)))
 
@@ -279,6 +284,92 @@ def _line_end(data: bytes, start: int, width: int, *, long_words: bool) -> tuple
     return (blank, blank + 1) if blank >= 0 else (len(data), len(data))
 
 
+_COMPILING: Final = 20
+"""Steps to compile a short expression; they count for one that is known already, too."""
+_WORK_PER_STEP: Final = 1 << 10
+"""Bytes of the text times instructions of the expression that count as a loop step: the most that RE2 has to do."""
+
+
+def regex_match(pattern: str, text: str) -> bool:
+    """``regexMatch``: false for a bad pattern, too."""
+    try:
+        return regex_must_match(pattern, text)
+    except GoError:
+        return False
+
+
+def regex_must_match(pattern: str, text: str) -> bool:
+    return _compiled(pattern, text).matches(text)
+
+
+def regex_find(pattern: str, text: str) -> str:
+    return _compiled(pattern, text).find(text)
+
+
+def regex_find_all(pattern: str, text: str, limit: int) -> StringList:
+    """``regexFindAll pattern text limit``: all for a negative limit; a nil list without any match."""
+    compiled = _compiled(pattern, text)
+    found = _counted(compiled.iterate(text, limit), compiled, text)
+    return StringList(found) if found else NilStringList()
+
+
+def regex_replace_all(pattern: str, text: str, template: str) -> str:
+    compiled = _compiled(pattern, text)
+    budget().step(len(template) >> 3)
+    return _assembled(compiled.replace_all(text, template), compiled, text)
+
+
+def regex_replace_all_literal(pattern: str, text: str, replacement: str) -> str:
+    compiled = _compiled(pattern, text)
+    return _assembled(compiled.replace_all_literal(text, replacement), compiled, text)
+
+
+def regex_split(pattern: str, text: str, limit: int) -> StringList:
+    """``regexSplit pattern text limit``: a nil list for limit 0."""
+    if limit == 0:
+        _compiled(pattern, text)
+        return NilStringList()
+    compiled = _compiled(pattern, text)
+    return StringList(compiled.split(text, limit, partial(_count, compiled, text)))
+
+
+def _compiled(pattern: str, text: str) -> Pattern:
+    """``pattern`` for a search in ``text``, whose work is counted against the loop steps."""
+    spent = budget()
+    spent.step(_COMPILING + (len(pattern) >> 1))
+    try:
+        compiled = compile_pattern(pattern)
+    except RegexRefused as fault:
+        raise Refused(f"{fault}; write the expression in another way") from fault
+    spent.step((compiled.size >> 2) + compiled.size * len(text) // _WORK_PER_STEP)
+    return compiled
+
+
+def _count(compiled: Pattern, text: str) -> None:
+    """Count one match in ``text`` against the loop steps: finding it may take a look at all of the text."""
+    budget().step(1 + (compiled.groups >> 2) + compiled.size * len(text) // _WORK_PER_STEP)
+
+
+def _counted(found: Iterable[str], compiled: Pattern, text: str) -> list[str]:
+    result: list[str] = []
+    for part in found:
+        _count(compiled, text)
+        result.append(part)
+    return result
+
+
+def _assembled(pieces: Iterable[str], compiled: Pattern, text: str) -> str:
+    """The pieces in one text, refused as soon as they grow too large."""
+    spent, size = budget(), 0
+    result: list[str] = []
+    for piece in pieces:
+        _count(compiled, text)
+        size += byte_len(piece)
+        spent.size(size)
+        result.append(piece)
+    return normalise("".join(result))
+
+
 FUNCTIONS: Final = (
     GoFunction("trim", "string", go_text.trim_space, returns="string"),
     GoFunction("trimAll", "string string", trim_all, returns="string"),
@@ -319,4 +410,17 @@ FUNCTIONS: Final = (
     GoFunction("splitList", "string string", split_list),
     GoFunction("split", "string string", split),
     GoFunction("splitn", "string int string", splitn),
+    GoFunction("regexMatch", "string string", regex_match, returns="bool"),
+    GoFunction("mustRegexMatch", "string string", regex_must_match, returns="bool"),
+    GoFunction("regexFind", "string string", regex_find, returns="string"),
+    GoFunction("mustRegexFind", "string string", regex_find, returns="string"),
+    GoFunction("regexFindAll", "string string int", regex_find_all),
+    GoFunction("mustRegexFindAll", "string string int", regex_find_all),
+    GoFunction("regexReplaceAll", "string string string", regex_replace_all, returns="string"),
+    GoFunction("mustRegexReplaceAll", "string string string", regex_replace_all, returns="string"),
+    GoFunction("regexReplaceAllLiteral", "string string string", regex_replace_all_literal, returns="string"),
+    GoFunction("mustRegexReplaceAllLiteral", "string string string", regex_replace_all_literal, returns="string"),
+    GoFunction("regexSplit", "string string int", regex_split),
+    GoFunction("mustRegexSplit", "string string int", regex_split),
+    GoFunction("regexQuoteMeta", "string", quote_meta, returns="string"),
 )

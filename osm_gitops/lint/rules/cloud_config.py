@@ -11,7 +11,7 @@ from posixpath import normpath
 from typing import Any, Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half, Remark
 from osm_gitops.lint.rules.reporting import first_remarks, to_finding
 from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault

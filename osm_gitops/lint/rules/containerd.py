@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from osm_gitops.gocompat.tomltext import TomlError, read_toml
+from osm_gitops.gocompat.toml import TomlError, read_toml
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, Remark
 from osm_gitops.lint.rules.containerd_keys import (
     CAPABILITIES,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from osm_gitops.bounded.json_values import line_of_fault
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, Half, Remark
 from osm_gitops.lint.rules.ignition_schema import CONFIG, Shape
 from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault

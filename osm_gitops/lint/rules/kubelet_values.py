@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.ip import ip_bytes
+from osm_gitops.gocompat.net import ip_bytes
 from osm_gitops.lint.rules.boot_file import Remark
 from osm_gitops.lint.rules.kubelet_fields import CIPHERS, EVICTION_SIGNALS, RESERVED_RESOURCES
 from osm_gitops.lint.rules.quantities import duration, is_positive_quantity, is_quantity

@@ -10,7 +10,7 @@ from typing import Final
 
 from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.ip import parse_ip
+from osm_gitops.gocompat.net import parse_ip
 from osm_gitops.gocompat.yaml2 import encode
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.objects import Json

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, input_error
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.yaml.kubernetes import load_documents

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import decode
-from osm_gitops.gocompat.url import parse_url
+from osm_gitops.gocompat.net import parse_url
 from osm_gitops.model.facts import Facts, SecretFact
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings

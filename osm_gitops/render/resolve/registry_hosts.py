@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from osm_gitops.gocompat import toml
 from osm_gitops.gocompat.fault import GoError
+from osm_gitops.gocompat.net import encode_query, parse_query, parse_url, query_unescape, query_values
 from osm_gitops.gocompat.numbers import parse_bool
-from osm_gitops.gocompat.url import encode_query, parse_query, parse_url, query_unescape, query_values
 from osm_gitops.model.profile import File
 from osm_gitops.model.settings import Settings
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from threading import Lock
 
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
 from osm_gitops.model.facts import SecretFact, ServiceAccountFact

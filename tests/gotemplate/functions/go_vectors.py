@@ -15,9 +15,8 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import format_float, parse_float
 from osm_gitops.gotemplate import values
 from osm_gitops.gotemplate.access import field
-from osm_gitops.gotemplate.calls import call
+from osm_gitops.gotemplate.calls import GoFunction, call
 from osm_gitops.gotemplate.faults import TemplateFault
-from osm_gitops.gotemplate.functions.signature import GoFunction
 
 _INTEGERS: dict[str, type[int]] = {
     "int64": values.Int64,

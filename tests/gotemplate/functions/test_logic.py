@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gotemplate.equality import deep_equal
-from osm_gitops.gotemplate.functions import logic
+from osm_gitops.gotemplate.compare import deep_equal
+from osm_gitops.gotemplate.functions import builtins
 from osm_gitops.gotemplate.values import Int64, NilDict, NilList, Pointer, StringList
 from tests.gotemplate.go_templates import disagreements
 
@@ -17,14 +17,14 @@ def test_logic_is_as_in_go() -> None:
 
 def test_a_pointer_to_nothing_much_is_not_empty() -> None:
     empty_text = Pointer("", "string")
-    assert logic.default("d", empty_text) is empty_text
-    assert logic.default("d", None, "x") == "d"
-    assert logic.default("d") == "d"
+    assert builtins.default("d", empty_text) is empty_text
+    assert builtins.default("d", None, "x") == "d"
+    assert builtins.default("d") == "d"
 
 
 def test_fail_fails_with_its_message() -> None:
     with pytest.raises(GoError, match="not like this"):
-        logic.fail("not like this")
+        builtins.fail("not like this")
 
 
 def test_equality_goes_by_type_and_content() -> None:

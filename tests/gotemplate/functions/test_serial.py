@@ -9,7 +9,6 @@ import pytest
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.bounds import Bounds, spending
-from osm_gitops.gotemplate.durations import DurationPointer
 from osm_gitops.gotemplate.faults import BoundExceeded, Refused
 from osm_gitops.gotemplate.functions.serial import FUNCTIONS
 from osm_gitops.gotemplate.values import (
@@ -17,6 +16,7 @@ from osm_gitops.gotemplate.values import (
     AnyKeyMap,
     BoolMap,
     Duration,
+    DurationPointer,
     IPList,
     MapList,
     NilDict,

@@ -1,4 +1,4 @@
-"""Sprig's strings."""
+"""Sprig's strings and regular expressions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import pytest
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.bounds import Bounds, spending
-from osm_gitops.gotemplate.faults import BoundExceeded
+from osm_gitops.gotemplate.faults import BoundExceeded, Refused
 from osm_gitops.gotemplate.functions import strings
-from osm_gitops.gotemplate.values import StringList, Unordered, UnorderedStrings
+from osm_gitops.gotemplate.values import NilStringList, StringList, Unordered, UnorderedStrings
 from tests.gotemplate.functions.go_vectors import disagreements, vectors
 
 _TABLE = {function.name: function for function in strings.FUNCTIONS}
 
 
-def test_the_functions_do_what_sprig_does() -> None:
-    assert disagreements("strings", strings.FUNCTIONS) == []
-    assert {name for name, _, _ in vectors("strings")} == set(_TABLE)
+@pytest.mark.parametrize("family", ["strings", "regexes"])
+def test_the_functions_do_what_sprig_does(family: str) -> None:
+    assert disagreements(family, strings.FUNCTIONS) == []
+
+
+def test_every_function_is_compared_with_sprig() -> None:
+    assert {name for name, _, _ in (*vectors("strings"), *vectors("regexes"))} == set(_TABLE)
 
 
 def test_bytes_that_are_no_utf8_are_cut_and_joined_as_bytes() -> None:
@@ -75,3 +79,35 @@ def test_negative_counts_are_errors() -> None:
     for wrong in (strings.repeat, strings.indent, strings.nindent):
         with pytest.raises(GoError, match="negative"):
             wrong(-1, "x")
+
+
+def test_a_bad_pattern_matches_nothing_and_stops_all_else() -> None:
+    assert strings.regex_match("[", "[") is False
+    with pytest.raises(GoError, match="missing"):
+        strings.regex_must_match("[", "[")
+
+
+def test_a_pattern_that_re2_understands_differently_is_refused_even_by_match() -> None:
+    with pytest.raises(Refused, match=r"\\p\{Cn\}"):
+        strings.regex_match(r"\p{Cn}", "x")
+
+
+def test_no_match_is_a_nil_list() -> None:
+    assert type(strings.regex_find_all("z", "a", -1)) is NilStringList
+    assert type(strings.regex_split("z", "a", 0)) is NilStringList
+
+
+def test_replacing_is_bounded_in_size_and_steps() -> None:
+    with spending(Bounds(output_bytes=1000)), pytest.raises(BoundExceeded, match="bytes"):
+        strings.regex_replace_all("", "x" * 100, "y" * 50)
+    for call in (strings.regex_find_all, strings.regex_split):
+        with spending(Bounds(loop_steps=50)), pytest.raises(BoundExceeded, match="loop steps"):
+            call("x", "x" * 100, -1)
+
+
+def test_a_long_expression_on_a_long_text_is_refused_because_it_would_take_minutes() -> None:
+    long = "a" * 200_000
+    for call in (strings.regex_match, strings.regex_find):
+        with pytest.raises(BoundExceeded, match="loop steps"):
+            call(long, long)
+    assert strings.regex_match("a{500}b?", long)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osm_gitops.gotemplate.functions.types import kind_is, type_is, type_is_like
+from osm_gitops.gotemplate.functions.builtins import kind_is, type_is, type_is_like
 from osm_gitops.gotemplate.values import IP, Duration, Pointer
 from tests.gotemplate.go_templates import disagreements
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from osm_gitops.gocompat.fields import Fields
-from osm_gitops.gocompat.gojson import encode
+from osm_gitops.gocompat.gojson import Fields, encode
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
 from osm_gitops.render.resolve.cloudconfig.variables import text_variable
 from osm_gitops.render.resolve.json_fields import Reader, boolean, optional

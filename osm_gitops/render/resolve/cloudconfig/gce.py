@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import decode
 from osm_gitops.gocompat.text import from_bytes

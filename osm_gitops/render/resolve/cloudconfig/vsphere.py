@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.url import URL, parse_url
+from osm_gitops.gocompat.net import URL, parse_url
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
 from osm_gitops.render.resolve.cloudconfig.ini import flag, quoted
 from osm_gitops.render.resolve.cloudconfig.variables import boolean_variable, text_variable

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.gocompat.base64text import decode_base64
+from osm_gitops.gocompat.basetext import decode_base64
 
 
 @pytest.mark.parametrize(

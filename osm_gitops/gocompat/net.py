@@ -1,19 +1,57 @@
-"""URLs as Go's ``net/url`` reads and prints them.
-
-A text may hold invalid UTF-8 as surrogate escapes. Go works on bytes, and so does the
-inside of this module, with one character per byte (:func:`_to_bytes`).
-"""
+"""Go's packages ``net``, ``net/netip`` and ``net/url``: IP addresses and URLs (osm-behaviour.md, "IP addresses")."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.ip import parse_address
 from osm_gitops.gocompat.numbers import quote
+
+
+def parse_ip(text: str) -> str:
+    """``net.ParseIP`` and ``IP.String``: the canonical spelling of ``text``.
+
+    An IPv4-mapped IPv6 address is spelled as IPv4. Raises GoError for anything
+    that is no address, also for one with a zone or a prefix length.
+    """
+    address, zone = parse_address(text)
+    if zone:
+        raise GoError(f"ParseIP({quote(text)}): an IP address cannot have a zone here")
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or address)
+    return str(address)
+
+
+def ip_bytes(text: str) -> bytes:
+    """The 16 bytes of ``net.ParseIP(text)``; IPv4 is held as IPv4-mapped IPv6."""
+    address, _ = parse_address(parse_ip(text))
+    return address.packed if isinstance(address, IPv6Address) else bytes(10) + b"\xff\xff" + address.packed
+
+
+def format_ip(packed: bytes) -> str:
+    """``IP.String`` of 4 or 16 bytes; other lengths print as Go prints what is no address."""
+    if len(packed) == 16:
+        address = IPv6Address(packed)
+        return str(address.ipv4_mapped or address)
+    if len(packed) == 4:
+        return str(IPv4Address(packed))
+    return f"?{packed.hex()}" if packed else "<nil>"
+
+
+def parse_address(text: str) -> tuple[IPv4Address | IPv6Address, str]:
+    """``netip.ParseAddr``: the address, and the zone of an IPv6 address or the empty string."""
+    first = next((character for character in text if character in ".:%"), "")
+    digits, percent, zone = text.partition("%") if first == ":" else (text, "", "")
+    try:
+        if percent and not zone:
+            raise AddressValueError("the zone is empty")
+        return (IPv6Address(digits) if first == ":" else IPv4Address(digits)), zone
+    except AddressValueError:
+        raise GoError(f"ParseAddr({quote(text)}): unable to parse IP") from None
+
 
 # Characters that need no escape in a part of a URL (Go's shouldEscape).
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
@@ -246,7 +284,9 @@ def _parse_ip_literal(host: str) -> str:
     _check_port(port)
     zone_at = name.find("%25")
     zone = name[zone_at:] if zone_at >= 0 else ""
-    name = _unescape_host(name.removesuffix(zone), _ascii_but_percent) + _unescape_host(zone, _no_zone_character)
+    name = _unescape_host(name.removesuffix(zone), _ascii_but_percent) + _unescape_host(
+        zone, lambda character: character not in _HOST and character not in "% "
+    )
     try:
         address, _ = parse_address(_from_bytes(name))
     except GoError as fault:
@@ -263,10 +303,6 @@ def _check_port(text: str) -> None:
 
 def _ascii_but_percent(character: str) -> bool:
     return character.isascii() and character != "%"
-
-
-def _no_zone_character(character: str) -> bool:
-    return character not in _HOST and character not in "% "
 
 
 def _unescape_host(text: str, refused: Callable[[str], bool]) -> str:

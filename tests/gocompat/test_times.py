@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.gocompat.fault import GoError
-from osm_gitops.gocompat.timefmt import NANOSECONDS, STRING_LAYOUT, Moment, Zone, format_time
-from osm_gitops.gocompat.timeparse import parse_time
+from osm_gitops.gocompat.times import NANOSECONDS, STRING_LAYOUT, Moment, Zone, format_time, parse_time
 
 _MOMENT = Moment(951782405 * NANOSECONDS + 120_000_000, Zone("CET", 3600))
 
