@@ -32,8 +32,7 @@ from osm_gitops.report.visible import visible
 from osm_gitops.sops.document import encrypt, is_encrypted
 from osm_gitops.sops.rules import CreationRules, Rule
 from osm_gitops.sops.selection import Selection
-from osm_gitops.sources.encrypted import is_ours
-from osm_gitops.sources.encrypted_texts import secrets_in_plain_text
+from osm_gitops.sources.encrypted import is_ours, secrets_in_plain_text
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.targets.file_encryption import HIDDEN
 from osm_gitops.targets.files import FileChanges, place_files, read_file, stage_files
@@ -268,8 +267,7 @@ def import_(
 
 def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[bytes, str]]:
     """What is to be imported, file by file."""
-    from osm_gitops.sources.files import Folder  # noqa: PLC0415 - see above
-    from osm_gitops.sources.walk import walk  # noqa: PLC0415 - see above
+    from osm_gitops.sources.walk import Folder, walk  # noqa: PLC0415 - see above
 
     for path in paths:
         if path == _STDIN:

@@ -16,9 +16,9 @@ from osm_gitops.gotemplate.faults import similar
 from osm_gitops.model.objects import BUILT_IN
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.builtin import data_folder
-from osm_gitops.sources.files import Folder, Kind, SourceFiles
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.trust import TRUSTED, Trust
+from osm_gitops.sources.walk import Folder, Kind, SourceFiles
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LARGEST: Final = 16 << 20

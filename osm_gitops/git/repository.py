@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from osm_gitops.bounded.files import SMALL, read_file
@@ -313,3 +314,42 @@ def _git_dir(root: Path) -> Path:
     if "\0" in text:
         raise TargetError([Problem(Code.UNCODED, "is not a file that git wrote", where=str(entry))])
     return (root / text.removeprefix("gitdir:").strip()).absolute()
+
+
+def require_git() -> None:
+    """Raises TargetError where git cannot be run or is too old."""
+    Git(Path())
+
+
+def start_repository(root: Path, branch: str) -> None:
+    """Make a repository in the folder ``root``, on ``branch``, without a commit. Raises TargetError."""
+    # The place is named, so that an environment that git sets for hooks leads nowhere else.
+    git = Git(root, place=(f"--git-dir={root.absolute() / '.git'}",))
+    git.run("init", "--quiet")
+    # `git init --initial-branch` is younger than the oldest git that serves.
+    git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+
+
+_FOLDER = "work-tree"
+# Making the folder is no checkout of the user's.
+_WITHOUT_HOOKS = Extras(("-c", f"core.hooksPath={os.devnull}"))
+
+
+@contextmanager
+def second_work_tree(repository: Repository, commit: str) -> Iterator[Repository]:
+    """A work tree at a commit, on no branch, inside of ``.git``; it goes at the end.
+
+    Only for who holds the repository's lock: what a killed run left is removed.
+    """
+    folder = repository.own_folder() / _FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    # By force: git still knows the place of a killed run. Without files: they would go into the other index.
+    command = ("worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", "--", str(folder), commit)
+    repository.git.run(*command, extras=_WITHOUT_HOOKS)
+    try:
+        made = Repository(folder)
+        made.reset_to(commit)
+        yield made
+    finally:
+        repository.git.execute(["worktree", "remove", "--force", "--", str(folder)])
+        shutil.rmtree(folder, ignore_errors=True)

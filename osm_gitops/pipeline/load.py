@@ -24,11 +24,11 @@ from osm_gitops.pipeline.provenance import Origin, named_files, origins_of
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources import cluster
 from osm_gitops.sources.builtin import check_version
-from osm_gitops.sources.files import Folder, SourceFiles
 from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree, with_profiles_of
 from osm_gitops.sources.trust import TRUSTED, Trust
+from osm_gitops.sources.walk import Folder, SourceFiles
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api

@@ -14,8 +14,8 @@ from osm_gitops.config.spec import ClusterSpec, TargetSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem, TargetError, some
 from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.pipeline.options import RunOptions, sealing_of
-from osm_gitops.sources.files import Keeper, in_no_git
 from osm_gitops.sources.trust import Trust
+from osm_gitops.sources.walk import Keeper, in_no_git
 
 _NAMED_FILES = 10
 

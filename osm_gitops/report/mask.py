@@ -2,19 +2,165 @@
 
 Values are searched for in all their guises at once: a table of the first bytes of every
 guise leads to the lengths that can follow, so the time does not depend on how many
-secrets there are.
+secrets there are. Secrets are also known by their shape: what follows ``Bearer`` or ``password:``, or is before ``@``
+in a URL. That covers what no source can name (the old value of a rotated token) and values too short to be searched
+for everywhere.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote, quote_plus
 
 from osm_gitops.errors import Problem, shortened
 from osm_gitops.plan.sensitive import PUBLIC_WORDS
-from osm_gitops.report.encodings import base64_forms, escaped_forms
-from osm_gitops.report.shapes import is_distinct, secret_spans
+
+# Most tokens consist of characters that no encoder touches.
+_UNCHANGED_EVERYWHERE = re.compile(r"[A-Za-z0-9_.-]+")
+# What encoders leave alone in percent-encoding: Ignition's (osm-behaviour.md, "Ignition user-data"), Go's path and
+# query, RFC 3986.
+_UNRESERVED = ("-_.!~*'()", "-_.~$&+=:@", "-_.~", "/-_.~")
+_YAML_SHORT = {
+    "\0": "\\0", "\a": "\\a", "\x1b": "\\e", "\x0b": "\\v",
+    "\x85": "\\N", "\xa0": "\\_", "\u2028": "\\L", "\u2029": "\\P",
+}  # fmt: skip
+_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_SHELL_SPECIAL = frozenset("|&;<>()$`\\\"' \t*?[]#~=%{}!^,")
+
+
+def escaped_forms(value: str) -> set[str]:
+    """The value itself and every spelling by which JSON, YAML, TOML, shells and URLs write it."""
+    if _UNCHANGED_EVERYWHERE.fullmatch(value):
+        return {value}
+    return {value, *_quoted(value), *_shell(value), *_percent(value)}
+
+
+def base64_forms(value: bytes) -> Iterator[bytes]:
+    """What is certain to occur in the base64 of any text with ``value`` in it, at the three offsets."""
+    for offset in range(3):
+        # The first and last characters also encode neighbouring bytes, so they are cut away.
+        first = (offset * 8 + 5) // 6
+        last = (offset + len(value)) * 8 // 6
+        inner = b64encode(b"\0" * offset + value)[first:last]
+        yield inner
+        yield inner.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _quoted(value: str) -> Iterator[str]:
+    for ascii_only in (True, False):
+        plain = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        yield plain
+        yield plain.replace("/", "\\/")
+        # Go writes these three so in JSON.
+        yield plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    for width, short in ((2, _SHORT | _YAML_SHORT), (4, _SHORT), (4, {'"': '\\"', "\\": "\\\\"})):
+        for highest in (0x7E, 0xFFFF, 0x10FFFF):
+            yield "".join(_character(char, short, width, highest) for char in value)
+    yield value.replace("'", "''")
+    yield value.replace("\\", "\\\\")
+    yield value.replace('"', '\\"')
+
+
+def _character(char: str, short: dict[str, str], width: int, highest: int) -> str:
+    """One character as a quoted string has it that writes characters above ``highest`` as escapes."""
+    if char in short:
+        return short[char]
+    code = ord(char)
+    if 32 <= code < 127 or 160 <= code <= highest:
+        return char
+    if code < 256 and width == 2:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def _shell(value: str) -> Iterator[str]:
+    yield shlex.quote(value).removeprefix("'").removesuffix("'")
+    yield value.replace("'", "'\\''")
+    yield "".join(f"\\{char}" if char in '$`"\\!' else char for char in value)
+    yield "".join(f"\\{char}" if char in '$`"\\' else char for char in value)
+    yield "".join(f"\\{char}" if char in _SHELL_SPECIAL else char for char in value)
+
+
+def _percent(value: str) -> Iterator[str]:
+    for safe in _UNRESERVED:
+        encoded = quote(value, safe=safe, errors="surrogatepass")
+        yield encoded
+        yield _lower_hex(encoded)
+    plus = quote_plus(value, errors="surrogatepass")
+    yield plus
+    yield _lower_hex(plus)
+
+
+def _lower_hex(encoded: str) -> str:
+    head, *rest = encoded.split("%")
+    return head + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
+
+
+# The end of a key whose value is a secret: ``clientSecret``, ``auth_token``, ``"password"``, ``activation-key``.
+_TELLING_KEY = (
+    r"(?:(?<![a-z])pass|password|passwd|passphrase|passw(?:or)?d[-_]?hash|secret|token|credentials?"
+    r"|(?:private|secret|access|activation|api|account|shared|storage|encryption|client|auth|signing|master)"
+    r"[-_.]?key(?:[-_]?(?:id|data|secret))?|(?:secret|token|password|credentials?|key)[-_]?(?:value|data|content))"
+)
+_QUOTED = r'\\"[^"\\\n]*(?:\\")?|"(?:[^"\\\n]|\\.)*"?' + r"|'(?:[^'\n]|'')*'?"
+
+# No pattern starts with a repetition: the time stays linear in the length of a line.
+_SHAPES = (
+    # Authorization: Bearer X, also within quotes and escapes.
+    re.compile(r"(?i)\b(?:bearer|basic)(?:\s+|%20|\\t)(?P<value>[^\s'\"\\,;]+)"),
+    re.compile(r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?(?!bearer\b|basic\b)(?P<value>[^\s'\",;]{3,})"),
+    # a private age key, such as one that stands where the name of its file belongs
+    re.compile(r"AGE-SECRET-KEY-(?P<value>(?:PQ-)?1[0-9A-Z]+)"),
+    # https://user:password@host
+    re.compile(r"://(?P<value>[^\s/\"'<>@][^\s/\"'<>]*)@"),
+    # key: value, key = "value", "key":"value"
+    re.compile(
+        rf"(?i){_TELLING_KEY}\\?[\"']?[ \t]*(?::[ \t]+|:(?=\\?[\"'])|=[ \t]*)"
+        rf"(?P<value>{_QUOTED}|[^\s,}}#'\"&;)\]]\S*)"
+    ),
+    # registry authentication: a key that is exactly "auth"
+    re.compile(rf"(?i)(?<![\w.-])auth\\?[\"']?[ \t]*[:=][ \t]*(?P<value>{_QUOTED}|[^\s,}}{{\[]\S*)"),
+    # --password value, --token=value, -u user:password
+    re.compile(rf"(?i)(?<!\S)--?[\w-]*{_TELLING_KEY}[ \t]+(?P<value>{_QUOTED}|[^\s-]\S*)"),
+    re.compile(r"(?<!\S)(?:-u|--user|--proxy-user)(?:=|[ \t]+)(?P<value>[\"']?[^\s:]+:\S+)"),
+)
+# What stands in such a place without being a secret: flags, nothing, references to a variable or a placeholder.
+_HARMLESS = re.compile(
+    r"(?i)(?:true|false|null|none|yes|no|\{|\[|\||>|\|-|>-|~|\$[A-Z_][A-Z0-9_]*|\$\d|\$\{[A-Za-z_]\w*\}"
+    r"|\$\(.*|<MACHINE_NAME>|\*+|)"
+)
+# What may be searched for in other lines too: words of lower-case letters are names as often as passwords.
+_DISTINCT = re.compile(r"(?=.*[0-9A-Z])(?=.*[a-zA-Z]).{8,}|.{20,}")
+
+
+def secret_spans(line: str) -> Iterator[tuple[int, int]]:
+    """Where secrets stand in a line, judged by their surroundings."""
+    for shape in _SHAPES:
+        for match in shape.finditer(line):
+            start, end = match.span("value")
+            start, end = _unquoted(line, start, end)
+            if start < end and not _HARMLESS.fullmatch(line[start:end]):
+                yield start, end
+
+
+def _unquoted(line: str, start: int, end: int) -> tuple[int, int]:
+    for mark in ('\\"', '"', "'"):
+        if line.startswith(mark, start):
+            start += len(mark)
+            closed = end - start >= len(mark) and line.startswith(mark, end - len(mark))
+            return start, end - len(mark) if closed else end
+    return start, end
+
+
+def is_distinct(value: str) -> bool:
+    """Whether a value that was found by its shape can be told from a name."""
+    return _DISTINCT.fullmatch(value) is not None
+
 
 MASK = "***"
 MIN_BYTES = 6

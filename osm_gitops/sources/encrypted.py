@@ -1,24 +1,178 @@
-"""SOPS-encrypted documents of a source: opened with the keys of the run, or read with stand-ins without (design.md,
-"Encryption in git")."""
+"""SOPS-encrypted documents of a source (design.md, "Encryption in git"): decrypted with the keys of the run, or,
+without keys, with a placeholder for every encrypted value.
+
+A placeholder follows from its ciphertext, the same in every run, so that two trees which are read so can be compared:
+for pull requests from forks, whose runs get no keys. What is rendered from placeholders is for reports alone. No MAC is
+verified.
+"""
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from hashlib import sha256
 from typing import Final
 
 from osm_gitops.errors import Code, EncryptionError, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
-from osm_gitops.sops.document import decrypt, is_encrypted
+from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
+from osm_gitops.plan.sensitive import inline_credentials, provider_spec_of
+from osm_gitops.sops.document import decrypt, hidden, is_encrypted
 from osm_gitops.sops.envelope import FIELD
 from osm_gitops.sops.leaves import sealed_type
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.encrypted_texts import encrypted_texts, secrets_in_plain_text
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, raw_objects
-from osm_gitops.sources.placeholders import with_stand_ins
 from osm_gitops.yaml.kubernetes import Document
+
+SECRET_DATA: Final = frozenset({"data", "stringData"})
+# What every report tells of an object, encrypted or not.
+_TOLD: Final = frozenset({"apiVersion", "kind", "type"})
+
+
+def encrypted_texts(sealed: Mapping[str, Json], plain: Mapping[str, Json]) -> Iterator[str]:
+    """The texts of ``plain``, a document or an entry of a list, that are encrypted in ``sealed``.
+
+    Names and labels are told all the same, and the data of Secrets is secret by itself (``plan.sensitive``).
+    """
+    is_secret = plain.get("kind") == "Secret"
+    for key, value in plain.items():
+        before = sealed.get(key)
+        if key in _TOLD or (is_secret and key in SECRET_DATA):
+            continue
+        if key == "metadata" and isinstance(value, dict) and isinstance(before, dict):
+            yield from _texts(before.get("annotations"), value.get("annotations"))
+        elif key == "items" and isinstance(value, list) and isinstance(before, list):
+            for inner, entry in _paired(before, value):
+                if isinstance(inner, dict) and isinstance(entry, dict):
+                    yield from encrypted_texts(inner, entry)
+        else:
+            yield from _texts(before, value)
+
+
+def secrets_in_plain_text(body: Mapping[str, Json]) -> Iterator[str]:
+    """The fields of a Secret or MachineDeployment, as it stands in a file, with a secret that is not encrypted."""
+    if body.get("kind") == "Secret":
+        for name in sorted(SECRET_DATA):
+            values = body.get(name)
+            for key, value in values.items() if isinstance(values, dict) else ():
+                if value and not sealed_type(value):
+                    yield f"{name}.{key}"
+    elif body.get("kind") == MACHINE:
+        credentials = inline_credentials(provider_spec_of(body))
+        yield from (f"{PROVIDER_CONFIG_FIELD}.{path}" for path in credentials)
+
+
+def holds_ciphertext(value: Json) -> bool:
+    """Whether a value in here is encrypted."""
+    if isinstance(value, dict):
+        return any(map(holds_ciphertext, value.values()))
+    if isinstance(value, list):
+        return any(map(holds_ciphertext, value))
+    return bool(sealed_type(value))
+
+
+def _texts(sealed: Json, plain: Json) -> Iterator[str]:
+    if isinstance(plain, dict) and isinstance(sealed, dict):
+        for key, value in plain.items():
+            yield from _texts(sealed.get(key), value)
+    elif isinstance(plain, list) and isinstance(sealed, list):
+        for inner, value in _paired(sealed, plain):
+            yield from _texts(inner, value)
+    elif sealed_type(sealed) not in {"", "bool"}:
+        yield str(plain)
+
+
+def _paired(sealed: Sequence[Json], plain: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
+    """Entries side by side; the comments that sops keeps between them have no counterpart."""
+    return zip((value for value in sealed if sealed_type(value) != "comment"), plain, strict=False)
+
+
+_LATE: Final = "2099-01-01T00:00:00Z"
+
+
+def with_stand_ins(body: Mapping[str, Json]) -> dict[str, Json]:
+    """An encrypted document with stand-ins in the place of its ciphertexts, and without its map ``sops``."""
+    return _object(hidden(body), "")
+
+
+def _object(body: Mapping[str, Json], listed: str) -> dict[str, Json]:
+    """``listed`` is the kind of the entries where a typed list (``SecretList``) says it."""
+    kind = body.get("kind", listed)
+    result: dict[str, Json] = {}
+    for key, value in body.items():
+        if key == "items" and isinstance(value, list):
+            entries = kind.removesuffix("List") if isinstance(kind, str) else ""
+            result[key] = [_object(item, entries) if isinstance(item, dict) else item for item in _values(value)]
+        elif key in {"data", "stringData"} and isinstance(value, dict):
+            encoded = kind == "Secret" and key == "data"
+            result[key] = {name: _datum(name, each, encoded=encoded) for name, each in value.items()}
+        else:
+            result[key] = _value(value)
+    return result
+
+
+def _values(sequence: list[Json]) -> list[Json]:
+    """Without the comments that sops keeps as entries."""
+    return [value for value in sequence if sealed_type(value) != "comment"]
+
+
+def _value(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _value(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_value(inner) for inner in _values(value)]
+    match sealed_type(value):
+        case "":
+            return value
+        case "bool":
+            return False
+        case "int":
+            return int(_digest(value), 16) % 1000
+        case "float":
+            return int(_digest(value), 16) % 1000 + 0.5
+        case "time":
+            return _LATE
+        case _:
+            return _text(value)
+
+
+def _datum(key: str, value: Json, *, encoded: bool) -> Json:
+    """A value of a Secret or ConfigMap. Some readers want it in a form of its own, and the key tells which."""
+    if not sealed_type(value):
+        return _value(value)
+    text = _form(key, value)
+    return b64encode(text.encode()).decode() if encoded else text
+
+
+def _form(key: str, sealed: str) -> str:
+    text = _text(sealed)
+    login = {"username": text, "password": text}
+    if key == "expiration":
+        return _LATE
+    if key == "kubeconfig":
+        name = _digest(sealed)  # no word of a language: what is in here is masked wherever it occurs
+        cluster = {"server": f"https://{name}.invalid:6443", "certificate-authority-data": text}
+        users = [{"name": name, "user": {"token": text}}]
+        return json.dumps({"clusters": [{"name": name, "cluster": cluster}], "users": users})
+    if key == ".dockerconfigjson":
+        return json.dumps({"auths": {f"{_digest(sealed)}.invalid": login}})
+    if "." in key:  # a registry's host, with its credential (``--node-registry-credentials-secret``)
+        return json.dumps(login)
+    return text
+
+
+def _text(sealed: str) -> str:
+    """The base64 of a JSON object, as which it also passes for a service account of Google's, or a kubeconfig."""
+    return b64encode(json.dumps({"encrypted": _digest(sealed)}).encode()).decode()
+
+
+def _digest(sealed: str) -> str:
+    return sha256(sealed.encode()).hexdigest()[:12]
+
 
 _NAMED: Final = 10
 _NAMELESS: Final = Problem(

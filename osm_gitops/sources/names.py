@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.manifests import MACHINE, PROFILE, raw_objects
-from osm_gitops.sources.walk import walk
+from osm_gitops.sources.walk import Folder, walk
 from osm_gitops.yaml.kubernetes import load_documents
 
 # Someone waits with a finger on the tab key: what is behind this much YAML is not offered.

@@ -2,20 +2,186 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
-from posixpath import basename
+from posixpath import basename, normpath
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, Code, InputError, Problem
-from osm_gitops.kube.kinds import DEPLOYMENT
+from osm_gitops.kube.kinds import CONFIG_MAP, DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.objects import Json
-from osm_gitops.sources.pod import Pod, PodText
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
+
+
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_NOTHING: Final[Mapping[str, Json]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class PodText:
+    """A text and where it comes from: ``origins`` are clauses for people, ``secret`` that a Secret is among them."""
+
+    value: str = field(repr=False)
+    origins: tuple[str, ...] = ()
+    secret: bool = False
+
+
+@dataclass(slots=True)
+class Pod:
+    """The pod of a Deployment in ``namespace``: ``spec`` is its template's, ``container`` the one looked at.
+
+    Every ConfigMap and Secret is read once, and only if something refers to it. A failed read raises ClusterError.
+    """
+
+    api: Api
+    namespace: str
+    spec: Mapping[str, Json]
+    container: Mapping[str, Json]
+    _read: dict[tuple[str, str], Mapping[str, bytes] | None] = field(default_factory=dict, repr=False)
+    _environment: Mapping[str, PodText] | None = field(default=None, repr=False)
+
+    def arguments(self) -> tuple[PodText, ...]:
+        """``command`` and ``args``, with ``$(VAR)`` replaced as the kubelet does it."""
+        words = (*(self.container.get("command") or ()), *(self.container.get("args") or ()))
+        return tuple(self._expanded(str(word), self.environment) for word in words)
+
+    @property
+    def environment(self) -> Mapping[str, PodText]:
+        """The variables that ``envFrom`` and ``env`` set. Raises InputError for what no pod could start with."""
+        if self._environment is None:
+            self._environment = self._make_environment()
+        return self._environment
+
+    def file(self, path: str) -> PodText:
+        """The file at a path of the container. Raises InputError where no ConfigMap or Secret has it."""
+        mount, inside = self._mount(path)
+        volume = self._volume(str(mount.get("name", "")), path)
+        for source in volume.get("projected", {}).get("sources") or (volume,):
+            for kind, part, name_key in ((CONFIG_MAP, "configMap", "name"), (SECRET, "secret", "secretName")):
+                if part in source:
+                    reference = source[part] or _NOTHING
+                    name = str(reference.get(name_key) or reference.get("name", ""))
+                    found = self._volume_file(kind, name, reference, inside)
+                    if found is not None:
+                        return found
+        kinds = ", ".join(key for key in volume if key != "name")
+        raise InputError([_no_file(path, f"its volume {volume.get('name')} ({kinds}) has no such file in the cluster")])
+
+    def _make_environment(self) -> Mapping[str, PodText]:
+        found: dict[str, PodText] = {}
+        for source in self.container.get("envFrom") or ():
+            for kind, part in ((CONFIG_MAP, "configMapRef"), (SECRET, "secretRef")):
+                if part in source:
+                    prefix, name = source.get("prefix") or "", str(source[part].get("name", ""))
+                    for key, value in self._data(kind, name, optional=bool(source[part].get("optional"))).items():
+                        found[prefix + key] = self._text(kind, name, key, value)
+        for entry in self.container.get("env") or ():
+            variable = self._variable(entry, found)
+            if variable is not None:
+                found[str(entry.get("name", ""))] = variable
+        return found
+
+    def _variable(self, entry: Mapping[str, Json], known: Mapping[str, PodText]) -> PodText | None:
+        source = entry.get("valueFrom")
+        if not source:
+            return self._expanded(str(entry.get("value") or ""), known)
+        for kind, part in ((CONFIG_MAP, "configMapKeyRef"), (SECRET, "secretKeyRef")):
+            if part in source:
+                name, key = str(source[part].get("name", "")), str(source[part].get("key", ""))
+                optional = bool(source[part].get("optional"))
+                data = self._data(kind, name, optional=optional)
+                if key not in data:
+                    return None if optional else self._lacks(kind, name, key)
+                return self._text(kind, name, key, data[key])
+        if source.get("fieldRef", {}).get("fieldPath") == "metadata.namespace":
+            return PodText(self.namespace, ("the pod's namespace",))
+        return None  # what each pod has of its own is nothing that machines boot with
+
+    def _expanded(self, text: str, known: Mapping[str, PodText]) -> PodText:
+        used: list[PodText] = []
+
+        def put(match: re.Match[str]) -> str:
+            if match[1] is None:
+                return "$"
+            value = known.get(match[1])
+            if value is None:
+                return match[0]
+            used.append(PodText("", (f"variable {match[1]}", *value.origins), value.secret))
+            return value.value
+
+        expanded = _REFERENCE.sub(put, text)
+        origins = tuple(dict.fromkeys(origin for each in used for origin in each.origins))
+        return PodText(expanded, origins, any(each.secret for each in used))
+
+    def _mount(self, path: str) -> tuple[Mapping[str, Json], str]:
+        """The mount that a path lies in, and the path inside of its volume."""
+        place = normpath(path)
+        best: tuple[int, Mapping[str, Json], str] | None = None
+        for mount in self.container.get("volumeMounts") or ():
+            at = normpath(str(mount.get("mountPath", "")))
+            below = place.removeprefix(at.rstrip("/") + "/") if place.startswith(at.rstrip("/") + "/") else None
+            if below is None and place != at:
+                continue
+            inside = "/".join(filter(None, (str(mount.get("subPath") or ""), below or "")))
+            if best is None or len(at) > best[0]:
+                best = (len(at), mount, inside)
+        if best is None:
+            raise InputError([_no_file(path, "it is in no volume of the container, so it is part of the image")])
+        return best[1], best[2]
+
+    def _volume(self, name: str, path: str) -> Mapping[str, Json]:
+        for volume in self.spec.get("volumes") or ():
+            if volume.get("name") == name:
+                found: Mapping[str, Json] = volume
+                return found
+        raise InputError([_no_file(path, f"the pod has no volume {name}")])
+
+    def _volume_file(self, kind: Kind, name: str, reference: Mapping[str, Json], inside: str) -> PodText | None:
+        items = reference.get("items")
+        keys = {str(item.get("path")): str(item.get("key")) for item in items} if items else {inside: inside}
+        data = self._data(kind, name, optional=bool(reference.get("optional")))
+        key = keys.get(inside)
+        return self._text(kind, name, key, data[key]) if key is not None and key in data else None
+
+    def _data(self, kind: Kind, name: str, *, optional: bool) -> Mapping[str, bytes]:
+        """What a ConfigMap or Secret holds, decoded."""
+        if (kind.name, name) not in self._read:
+            body = self.api.get(kind, self.namespace, name)
+            self._read[kind.name, name] = None if body is None else dict(_decoded(kind, body))
+        data = self._read[kind.name, name]
+        if data is None and not optional:
+            what = "is not there, so no pod of Operating System Manager can start"
+            raise InputError(
+                [Problem(Code.UNCODED, what, about=f"{kind.name} {self.namespace}/{name}", where=self.api.display)]
+            )
+        return data or {}
+
+    def _text(self, kind: Kind, name: str, key: str, value: bytes) -> PodText:
+        origin = f"key {key} of {kind.name} {self.namespace}/{name}"
+        return PodText(value.decode("utf-8", "surrogateescape"), (origin,), kind is SECRET)
+
+    def _lacks(self, kind: Kind, name: str, key: str) -> PodText:
+        about = f"{kind.name} {self.namespace}/{name}"
+        what = f'has no key "{key}", so no pod of Operating System Manager can start'
+        raise InputError([Problem(Code.UNCODED, what, about=about, where=self.api.display)])
+
+
+def _decoded(kind: Kind, body: Mapping[str, Json]) -> Iterator[tuple[str, bytes]]:
+    for key, value in (body.get("data") or {}).items():
+        yield key, b64decode(value) if kind is SECRET else value.encode("utf-8", "surrogateescape")
+    for key, value in (body.get("binaryData") or {}).items():
+        yield key, b64decode(value)
+
+
+def _no_file(path: str, why: str) -> Problem:
+    return Problem(Code.UNCODED, f"the file {path} cannot be read: {why}")
+
 
 NAME: Final = "operating-system-manager"
 """What Kubermatic's installers call the Deployment, its label ``app`` and its container."""

@@ -13,8 +13,8 @@ from typing import Final
 from osm_gitops.errors import Code, InputError, Problem, TargetError, input_error
 from osm_gitops.git.objects import Entry, ObjectReader
 from osm_gitops.git.repository import Repository, find_repository
-from osm_gitops.sources.files import MAX_BYTES, Kind
 from osm_gitops.sources.trust import TRUSTED, Trust
+from osm_gitops.sources.walk import MAX_BYTES, Kind
 
 _MOST_LINKS: Final = 40
 _LONGEST_LINK: Final = 4096

@@ -15,13 +15,11 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest, ObjectRef
 from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.encrypted import Decryption, Part, Seal, is_ours
-from osm_gitops.sources.encrypted_texts import holds_ciphertext
+from osm_gitops.sources.encrypted import Decryption, Part, Seal, holds_ciphertext, is_ours
 from osm_gitops.sources.facts import credential_environment
-from osm_gitops.sources.files import MAX_BYTES, Kind, SourceFiles
 from osm_gitops.sources.inputs_builder import InputsBuilder
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
-from osm_gitops.sources.walk import walk
+from osm_gitops.sources.walk import MAX_BYTES, Kind, SourceFiles, walk
 from osm_gitops.yaml.kubernetes import load_documents
 
 _NOT_ASCII: Final = bytes((0, *range(128, 256)))

@@ -17,8 +17,7 @@ from pathlib import Path
 from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.process import refuse_astray
 from osm_gitops.git.remote import Remote
-from osm_gitops.git.repository import Repository, find_work_tree
-from osm_gitops.git.worktree import second_work_tree
+from osm_gitops.git.repository import Repository, find_work_tree, second_work_tree
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import remove_temporary
 from osm_gitops.targets.journal import JournaledFiles

@@ -20,8 +20,8 @@ from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder, in_no_git
 from tests.cli.scenes import pool, write_tree
 from tests.conformance_data import OUTSIDE
 from tests.profiles.rendering import read

@@ -16,8 +16,8 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.pipeline.token_facts import with_tokens
 from osm_gitops.render.resolve.bootstrap_kubeconfig import base_kubeconfig
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import pool, profile, write_tree

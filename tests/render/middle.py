@@ -14,8 +14,8 @@ from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from tests.cli.scenes import write_tree
 
 Objects = dict[str, DesiredObject]

@@ -14,8 +14,8 @@ from osm_gitops.render.config import compile_profile
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.manifests import profile_object
 from osm_gitops.sources import builtin
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from tests.profiles.sets import SOURCE, write_set
 

@@ -18,9 +18,9 @@ from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.sops.document import hidden
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.git.repos import git, new_repository, pin_git

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.model.profile import ContainerRuntime, DropIn, File, Modules, OperatingSystemProfile, Unit
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from tests.conformance_data import OUTSIDE
 from tests.sources.trees import PROFILE, PROFILE_REF, problems, read
 

@@ -10,9 +10,9 @@ import pytest
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from tests.git.repos import git, new_repository, pin_git
 from tests.sources.trees import MACHINE, PROFILE, problems
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree, with_profiles_of
+from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from tests.apiserver.after_osm import RECORDED
 from tests.conformance_data import case_names, load_case

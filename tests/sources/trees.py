@@ -9,8 +9,8 @@ from textwrap import dedent
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder, in_no_git
 
 PROFILE = """\
 apiVersion: operatingsystemmanager.k8c.io/v1alpha1

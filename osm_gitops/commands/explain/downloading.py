@@ -33,8 +33,7 @@ from osm_gitops.report.json_words import problem_json
 from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.outline import many
 from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, ref, text, texts
-from osm_gitops.report.tables import section, table
-from osm_gitops.report.visible import visible
+from osm_gitops.report.visible import section, table, visible
 from osm_gitops.sources.manifests import MACHINE
 from osm_gitops.workers.calls import Series
 from osm_gitops.workers.process import LimitReached

@@ -36,8 +36,7 @@ from osm_gitops.report.schema_words import (
     texts,
 )
 from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN, masked_texts
-from osm_gitops.report.tables import section, table
-from osm_gitops.report.visible import visible
+from osm_gitops.report.visible import section, table, visible
 
 FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")

@@ -27,7 +27,7 @@ from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 if TYPE_CHECKING:
     from osm_gitops.commands.init.adopting import Adoption
     from osm_gitops.commands.init.scaffold import Place
-    from osm_gitops.sources.pod import PodText
+    from osm_gitops.sources.osm_deployment import PodText
 
 _README = "README.md"
 _EXAMPLE = "example"
@@ -198,7 +198,7 @@ def _refuse_needless(request: Request, osm: _Osm) -> None:
 
 
 def _bundle(flag: str, path: str) -> PodText:
-    from osm_gitops.sources.pod import PodText  # noqa: PLC0415
+    from osm_gitops.sources.osm_deployment import PodText  # noqa: PLC0415
 
     try:
         text = read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")

@@ -32,8 +32,7 @@ from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import without_nulls
 from osm_gitops.render.resolve.cluster_info import UnreadableClusterInfo, cluster_info
 from osm_gitops.sources.facts import CREDENTIAL_VARIABLES
-from osm_gitops.sources.osm_deployment import OsmDeployment, flags_of
-from osm_gitops.sources.pod import Pod, PodText
+from osm_gitops.sources.osm_deployment import OsmDeployment, Pod, PodText, flags_of
 from osm_gitops.yaml.kubernetes import load_documents
 
 _USERINFO: Final = re.compile(r"://[^/\s@]+@")

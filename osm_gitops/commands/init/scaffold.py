@@ -17,8 +17,7 @@ from typing import Final
 
 from osm_gitops.config.fleet_schema import SCHEMA_FILE
 from osm_gitops.errors import Code, InputError, Problem, TargetError
-from osm_gitops.git.repository import Repository, find_work_tree
-from osm_gitops.git.starting import require_git, start_repository
+from osm_gitops.git.repository import Repository, find_work_tree, require_git, start_repository
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.recipients import recipient_problem
 from osm_gitops.sops.rules import Rule

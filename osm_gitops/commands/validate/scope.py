@@ -30,13 +30,12 @@ from osm_gitops.pipeline.overlaid_profiles import load_stack
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.inputs_builder import Twice
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import with_profiles_of
 from osm_gitops.sources.trust import TRUSTED, Trust
-from osm_gitops.sources.walk import walk
+from osm_gitops.sources.walk import Folder, walk
 
 _SEVERAL: Final = "If they belong to several clusters, validate the fleet file, or the folders of one cluster at a time"
 _NOTHING: Final = "there is no profile, no MachineDeployment and no overlay in it"

@@ -14,8 +14,7 @@ from osm_gitops.errors import InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.context_ref import ContextRef
-from osm_gitops.sources.osm_deployment import find_osm
-from osm_gitops.sources.pod import Pod, PodText
+from osm_gitops.sources.osm_deployment import Pod, PodText, find_osm
 from tests.apiserver.after_osm import recorded_authority
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import config_map, kubeconfig_with, mounted, osm, osm_in_kkp, osm_webhook

@@ -8,8 +8,8 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.renderers import Renderers
 from osm_gitops.pipeline.synthetic import MINORS, VARIANTS, Combination, made_up_pool, matrix
-from osm_gitops.sources.files import Folder
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder
 from tests.cli.scenes import file, profile, write_tree
 
 _BRANCHES = """\

@@ -23,9 +23,9 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import PlanOptions, group_name, make_cluster_plan
-from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.machines import read_machine
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder, in_no_git
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.state import Scope, read_state
 from osm_gitops.targets.cluster.write_options import WriteOptions

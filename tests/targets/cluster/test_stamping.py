@@ -14,8 +14,8 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
-from osm_gitops.sources.files import Folder, in_no_git
 from osm_gitops.sources.tree import read_tree
+from osm_gitops.sources.walk import Folder, in_no_git
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
 from osm_gitops.targets.cluster.write_options import WriteOptions
