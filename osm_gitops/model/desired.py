@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -20,27 +20,6 @@ class Side(Enum):
 
     MANAGEMENT = "management"
     WORKER = "worker"
-
-
-class LazyBody(Mapping[str, Json]):
-    """A manifest's body that is made when it is looked at, and not kept.
-
-    Ten thousand pools have half a gigabyte of bodies, of which a run needs few at a time.
-    """
-
-    __slots__ = ("_make",)
-
-    def __init__(self, make: Callable[[], Mapping[str, Json]]) -> None:
-        self._make = make
-
-    def __getitem__(self, key: str) -> Json:
-        return self._make()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._make())
-
-    def __len__(self) -> int:
-        return len(self._make())
 
 
 @dataclass(frozen=True, slots=True)

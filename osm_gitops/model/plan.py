@@ -29,6 +29,15 @@ class Action(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class TextChange:
+    """One text inside an object that differs; ``None`` where a side does not have it."""
+
+    name: str
+    before: str | None = field(repr=False)
+    after: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CurrentObject:
     """One object as the target has it. ``body`` is ``None`` where its text cannot be read, and
     ``trouble`` may say why. ``hidden``: it is encrypted and known to differ, but no key at hand opens
@@ -70,7 +79,8 @@ class Change:
     finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
     ``metadata_only``: what machines boot with stays as it is. ``rolls_machines``: machine-controller replaces the
     Machines of the pool because of it. ``digest`` is that of the desired object. For a live
-    cluster ``after`` is the whole body that is to be applied."""
+    cluster ``after`` is the whole body that is to be applied. ``texts``: in what an update or a replacement
+    differs from what is there."""
 
     ref: ObjectRef
     side: Side
@@ -80,6 +90,7 @@ class Change:
     pool: ObjectRef | None = None
     before: Mapping[str, Json] | None = field(default=None, repr=False)
     after: Mapping[str, Json] | None = field(default=None, repr=False)
+    texts: tuple[TextChange, ...] = field(default=(), repr=False)
     same_content: bool = False
     upkeep: bool = False
     metadata_only: bool = False

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.desired import Desired, DesiredObject, LazyBody
+from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
+from osm_gitops.model.packed import Packer
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.model.secret_texts import ALL_SECRET, NO_SECRETS, SecretTexts
 from osm_gitops.model.settings import Settings
@@ -28,7 +25,7 @@ from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
 from osm_gitops.render.resolve.cluster import resolve_cluster
-from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
+from osm_gitops.render.resolve.pools import resolve_pool, wanted_profile
 from osm_gitops.workers.calls import Series, warm_up
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.process import LimitReached
@@ -102,6 +99,7 @@ class _Work:
     failed: dict[ObjectRef, tuple[Problem, ...]] = field(default_factory=dict)
     warnings: list[Problem] = field(default_factory=list)
     series: Series[ClusterRenderer] = field(init=False)
+    packer: Packer = field(default_factory=Packer)
     reached: Counter[tuple[str, str] | None] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -118,7 +116,6 @@ class _Work:
         except InputError as failure:
             self.failed |= {machine.ref: failure.problems for machine in machines}
             return
-        bodies = _Bodies(self.series)
         under_way: deque[MachineDeployment] = deque()
         try:
             for outcome in self.series.map(render_pool, self._calls(machines, under_way)):
@@ -126,7 +123,7 @@ class _Work:
                 if isinstance(outcome, InputError):
                     self._fail(machine, outcome)
                 else:
-                    self._take(machine, outcome, bodies)
+                    self._take(machine, outcome)
                 advance(len(self.pools) + len(self.failed), len(machines))
         except InputError as failure:  # what the pools share is itself more than a worker takes
             rendered = set(self.pools)
@@ -161,27 +158,35 @@ class _Work:
         where, about = str(machine.manifest.origin), str(machine.ref)
         self.failed[machine.ref] = failure.named(f"rendering{named}", where=where, about=about)
 
-    def _take(self, machine: MachineDeployment, rendered: RenderedPool, bodies: _Bodies) -> None:
+    def _take(self, machine: MachineDeployment, rendered: RenderedPool) -> None:
         self.pools.append(machine.ref)
         self.profiles.add(rendered.profile)
-        self.objects += (
-            replace(each, body=LazyBody(partial(bodies.get, machine, index)))
-            for index, each in enumerate(rendered.objects)
-        )
+        for number, each in enumerate(rendered.objects):
+            body = self.packer.pack(each.text, (rendered.profile, number))
+            self.objects.append(DesiredObject(each.ref, each.side, body, machine.ref, body.digest))
         self.warnings += rendered.warnings
 
 
 @dataclass(frozen=True, slots=True)
+class RenderedText:
+    """One object of a pool, as a worker hands it over: its canonical text, which is made once a run."""
+
+    ref: ObjectRef
+    side: Side
+    text: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RenderedPool:
-    """What a worker tells of a pool: its objects with their digests and without their bodies, which are large."""
+    """What a worker makes of a pool."""
 
     profile: tuple[str, str]
-    objects: tuple[DesiredObject, ...]
+    objects: tuple[RenderedText, ...]
     warnings: tuple[Problem, ...]
 
 
 class ClusterRenderer:
-    """In a worker: what the pools of a cluster share, and the bodies of the pool that was rendered last."""
+    """In a worker: what the pools of a cluster share."""
 
     def __init__(self, inputs: Inputs, settings: Settings, for_git: bool = True) -> None:
         self.inputs = inputs
@@ -189,40 +194,25 @@ class ClusterRenderer:
         engine, compiled = Engine(ROOT_TYPES, bounds_of(settings), inputs.values), CompiledProfiles()
         self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=for_git)
         self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
-        self.last: tuple[ObjectRef, tuple[DesiredObject, ...]] | None = None
 
-    def render(self, machine: MachineDeployment) -> tuple[ResolvedPool, tuple[Problem, ...]]:
-        """Render a pool, and keep its objects. Raises InputError with all problems."""
+    def render(self, machine: MachineDeployment) -> RenderedPool:
+        """Resolve and render a pool. Raises InputError with all problems."""
         try:
             pool = resolve_pool(machine, self.inputs, self.cluster)
             objects, warnings = self.renderer.render(pool)
         except InputError as failure:
             # A template can put anything into the sentence with which it fails.
             raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
-        self.last = (machine.ref, objects)
-        return pool, self.counterfactuals.warnings(machine, warnings)
-
-    def objects(self, machine: MachineDeployment) -> tuple[DesiredObject, ...]:
-        """The pool's objects, rendered again unless it was the last one."""
-        if self.last is None or self.last[0] != machine.ref:
-            self.render(machine)
-        assert self.last is not None
-        return self.last[1]
+        return RenderedPool(
+            (pool.profile.namespace, pool.profile.name),
+            tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
+            (*pool.warnings, *self.counterfactuals.warnings(machine, warnings)),
+        )
 
 
 def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> RenderedPool:
     """In a worker: render a pool. Raises InputError with all problems."""
-    pool, warnings = cluster.render(machine)
-    objects = tuple(
-        replace(each, body={}, digest=hashlib.sha256(dump(each.body).encode()).digest())
-        for each in cluster.objects(machine)
-    )
-    return RenderedPool((pool.profile.namespace, pool.profile.name), objects, (*pool.warnings, *warnings))
-
-
-def pool_bodies(cluster: ClusterRenderer, machine: MachineDeployment) -> tuple[str, ...]:
-    """In a worker: the bodies of a pool's objects as JSON, in the order of :func:`render_pool`."""
-    return tuple(json.dumps(each.body) for each in cluster.objects(machine))
+    return cluster.render(machine)
 
 
 def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None) -> SecretTexts:
@@ -250,25 +240,6 @@ class _SecretTexts:
                 found = ALL_SECRET
             self._last = (pool, found)
         return self._last[1]
-
-
-class _Bodies:
-    """Bodies of pools, fetched from the worker when they are looked at. Those of the last pool are kept, as consumers
-    look at the objects of one pool after the other."""
-
-    def __init__(self, series: Series[ClusterRenderer]) -> None:
-        self._series = series
-        self._last: tuple[ObjectRef, tuple[Mapping[str, Json], ...]] | None = None
-        self._lock = threading.Lock()  # pools are written side by side, and one worker is enough for them
-
-    def get(self, machine: MachineDeployment, index: int) -> Mapping[str, Json]:
-        """The body of the object at ``index``. Raises InputError where rendering again fails."""
-        last = self._last
-        if last is None or last[0] != machine.ref:
-            with self._lock:
-                bodies = tuple(map(json.loads, self._series.ask(pool_bodies, machine)))
-            self._last = last = (machine.ref, bodies)
-        return last[1][index]
 
 
 def is_chosen(name: str, only: Sequence[str]) -> bool:

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, LazyBody
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
 from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts
+from osm_gitops.model.packed import PackedBody, Packer, likeness, parsed
+from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts, TextChange
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OVERLAY_BASE_ANNOTATION
 from osm_gitops.model.server_fields import LAST_APPLIED, SERVER_METADATA
+from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.guards import Limits, refusals
 from osm_gitops.plan.reasons import why_changed
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, with_crd_defaults
@@ -45,10 +47,10 @@ def make_cluster_plan(
     ``machines`` are changes of MachineDeployments, which are compared elsewhere. A plan is made even where it must not
     be applied: ``refusals`` say so.
     """
-    present = _groups_present(desired, current)
-    changes = [_change(wanted, current, options, present) for wanted in desired.objects]
+    comparing = _Comparing(current, options, _groups_present(desired, current))
+    changes = [comparing.change(wanted) for wanted in desired.objects]
     if current.live:
-        changes = _with_shut_gates(changes, desired)
+        changes = comparing.with_shut_gates(changes, desired)
     left = {change.pool for change in changes if _is_left(change, desired)}
     changes = [_unchanged(change) if _is_left(change, desired) else change for change in changes]
     wanted_refs = {wanted.ref for wanted in desired.objects}
@@ -91,7 +93,7 @@ def make_cluster_plan(
         secret_texts=desired.secret_texts,
     )
     plan = replace(plan, pools=_count_pools(plan, desired, pool_groups))
-    known = present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
+    known = comparing.present | {group for group in (*map(_group_of, deletions), *map(group_of, kept)) if group}
     return replace(plan, refusals=refusals(plan, desired, options.limits, known=len(known - leaving), leaving=leaving))
 
 
@@ -103,7 +105,7 @@ def _is_left(change: Change, desired: Desired) -> bool:
 
 
 def _unchanged(change: Change) -> Change:
-    return replace(change, action=Action.UNCHANGED, reason="", before=None, metadata_only=False)
+    return replace(change, action=Action.UNCHANGED, reason="", before=None, texts=(), metadata_only=False)
 
 
 def _foreign_profile(ref: ObjectRef) -> Problem:
@@ -168,116 +170,144 @@ def _groups_present(desired: Desired, current: CurrentState) -> set[str]:
     }
 
 
-def _change(wanted: DesiredObject, current: CurrentState, options: PlanOptions, present: set[str]) -> Change:
-    group = group_name(wanted.pool) if wanted.pool else ""
-    change = Change(
-        wanted.ref,
-        wanted.side,
-        Action.UNCHANGED,
-        group=group,
-        pool=wanted.pool,
-        after=wanted.body,
-        digest=wanted.digest,
-    )
-    if wanted.ref in current.identical:
-        return change
-    found = current.objects.get(wanted.ref)
-    if found is None:
-        return replace(change, action=Action.CREATE, reason=_why_created(wanted, group in present))
-    changed = _change_of(change, found, wanted, current, options)
-    if found.new_key and changed.action is not Action.UNCHANGED:
-        return replace(changed, reason=f"{changed.reason}; {found.new_key}")
-    return changed
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    """One comparison. ``present`` are pools of which the target has something; ``packer`` keeps what is there of what
+    changes, and ``known`` the texts that differ: pools that change alike share them."""
 
+    current: CurrentState
+    options: PlanOptions
+    present: set[str]
+    packer: Packer = field(default_factory=Packer)
+    known: dict[str, str] = field(default_factory=dict)
 
-def _change_of(
-    change: Change, found: CurrentObject, wanted: DesiredObject, current: CurrentState, options: PlanOptions
-) -> Change:
-    """What becomes of an object that is there."""
-    if found.body is None:
-        unread = f": {found.trouble}" if found.trouble else ""
-        return replace(change, action=Action.UPDATE, reason=f"what is there could not be read{unread}")
-    if found.hidden:
-        return _hidden_change(change, found, wanted, options)
-    before, after = comparable(found.body, wanted.body, live=current.live)
-    if _canonical(before) == _canonical(after):
-        return _rewritten(change, found.rewrite) if found.rewrite else change
-    action = Action.REPLACE if _must_replace(found, wanted, current, options) else Action.UPDATE
-    reason = why_changed(before, after)
-    if not is_ours(found.body):
-        reason += "; not made by osm-gitops so far"
-    change = replace(
-        change, action=action, reason=reason, metadata_only=_without_metadata(before) == _without_metadata(after)
-    )
-    if not current.live:
-        return replace(change, before=before, after=after)
-    # What is applied is all of it; to lose ``immutable`` in an update would be refused.
-    if not _is_immutable(found):
-        return replace(change, before=before, after=wanted.body)
-    whole = _immutable(wanted) if action is Action.UPDATE else wanted.body
-    return replace(change, before={**before, "immutable": True}, after=whole)
+    def change(self, wanted: DesiredObject) -> Change:
+        """What becomes of one desired object."""
+        group = group_name(wanted.pool) if wanted.pool else ""
+        change = Change(
+            wanted.ref,
+            wanted.side,
+            Action.UNCHANGED,
+            group=group,
+            pool=wanted.pool,
+            after=wanted.body,
+            digest=wanted.digest,
+        )
+        if wanted.ref in self.current.identical:
+            return change
+        found = self.current.objects.get(wanted.ref)
+        if found is None:
+            return replace(change, action=Action.CREATE, reason=_why_created(wanted, group in self.present))
+        changed = self._changed(change, found, wanted)
+        if found.new_key and changed.action is not Action.UNCHANGED:
+            return replace(changed, reason=f"{changed.reason}; {found.new_key}")
+        return changed
 
+    def _changed(self, change: Change, found: CurrentObject, wanted: DesiredObject) -> Change:
+        """What becomes of an object that is there."""
+        if found.body is None:
+            unread = f": {found.trouble}" if found.trouble else ""
+            return replace(change, action=Action.UPDATE, reason=f"what is there could not be read{unread}")
+        there, body, live = parsed(found.body), parsed(wanted.body), self.current.live
+        if found.hidden:
+            return self._hidden(change, there, body)
+        before, after = comparable(there, body, live=live)
+        if _is_same(before, after):
+            return _rewritten(change, found.rewrite) if found.rewrite else change
+        action = Action.REPLACE if self._must_replace(there, body) else Action.UPDATE
+        texts = changed_texts(before, after)
+        reason = why_changed(before, after, texts)
+        if not is_ours(there):
+            reason += "; not made by osm-gitops so far"
+        change = replace(
+            change, action=action, reason=reason, metadata_only=_is_same(_content(before), _content(after))
+        )
+        if live:
+            # What is applied is all of it; to lose ``immutable`` in an update would be refused.
+            whole = body
+            if there.get("immutable") is True:
+                before = {**before, "immutable": True}
+                if action is Action.UPDATE:
+                    whole = {**body, "immutable": True}
+                    change = replace(change, after=self._packed(whole, wanted))
+            if whole != after or "immutable" in before:
+                texts = changed_texts(before, whole)
+        kept = found.body if before == there else self._packed(before, wanted)
+        return replace(change, before=kept, texts=self._shared(texts))
 
-def _without_metadata(body: Mapping[str, Json]) -> str:
-    return _canonical({key: value for key, value in body.items() if key != "metadata"})
+    def _hidden(self, change: Change, there: Mapping[str, Json], body: Mapping[str, Json]) -> Change:
+        """What changes inside cannot be told: only what is clear is compared and shown."""
+        before, after = _clear(_normal(there)), _clear(_normal(body))
+        replaced = change.ref.kind in self.options.immutable_kinds or before.get("immutable") is True
+        texts = changed_texts(before, after)
+        causes = "" if _is_same(before, after) else why_changed(before, after, texts)
+        unseen = "encrypted content changed, which a private key would show"
+        reason = f"{causes}; {unseen}" if causes else unseen
+        action = Action.REPLACE if replaced else Action.UPDATE
+        return replace(change, action=action, reason=reason, before=before, after=after, texts=self._shared(texts))
 
+    def _must_replace(self, there: Mapping[str, Json], body: Mapping[str, Json]) -> bool:
+        """Whether something immutable is in the way of an update."""
+        before, after = _normal(there), _normal(body)
+        if after.get("kind") in self.options.immutable_kinds:
+            return bool(before.get("spec") != after.get("spec"))
+        if after.get("kind") != "Secret":
+            return False
+        if before.get("type") != after.get("type"):
+            return True
+        # In a folder the loss of ``immutable`` is a change that only delete and create brings to a cluster.
+        loses_immutable = after.get("immutable") is not True and not self.current.live
+        return before.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
 
-def _with_shut_gates(changes: list[Change], desired: Desired) -> list[Change]:
-    """Where a Secret of a pool is replaced, its bootstrap Secret is too: it goes first and comes back last, so that no
-    machine is created while another one is missing (design.md, "Order of writes")."""
-    groups = {each.group for each in changes if each.action is Action.REPLACE and each.ref.kind == "Secret"}
-    wanted = {each.ref: each.body for each in desired.objects} if groups else {}
-    return [
-        _shut(each, wanted[each.ref]) if each.group in groups and is_gate(each.ref, each.group) else each
-        for each in changes
-    ]
+    def with_shut_gates(self, changes: list[Change], desired: Desired) -> list[Change]:
+        """Where a Secret of a pool is replaced, its bootstrap Secret is too: it goes first and comes back last, so that
+        no machine is created while another one is missing (design.md, "Order of writes")."""
+        groups = {each.group for each in changes if each.action is Action.REPLACE and each.ref.kind == "Secret"}
+        wanted = {each.ref: each.body for each in desired.objects} if groups else {}
+        return [
+            self._shut(each, wanted[each.ref]) if each.group in groups and is_gate(each.ref, each.group) else each
+            for each in changes
+        ]
 
+    def _shut(self, gate: Change, body: Mapping[str, Json]) -> Change:
+        if gate.action not in {Action.UPDATE, Action.UNCHANGED}:
+            return gate
+        why = "it is away while another Secret of the pool is replaced"
+        reason = f"{gate.reason}; {why}" if gate.reason else why
+        if gate.action is Action.UNCHANGED:
+            return replace(
+                gate, action=Action.REPLACE, reason=reason, before=gate.after, after=body, metadata_only=True
+            )
+        texts = changed_texts(None if gate.before is None else parsed(gate.before), parsed(body))
+        return replace(gate, action=Action.REPLACE, reason=reason, after=body, texts=self._shared(texts))
 
-def _shut(gate: Change, body: Mapping[str, Json]) -> Change:
-    if gate.action not in {Action.UPDATE, Action.UNCHANGED}:
-        return gate
-    why = "it is away while another Secret of the pool is replaced"
-    reason = f"{gate.reason}; {why}" if gate.reason else why
-    unchanged = gate.action is Action.UNCHANGED
-    before = gate.after if unchanged else gate.before
-    return replace(
-        gate,
-        action=Action.REPLACE,
-        reason=reason,
-        before=before,
-        after=body,
-        metadata_only=unchanged or gate.metadata_only,
-    )
+    def _packed(self, body: Mapping[str, Json], wanted: DesiredObject) -> PackedBody:
+        return self.packer.pack_json(body, likeness(wanted.body, wanted.ref.kind))
 
+    def _shared(self, texts: Iterable[TextChange]) -> tuple[TextChange, ...]:
+        def shared(text: str | None) -> str | None:
+            return None if text is None else self.known.setdefault(text, text)
 
-def _is_immutable(found: CurrentObject) -> bool:
-    return (found.body or {}).get("immutable") is True
-
-
-def _immutable(wanted: DesiredObject) -> Mapping[str, Json]:
-    return LazyBody(lambda: {**wanted.body, "immutable": True})
+        return tuple(TextChange(each.name, shared(each.before), shared(each.after)) for each in texts)
 
 
 def same_content(found: Mapping[str, Json], wanted: DesiredObject) -> bool:
     """Whether a live object holds what is desired, so that nothing of it needs to be kept."""
-    before, after = comparable(found, wanted.body, live=True)
-    return _canonical(before) == _canonical(after)
+    return _is_same(*comparable(found, parsed(wanted.body), live=True))
+
+
+def _is_same(before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    # Python takes 1, 1.0 and True for equal: what it takes for equal is compared as JSON text.
+    return before == after and json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
+
+
+def _content(body: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in body.items() if key != "metadata"}
 
 
 def _rewritten(change: Change, why: str) -> Change:
     """The same content in another form: there is nothing to show."""
     return replace(change, action=Action.UPDATE, reason=why, before=change.after, same_content=True)
-
-
-def _hidden_change(change: Change, found: CurrentObject, wanted: DesiredObject, options: PlanOptions) -> Change:
-    """What changes inside cannot be told: only what is clear is compared and shown."""
-    before, after = _clear(_normal(found.body or {})), _clear(_normal(wanted.body))
-    replaced = wanted.ref.kind in options.immutable_kinds or before.get("immutable") is True
-    causes = why_changed(before, after) if _canonical(before) != _canonical(after) else ""
-    unseen = "encrypted content changed, which a private key would show"
-    reason = f"{causes}; {unseen}" if causes else unseen
-    action = Action.REPLACE if replaced else Action.UPDATE
-    return replace(change, action=action, reason=reason, before=before, after=after)
 
 
 def _clear(body: Mapping[str, Json]) -> dict[str, Json]:
@@ -374,25 +404,6 @@ def _only_desired(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict
         if kept:
             trimmed[field_name] = kept
     return trimmed
-
-
-def _canonical(body: Mapping[str, Json]) -> str:
-    # As JSON text, because Python takes 1, 1.0 and True for equal.
-    return json.dumps(body, sort_keys=True)
-
-
-def _must_replace(found: CurrentObject, wanted: DesiredObject, current: CurrentState, options: PlanOptions) -> bool:
-    """Whether something immutable is in the way of an update."""
-    before, after = _normal(found.body or {}), _normal(wanted.body)
-    if wanted.ref.kind in options.immutable_kinds:
-        return before.get("spec") != after.get("spec")
-    if wanted.ref.kind != "Secret":
-        return False
-    if before.get("type") != after.get("type"):
-        return True
-    # In a folder the loss of ``immutable`` is a change that only delete and create brings to a cluster.
-    loses_immutable = after.get("immutable") is not True and not current.live
-    return before.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
 
 
 def _count_pools(plan: ClusterPlan, desired: Desired, pool_groups: Mapping[str, ObjectRef]) -> PoolCounts:

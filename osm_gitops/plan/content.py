@@ -10,10 +10,10 @@ import json
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from osm_gitops.model.objects import Json
+from osm_gitops.model.plan import TextChange
 from osm_gitops.model.server_fields import LAST_APPLIED
 from osm_gitops.plan.userdata import file_line, user_data_texts
 
@@ -25,15 +25,6 @@ _DATA = frozenset({"data", "stringData"})
 # Keys of Secrets that hold boot configuration: text to be shown, with the secrets in it masked.
 BOOT_TEXTS = frozenset({"cloud-config", "fetch-bootstrap-script"})
 _TAKEN_APART = frozenset({"files", "units", "userSSHKeys", "templates", "supportedContainerRuntimes"})
-
-
-@dataclass(frozen=True, slots=True)
-class TextChange:
-    """One text inside an object that differs; ``None`` where a side does not have it."""
-
-    name: str
-    before: str | None
-    after: str | None
 
 
 def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> tuple[TextChange, ...]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from osm_gitops.model.objects import Json
+from osm_gitops.model.packed import parsed
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 
 
@@ -35,7 +36,7 @@ def _texts(plan: ClusterPlan) -> Iterator[str]:
 
 def _before(change: Change) -> str:
     """What the target has: without what the API server counts, so that only content can move."""
-    body = change.before or {}
+    body = parsed(change.before or {})
     metadata = {key: body.get("metadata", {}).get(key) for key in ("name", "namespace", "labels", "annotations")}
     rest = {key: value for key, value in body.items() if key not in {"metadata", "status"}}
     return _content({**rest, "metadata": metadata}) if change.before else ""

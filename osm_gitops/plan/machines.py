@@ -15,6 +15,7 @@ from osm_gitops.model.objects import Json, ObjectRef, value_at
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.server_fields import authored
 from osm_gitops.plan.compare import group_name, without_nulls
+from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.machine_templates import is_same, template_difference
 
 REPLICAS: Final = "spec.replicas"
@@ -97,6 +98,7 @@ def machine_change(machine: MachineDeployment, pool: LivePool) -> Change | None:
         ref,
         before=found.before,
         after=wanted,
+        texts=changed_texts(found.before, wanted),
         metadata_only=True,  # of what machines boot with the objects beside it tell
         rolls_machines=rolls,
     )

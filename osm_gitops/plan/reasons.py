@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from osm_gitops.errors import some
 from osm_gitops.model.objects import Json
+from osm_gitops.model.plan import TextChange
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
-from osm_gitops.plan.content import TextChange, changed_texts
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION, TEMPLATE_DIGEST
 
 _NAMED_TEXTS = 3
 
 
-def why_changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
-    """The causes that annotations tell, then what is different inside; never a secret value."""
+def why_changed(before: Mapping[str, Json], after: Mapping[str, Json], texts: Sequence[TextChange]) -> str:
+    """The causes that annotations tell, then the ``texts`` that differ; never a secret value."""
     old, new = _annotations(before), _annotations(after)
     causes = list(_causes(old, new))
-    changes = [change for change in changed_texts(before, after) if change.name != "metadata"]
+    changes = [change for change in texts if change.name != "metadata"]
     if changes:
         causes.append(_inside(changes))
     elif not causes:

@@ -10,8 +10,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
+from osm_gitops.model.plan import TextChange
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
-from osm_gitops.plan.content import TextChange
 from osm_gitops.plan.secret_lines import alike_at_ends
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 

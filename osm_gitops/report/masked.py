@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
-from osm_gitops.plan.content import BOOT_TEXTS, TextChange, changed_texts, decoded_data
+from osm_gitops.model.packed import parsed
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, TextChange
+from osm_gitops.plan.content import BOOT_TEXTS, changed_texts, decoded_data
 from osm_gitops.report.diff import DIGESTS, TextDiff, text_diff
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.secret_diffs import Secrecy
@@ -132,8 +133,11 @@ def _grouped(cluster: ClusterPlan, context: int, masker: Masker, *, whole: bool,
 
 
 def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
-    compared = whole or change.action in _COMPARED
-    return changed_texts(change.before, change.after) if compared else ()
+    """What differs. Of what is created or deleted that is all of it, and nothing unless it is wanted ``whole``."""
+    if change.action in _COMPARED or not whole:
+        return change.texts
+    before, after = change.before, change.after
+    return changed_texts(None if before is None else parsed(before), None if after is None else parsed(after))
 
 
 def _raw(change: Change, texts: tuple[TextChange, ...], context: int) -> _Raw:
@@ -168,7 +172,7 @@ def _learn(masker: Masker, change: Change, texts: tuple[TextChange, ...]) -> Non
         masker.learn_private_keys(text.after or "")
     if texts and change.ref.kind == "Secret":
         for body in (change.before, change.after):
-            masker.learn(_unknown_data(body or {}))
+            masker.learn(_unknown_data(parsed(body or {})))
 
 
 def _unknown_data(body: Mapping[str, object]) -> Iterable[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.model.packed import Packer, likeness
 from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
@@ -83,6 +85,7 @@ class _Wanted:
         self._sealed = False
         # Encrypted files that no key opens, and whether any file's digest fits.
         self._hidden, self._known = False, False
+        self._packer = Packer()
 
     def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
         place, secret = self._root / path, holds_secrets(wanted)
@@ -109,6 +112,8 @@ class _Wanted:
         if found.shows(wanted):  # what a fleet holds does not fit into memory
             self.identical.add(wanted.ref)
             return
+        if found.body is not None:
+            found = replace(found, body=self._packer.pack_json(found.body, likeness(wanted.body, wanted.ref.kind)))
         self.objects[wanted.ref] = _current(wanted.ref, wanted.side, found, path, _NEW_KEY.get(origin, ""))
 
     def refuse_closed(self) -> None:

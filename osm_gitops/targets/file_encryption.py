@@ -26,6 +26,7 @@ from pathlib import Path
 from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem, TargetError
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
+from osm_gitops.model.packed import PackedBody, parsed, text_of
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, refuse_other_keys
 from osm_gitops.sops.keys import Keyring
@@ -236,13 +237,13 @@ class FileEncryption:
         """
         rule = self.rule(path, secret=holds_secrets(wanted))
         if rule is None:
-            return dump(wanted.body).encode()
+            return text_of(wanted.body)
         return self._sealed(path, wanted.body, rule, self._previous(path, there, wanted.body))
 
     def _sealed(self, path: Path, body: Mapping[str, Json], rule: Rule, previous: Mapping[str, Json] | None) -> bytes:
         """A body as an encrypted file with its digest. Raises EncryptionError, InputError and TargetError."""
         with _naming(path):
-            sealed = encrypt(body, rule, now=self.now, previous=previous, keyring=self.keyring)
+            sealed = encrypt(parsed(body), rule, now=self.now, previous=previous, keyring=self.keyring)
         _refuse_gaps(path, sealed, rule)
         return self.with_digest(body, sealed)
 
@@ -341,7 +342,8 @@ def _plain_digest(wanted: DesiredObject) -> bytes:
 
 
 def _digest_of(body: Mapping[str, Json]) -> bytes:
-    return hashlib.sha256(dump(body).encode()).digest()
+    """The SHA-256 of a body's canonical text."""
+    return body.digest if isinstance(body, PackedBody) else hashlib.sha256(dump(body).encode()).digest()
 
 
 def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import Desired, DesiredObject, Side
+from osm_gitops.model.packed import text_of
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.model.progress import Advance, unwatched
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
@@ -33,13 +34,12 @@ from osm_gitops.targets.layout import (
     path_of,
     paths_of,
 )
-from osm_gitops.yaml.emit import dump
 
 
 def stream(objects: Iterable[DesiredObject]) -> Iterator[str]:
     """All objects as documents of one YAML text."""
     for wanted in objects:
-        yield f"---\n{dump(wanted.body)}"
+        yield f"---\n{text_of(wanted.body).decode()}"
 
 
 def plan_folder(

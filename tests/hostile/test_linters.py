@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from osm_gitops.lint.external.programs import run, scratch
-from osm_gitops.plan.content import TextChange
+from osm_gitops.model.plan import TextChange
 from osm_gitops.report.diff import text_diff
 from tests.cli.scenes import file, profile
 from tests.hostile.cases import cases

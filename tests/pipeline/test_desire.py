@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from osm_gitops.model.plan import Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
+from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.plan.fingerprint import fingerprint
+from osm_gitops.report.text import Style, format_plan
+from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.folder import plan_folder, render_to
+from osm_gitops.workers import messages
+from osm_gitops.workers.messages import Encoded, Request
 from tests.cli.scenes import pool, profile
 from tests.render.middle import inputs_of
 
@@ -16,3 +27,29 @@ def test_used_profiles_come_once_and_in_order(tmp_path: Path) -> None:
     )
     desired = render_cluster("c", inputs, Settings())
     assert [each.ref.name for each in desired.objects if each.ref.kind == "OperatingSystemProfile"] == ["a", "b"]
+
+
+def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[str] = Counter()
+
+    def encode(request: Request) -> Encoded:
+        asked[request.function.__name__] += 1
+        return messages.encode(request)
+
+    monkeypatch.setattr("osm_gitops.workers.calls.encode", encode)
+    inputs = inputs_of(tmp_path, profile("a"), pool("p", "a"), pool("q", "a"))
+    folder = tmp_path / "target"
+    render_to(folder, render_cluster("c", inputs, Settings()), NO_SEALING)
+    for path in folder.rglob("*-config.yaml"):  # every object differs
+        path.write_text(path.read_text().replace("osm-gitops\n", "osm-gitops\n    more: label\n"))
+    asked.clear()
+
+    desired = render_cluster("c", inputs, Settings())
+    plan = plan_folder(folder, desired, PlanOptions(), NO_SEALING)
+    assert format_plan(Plan((plan,)), Style())
+    assert fingerprint(plan)
+    assert render_to(folder, desired, NO_SEALING).write
+
+    assert len(plan.effective) == 6
+    assert asked["render_pool"] == 2
+    assert asked.keys() == {"ClusterRenderer", "render_pool", "secret_texts_of"}

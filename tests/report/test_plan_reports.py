@@ -13,9 +13,9 @@ import pytest
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Desired, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, TextChange
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
-from osm_gitops.plan.content import TextChange
+from osm_gitops.plan.content import changed_texts
 from osm_gitops.report.diff import text_diff
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
@@ -98,7 +98,7 @@ def test_what_every_pool_has_its_own_of_makes_no_pools_unlike() -> None:
         token = ObjectRef("Secret", "kube-system", f"bootstrap-token-{digest}")
         group, after = f"{name}-kube-system", {"metadata": metadata}
         return (
-            Change(gate, Side.WORKER, Action.UPDATE, "why", group, pool(name), {}, after),
+            Change(gate, Side.WORKER, Action.UPDATE, "why", group, pool(name), {}, after, changed_texts({}, after)),
             Change(token, Side.WORKER, Action.UPDATE, "it ends soon", group, pool(name), upkeep=True),
         )
 
@@ -139,7 +139,8 @@ def test_a_pool_of_which_a_digest_alone_changed_is_not_alike_to_one_of_which_mor
         gate = ObjectRef("Secret", "cloud-init-settings", f"{name}-kube-system-bootstrap-config")
         annotations = {"osm-gitops.io/template-digest": "a", "k8c.io/osp-version": "v1"}
         before, after = ({"metadata": {"annotations": annotations | each}} for each in ({}, more))
-        return Change(gate, Side.WORKER, Action.UPDATE, "why", f"{name}-kube-system", pool(name), before, after)
+        texts = changed_texts(before, after)
+        return Change(gate, Side.WORKER, Action.UPDATE, "why", f"{name}-kube-system", pool(name), before, after, texts)
 
     changes = (one("a", **{"osm-gitops.io/template-digest": "b"}), one("b", **{"k8c.io/osp-version": "v2"}))
     text = format_plan(Plan((ClusterPlan("prod", changes),)), _STYLE)

@@ -14,8 +14,9 @@ from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.objects import Json
+from osm_gitops.model.plan import TextChange
 from osm_gitops.pipeline.connections import Connections
-from osm_gitops.plan.content import TextChange, changed_texts
+from osm_gitops.plan.content import changed_texts
 from osm_gitops.report.diff import TextDiff, text_diff
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.text import Style, paint

@@ -12,6 +12,7 @@ from osm_gitops.kube.kinds import CONFIG, PROFILE, SECRET, Kind
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.packed import Packer, likeness
 from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.plan.compare import group_name, group_of, is_ours, same_content
 from osm_gitops.render.manifests import ANNOTATIONS_HASH
@@ -55,6 +56,7 @@ class _Reading:
     keeps_profiles: bool
     objects: dict[ObjectRef, CurrentObject] = field(default_factory=dict)
     identical: set[ObjectRef] = field(default_factory=set)
+    packer: Packer = field(default_factory=Packer)
 
     def read(self, api: Api, kind: Kind, namespace: str, side: Side, labels: str = "") -> None:
         def take(body: Mapping[str, Json]) -> _Seen | None:
@@ -70,7 +72,8 @@ class _Reading:
                 doubtful.append(seen.ref)
         for body in self._bodies(api, kind, namespace, doubtful):
             ref = ObjectRef(kind.name, namespace, body["metadata"]["name"])
-            self.objects[ref] = CurrentObject(ref, side, body, api.display)
+            packed = self.packer.pack_json(body, likeness(self.wanted[ref].body, kind.name))
+            self.objects[ref] = CurrentObject(ref, side, packed, api.display)
 
     def _seen(self, kind: Kind, namespace: str, body: Mapping[str, Json]) -> _Seen | None:
         metadata = body["metadata"]

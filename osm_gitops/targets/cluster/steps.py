@@ -62,7 +62,7 @@ def _is_gate(change: Change) -> bool:
 def is_late(body: Body) -> bool:
     """Whether Machines may have been refused so far: the bootstrap Secret was not there, or of another revision.
 
-    Asked while the body is at hand: to look at the change's again would be to render the pool again.
+    Asked while the body is at hand: that of the change would be parsed again.
     """
     change = body.change
     if not _is_gate(change) or change.action not in _WRITTEN:

@@ -1,0 +1,53 @@
+"""Bodies as compressed texts: the same bytes come back, and what resembles each other takes little memory."""
+
+from __future__ import annotations
+
+import random
+from base64 import b64encode
+
+import pytest
+
+from osm_gitops.model.packed import PackedBody, Packer, parsed, text_of
+from osm_gitops.yaml.emit import dump
+
+_KIB = 1 << 10
+
+
+def _size(packed: PackedBody) -> int:
+    return sum(map(len, packed._segments))
+
+
+def _noise(seed: int, size: int) -> bytes:
+    return b64encode(random.Random(seed).randbytes(size))
+
+
+@pytest.mark.parametrize("size", [0, 1, 24 * _KIB - 1, 24 * _KIB, 24 * _KIB + 1, 300 * _KIB])
+@pytest.mark.parametrize("first", [0, 5, 30 * _KIB, 300 * _KIB])
+def test_the_same_bytes_come_back_however_long_the_first_text_was(first: int, size: int) -> None:
+    packer = Packer()
+    texts = [_noise(1, first), _noise(2, size), _noise(1, size), _noise(1, first + 3)]
+    packed = [packer.pack(text, "one kind") for text in texts]
+    assert [each.text for each in packed] == texts
+
+
+def test_texts_that_differ_in_little_take_little_memory_however_long_they_are() -> None:
+    packer, common = Packer(), _noise(3, 3000 * _KIB)
+    for number in range(9):  # with names of all lengths, so that Base64 is shifted
+        packer.pack(b"name: %s\n" % (b"n" * number) + common, "one kind")
+    packed = packer.pack(b"name: other\n" + common, "one kind")
+    assert _size(packed) < len(common) / 50
+
+
+def test_a_body_is_what_its_text_says_and_equal_to_what_says_the_same() -> None:
+    body = {"kind": "Secret", "data": {"a": "x: y\n"}, "metadata": {"name": "n", "labels": None}, "n": 1}
+    packer = Packer()
+    packed = packer.pack(dump(body).encode(), "")
+    as_json = packer.pack_json(body, "")
+    assert parsed(packed) == parsed(as_json) == dict(packed) == body
+    assert packed == as_json == body
+    assert packed != packer.pack_json({**body, "n": 2}, "")
+    assert text_of(packed) == text_of(body) == text_of(dict(as_json))
+
+
+def test_texts_are_in_no_representation() -> None:
+    assert "secret" not in repr(Packer().pack(b"data: secret\n", ""))
