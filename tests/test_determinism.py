@@ -21,16 +21,23 @@ from tests.demo_fleet import DEMO, DEMO_KEY
 # Colours are no surrounding but a wish that a plan fulfils, so none that is in force here may reach a run.
 _NOT_PASSED_ON = ("LC_", "LANG", "OSM_GITOPS_", "OS_", "SOPS_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR")
 _PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
+# Each run costs seconds, so each differs from the plain one in all that it can at once.
 _SURROUNDINGS: dict[str, dict[str, str]] = {
-    "hash seed 1, C": {"PYTHONHASHSEED": "1", "LC_ALL": "C"},
-    "hash seed random, German, Kiritimati": {
+    "random hash seed, Turkish, Kiritimati, narrow terminal": {
         "PYTHONHASHSEED": "random",
-        "LC_ALL": "de_DE.UTF-8",
+        "LC_ALL": "tr_TR.UTF-8",
         "TZ": "Pacific/Kiritimati",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "COLUMNS": "20",
     },
-    "Turkish, Los Angeles": {"PYTHONHASHSEED": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/Los_Angeles"},
-    "no locale, optimised": {"PYTHONHASHSEED": "3", "PYTHONOPTIMIZE": "1", "PYTHONUTF8": "0"},
-    "strange terminal": {"PYTHONHASHSEED": "4", "TERM": "xterm-256color", "COLORTERM": "truecolor", "COLUMNS": "20"},
+    "hash seed 1, C, Los Angeles, optimised, no UTF-8": {
+        "PYTHONHASHSEED": "1",
+        "LC_ALL": "C",
+        "TZ": "America/Los_Angeles",
+        "PYTHONOPTIMIZE": "1",
+        "PYTHONUTF8": "0",
+    },
 }
 
 
