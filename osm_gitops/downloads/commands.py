@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.downloads.need import Kind, Need, need
-from osm_gitops.shell.state import Ran
-from osm_gitops.shell.unknown import is_known, known_length, shown
+from osm_gitops.shell.state import Ran, is_known, known_length, shown
 
 Asks = Callable[[Ran], Iterator[Need]]
 

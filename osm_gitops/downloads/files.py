@@ -10,7 +10,7 @@ from osm_gitops.downloads.commands import subscription_service
 from osm_gitops.downloads.need import Kind, Need, need
 from osm_gitops.gocompat.toml import TomlError, read_toml
 from osm_gitops.model.profile import Modules
-from osm_gitops.shell.unknown import shown
+from osm_gitops.shell.state import shown
 
 Found = tuple[int, Need]
 """A line, and what stands in it."""

@@ -1,8 +1,9 @@
-"""All that the nodes of one pool ask for, out of its boot files."""
+"""All that the nodes of one pool ask for, out of its boot files and the commands of its systemd units."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -16,11 +17,68 @@ from osm_gitops.downloads.files import (
     names_sandbox,
 )
 from osm_gitops.downloads.need import ARCHITECTURES, Kind, Need, Needs, Spot, Unresolved, joined, need
-from osm_gitops.downloads.units import commands_of, variables_of
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
 from osm_gitops.shell.follow import Follower
-from osm_gitops.shell.state import Host, Place, State
-from osm_gitops.shell.unknown import clean, shown
+from osm_gitops.shell.state import Host, Place, State, clean, shown
+
+_UNIT: Final = re.compile(r"\.(?:service|socket|mount|timer|path|conf)$")
+_COMMAND: Final = re.compile(r"^(Exec(?:Start|StartPre|StartPost|Reload|Stop|StopPost|Condition))=[@:+!|-]*(.*)$")
+_SET: Final = re.compile(r"^Environment=(.*)$")
+_FILE: Final = re.compile(r"^EnvironmentFile=-?(\S+)$")
+_ASSIGNED: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+_MOST_NAMED: Final = 4 << 20
+"""Characters of files that a unit names for its environment; beyond that nothing is read."""
+
+
+def commands_of(file: BootFile) -> Iterator[tuple[int, str]]:
+    """The commands of a unit, each with its first line; continued lines stay lines."""
+    if not is_unit(file):
+        return
+    lines = file.text.splitlines()
+    number = 0
+    while number < len(lines):
+        match = _COMMAND.match(lines[number])
+        first = number + 1
+        number += 1
+        if match is None:
+            continue
+        parts = [match[2]]
+        while parts[-1].endswith("\\") and number < len(lines):
+            parts.append(lines[number])
+            number += 1
+        if match[2].strip():
+            yield first, "\n".join(parts)
+
+
+def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The variables that a unit sets, also by rendered files."""
+    left = _MOST_NAMED
+    for line in file.text.splitlines() if is_unit(file) else ():
+        given = _SET.match(line)
+        for word in _words(given[1]) if given else ():
+            match = _ASSIGNED.match(word)
+            if match:
+                yield match[1], match[2]
+        named = _FILE.match(line)
+        text = files.get(named[1], "") if named else ""
+        left -= len(text)
+        for entry in text.splitlines() if left >= 0 else ():
+            match = _ASSIGNED.match(entry.strip())
+            if match:
+                yield match[1], match[2].strip("'\"")
+
+
+def is_unit(file: BootFile) -> bool:
+    """Whether a file is a unit of systemd, or a drop-in of one."""
+    return "/systemd/system/" in file.path and _UNIT.search(file.path) is not None
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
+
 
 _MACHINES: Final = {"amd64": "x86_64", "arm64": "aarch64"}
 _DISTRIBUTIONS: Final = {"amzn2": "amzn", "rockylinux": "rocky"}
@@ -122,14 +180,11 @@ class _Gathering:
                 self._add_everywhere(each, Spot(half, file.path, line, file.place(line)))
             if is_containerd_config(file.path) and not names_sandbox(file.text):
                 why = "containerd's configuration names no sandbox image, so it pulls the default of its version"
-                if not self._kubelet_names_sandbox():
+                if not any(each.kind is Kind.IMAGE and each.by == "kubelet" for each in self.found):
                     self.lost.setdefault(Unresolved(why, Spot(half, file.path, 1, file.place(1))))
         modules = self.document.modules.get(half)
         for name, each in asked_by_modules(modules) if modules else ():
             self._add_everywhere(each, Spot(half, name, 0))
-
-    def _kubelet_names_sandbox(self) -> bool:
-        return any(each.kind is Kind.IMAGE and each.by == "kubelet" for each in self.found)
 
     def _add_everywhere(self, each: Need, spot: Spot) -> None:
         self.found.append(replace(each, architectures=ARCHITECTURES, spots=(spot,)))
@@ -182,11 +237,11 @@ def _host(document: BootDocument, architecture: str, files: Mapping[str, str]) -
         answers |= {("lsb_release", "-si"): "Ubuntu", ("lsb_release", "-is"): "Ubuntu"}
     release = {"ID": _DISTRIBUTIONS.get(document.os, document.os)}
     sourced = dict.fromkeys(("/etc/os-release", "/usr/lib/os-release"), release)
-    return Host({path: clean(text) for path, text in files.items()}, _with_ends(answers), sourced)
-
-
-def _with_ends(answers: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], str]:
-    return {words: f"{answer}\n" for words, answer in answers.items()}
+    return Host(
+        {path: clean(text) for path, text in files.items()},
+        {words: f"{answer}\n" for words, answer in answers.items()},
+        sourced,
+    )
 
 
 def _is_script(file: BootFile) -> bool:

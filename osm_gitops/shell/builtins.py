@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.shell.state import DEEPEST, LONGEST, Place, State, joined, too_long
-from osm_gitops.shell.unknown import clean, fields, is_known, unknown
+from osm_gitops.shell.state import DEEPEST, LONGEST, Place, State, clean, fields, is_known, joined, too_long, unknown
 from osm_gitops.shell.words import replaced
 
 if TYPE_CHECKING:
@@ -71,12 +70,10 @@ def unwrapped(call: Call) -> Call | None:
             words.pop(0)
     rest = tuple(words[plain:])
     if name == "xargs":
-        rest = (*(rest or ("echo",)), *_given_words(call.state))
+        given = call.state.given
+        read = (unknown("the words on standard input"),) if given is None else fields(given)
+        rest = (*(rest or ("echo",)), *read)
     return replace(call, words=rest)
-
-
-def _given_words(state: State) -> tuple[str, ...]:
-    return (unknown("the words on standard input"),) if state.given is None else tuple(fields(state.given))
 
 
 def _nothing(_follower: Follower, call: Call) -> list[State]:
@@ -89,11 +86,6 @@ def _false(_follower: Follower, call: Call) -> list[State]:
 
 def _not_known(_follower: Follower, call: Call) -> list[State]:
     return [call.state.printed(unknown(f"$({' '.join(call.words)})")).ended(ok=None)]
-
-
-def _asked_for(follower: Follower, call: Call) -> list[State]:
-    """``command -v x``: nobody knows what an image has."""
-    return _not_known(follower, call)
 
 
 def _echo(_follower: Follower, call: Call) -> list[State]:
@@ -258,7 +250,7 @@ BUILTINS: Final[Mapping[str, Builtin]] = {
         (":", "true", "cd", "pushd", "popd", "trap", "umask", "ulimit", "wait", "sleep", "shopt"), _nothing
     ),
     "false": _false,
-    "command": _asked_for,
+    "command": _not_known,  # `command -v x`: what an image has is not known
     "type": _not_known,
     "hash": _not_known,
     "test": _not_known,

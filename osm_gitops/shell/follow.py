@@ -9,16 +9,27 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from osm_gitops.shell.builtins import BUILTINS, Call, unwrapped
-from osm_gitops.shell.conditions import condition
-from osm_gitops.shell.state import DEEPEST, Function, Host, Lost, Place, Ran, State, Written
+from osm_gitops.shell.state import (
+    DEEPEST,
+    Function,
+    Host,
+    Lost,
+    Place,
+    Ran,
+    State,
+    Written,
+    clean,
+    fields,
+    is_known,
+    unknown,
+)
 from osm_gitops.shell.syntax import Node, broken_line, line_of, nesting, parse, text_of
-from osm_gitops.shell.unknown import clean, fields, is_known, unknown
-from osm_gitops.shell.words import Words, matches
+from osm_gitops.shell.words import Words, condition, matches
 
 _MOST_STATES: Final = 24
 _MOST_STEPS: Final = 8_000  # the longest default profile takes nine hundred
@@ -427,7 +438,9 @@ class Follower:
         # What stands before a command holds for that command alone.
         own = {text_of(child.children[0]) for child in node.children if child.type == "variable_assignment"}
         states = self.call(Call(tuple(words), inner.export(own) if own else inner, place, line_of(node)))
-        return [_without(each, own, state) for each in states] if own else states
+        if not own:
+            return states
+        return [replace(_with_former(each, state, own), exported=state.exported, given=state.given) for each in states]
 
     def call(self, call: Call) -> list[State]:
         """Follow a command whose words are expanded."""
@@ -464,7 +477,7 @@ class Follower:
         names = self._locals.get(function.body.id)
         if names is None:
             names = self._locals[function.body.id] = _local_names(function.body)
-        return self._fewer([_without_locals(each, before, names) for each in ended], function.body, place)
+        return self._fewer([_with_former(each, before, names) for each in ended], function.body, place)
 
     def external(self, call: Call) -> list[State]:
         """A command that is no part of the shell: it is told, and what it does is not known."""
@@ -539,13 +552,8 @@ def _widened(state: State, before: list[State], names: set[str]) -> State:
     return replace(state, variables={**state.variables, **changed}, status=None)
 
 
-def _without(state: State, names: set[str], before: State) -> State:
-    kept = {name: value for name, value in state.variables.items() if name not in names}
-    kept |= {name: value for name, value in before.variables.items() if name in names}
-    return replace(state, variables=kept, exported=before.exported, given=before.given)
-
-
-def _without_locals(state: State, before: State, names: frozenset[str]) -> State:
+def _with_former(state: State, before: State, names: Collection[str]) -> State:
+    """The state in which these variables are what they were ``before``."""
     kept = {name: value for name, value in state.variables.items() if name not in names}
     kept |= {name: value for name, value in before.variables.items() if name in names}
     return replace(state, variables=kept)

@@ -1,4 +1,5 @@
-"""Expanding words: quotes, variables, parameters with operators, command substitutions."""
+"""Words and conditions of bash: quotes, variables, parameters with operators, command substitutions; ``[ … ]`` is true,
+false, or not known."""
 
 from __future__ import annotations
 
@@ -8,9 +9,20 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.shell.state import LONGEST, Place, State, bounded, joined, too_long
+from osm_gitops.shell.state import (
+    LONGEST,
+    Place,
+    State,
+    bounded,
+    clean,
+    fields,
+    is_known,
+    joined,
+    known_length,
+    too_long,
+    unknown,
+)
 from osm_gitops.shell.syntax import Node, inside, text_of
-from osm_gitops.shell.unknown import clean, fields, is_known, known_length, unknown
 
 Substitute = Callable[[Node, State, Place], str]
 """What the commands of a node print."""
@@ -258,3 +270,77 @@ def _opened(word: str) -> list[str]:
     if match is None:
         return [word]
     return [f"{word[: match.start()]}{part}{word[match.end() :]}" for part in match[1].split(",")]
+
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+
+Expand = Callable[[Node], str]
+
+_COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "-eq": int.__eq__,
+    "-ne": int.__ne__,
+    "-lt": int.__lt__,
+    "-le": int.__le__,
+    "-gt": int.__gt__,
+    "-ge": int.__ge__,
+}
+
+
+def condition(node: Node, expand: Expand) -> bool | None:
+    """What ``[ … ]`` or ``[[ … ]]`` gives."""
+    parts = [child for child in node.children if child.is_named]
+    return _expression(parts[0], expand) if len(parts) == 1 else None
+
+
+def _expression(node: Node, expand: Expand) -> bool | None:
+    match node.type:
+        case "unary_expression":
+            return _unary(node, expand)
+        case "binary_expression":
+            return _binary(node, expand)
+        case "parenthesized_expression":
+            parts = [child for child in node.children if child.is_named]
+            return _expression(parts[0], expand) if len(parts) == 1 else None
+        case _:
+            return _is_set(expand(node))
+
+
+def _is_set(text: str) -> bool | None:
+    """Whether a text is not empty."""
+    if known_length(text):
+        return True
+    return False if is_known(text) else None
+
+
+def _unary(node: Node, expand: Expand) -> bool | None:
+    operator, operand = node.children[0], node.children[-1]
+    name = (operator.text or b"").decode()
+    if name == "!":
+        found = _expression(operand, expand)
+        return None if found is None else not found
+    if name in {"-n", "-z"}:
+        found = _is_set(expand(operand))
+        return found if found is None or name == "-n" else not found
+    return None  # what files there are is not known
+
+
+def _binary(node: Node, expand: Expand) -> bool | None:
+    left, operator, right = node.children[0], (node.children[1].text or b"").decode(), node.children[-1]
+    if operator in {"&&", "-a", "||", "-o"}:
+        both = _expression(left, expand), _expression(right, expand)
+        decisive = operator in {"||", "-o"}
+        return decisive if decisive in both else (None if None in both else not decisive)
+    texts = expand(left), expand(right)
+    if not all(map(is_known, texts)):
+        return None
+    if operator in {"=", "=="}:
+        return matches(*texts) if _is_pattern(right) else texts[0] == texts[1]
+    if operator == "!=":
+        return not (matches(*texts) if _is_pattern(right) else texts[0] == texts[1])
+    if operator in _COMPARISONS and all(_INTEGER.fullmatch(text.strip()) for text in texts):
+        return _COMPARISONS[operator](int(texts[0]), int(texts[1]))
+    return None
+
+
+def _is_pattern(node: Node) -> bool:
+    return node.type in {"extglob_pattern", "regex"}

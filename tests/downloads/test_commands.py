@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.downloads.commands import IMAGE_REPOSITORIES, asked_by
-from osm_gitops.shell.state import Ran
-from osm_gitops.shell.unknown import unknown
+from osm_gitops.shell.state import Ran, unknown
 
 
 def _asked(command: str, given: str | None = None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.downloads.files import asked_by_modules, asked_in, mentioned
-from osm_gitops.downloads.units import commands_of, variables_of
+from osm_gitops.downloads.gathering import commands_of, variables_of
 from osm_gitops.lint.rules.boot_file import BootFile
 from osm_gitops.model.profile import Modules
 

@@ -10,8 +10,7 @@ from random import Random
 import pytest
 
 from osm_gitops.shell.follow import Follower
-from osm_gitops.shell.state import Host
-from osm_gitops.shell.unknown import is_known, shown
+from osm_gitops.shell.state import Host, is_known, shown
 
 _ANSWERS: dict[tuple[str, ...], str] = {("uname", "-m"): "x86_64\n"}
 

@@ -13,8 +13,18 @@ from typing import Final
 from osm_gitops.commands.explain.explaining import Loaded, choose_pool, load_clusters
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.downloads.gathering import Network, needs_of
-from osm_gitops.downloads.listing import Downloads, Listed, ListedUnresolved, PoolName, listed
-from osm_gitops.downloads.need import ARCHITECTURES, Kind, Need, Needs, Spot
+from osm_gitops.downloads.need import (
+    ARCHITECTURES,
+    Downloads,
+    Kind,
+    Listed,
+    ListedUnresolved,
+    Need,
+    Needs,
+    PoolName,
+    Spot,
+    listed,
+)
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit
 from osm_gitops.model.inputs import Inputs

@@ -12,12 +12,11 @@ from itertools import islice, pairwise
 from typing import Final
 
 from osm_gitops.gotemplate.faults import similar
-from osm_gitops.lint.external import catalogue as checkers
+from osm_gitops.lint import external
 from osm_gitops.lint.rules import catalogue, rules
-from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Checker, Half, Remark
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Checker, Half, Remark, first_remarks
 from osm_gitops.lint.rules.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
 from osm_gitops.lint.rules.cloud_config import user_data_files
-from osm_gitops.lint.rules.reporting import first_remarks
 from osm_gitops.lint.rules.templates import profile_name
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.inputs import Inputs
@@ -198,7 +197,7 @@ PREFIX: Final = "ignore.osm-gitops.io/"
 
 def all_rules() -> tuple[Rule, ...]:
     """Every rule that a finding can have, but for the codes of families."""
-    return (*rules.RULES, *catalogue.RULES, *checkers.RULES)
+    return (*rules.RULES, *catalogue.RULES, *external.RULES)
 
 
 @dataclass(frozen=True, slots=True)

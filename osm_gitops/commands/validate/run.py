@@ -11,8 +11,8 @@ from typing import Any, Final
 from osm_gitops.commands.validate.linter import Linter, Suppressions, Text, ask_programs, suppress
 from osm_gitops.commands.validate.scope import Scope
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.lint.external.catalogue import checkers
-from osm_gitops.lint.rules import rules, user_data_size
+from osm_gitops.lint.external import checkers
+from osm_gitops.lint.rules import cloud_config, rules
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, Checker, Remark
 from osm_gitops.lint.rules.catalogue import DOCUMENT_CHECKS
 from osm_gitops.lint.rules.cloud_config import USER_DATA
@@ -318,7 +318,7 @@ class _Validation:
         secret = counterfactuals.secret_texts(machine)
         _, of_file, path = finding.about.partition(", ")
         if not of_file:
-            is_public = finding.rule in user_data_size.RULES or finding.rule.id in _OF_POOLS
+            is_public = finding.rule in cloud_config.SIZE_RULES or finding.rule.id in _OF_POOLS
             is_public = is_public or _is_alike(finding, counterfactuals, machine)
         else:
             is_public = path != USER_DATA and not any(secret.touches(f"{half} {path}") for half in HALVES)

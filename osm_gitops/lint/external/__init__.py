@@ -4,3 +4,25 @@ Belongs here: running shellcheck, bash, cloud-init, systemd-analyze and their li
 with a bound, and reading their answers. May not come in: checks that need none of them (``osm_gitops.lint.rules``), and
 what is judged.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from osm_gitops.lint.external import cloud_init, shell, systemd
+from osm_gitops.lint.rules.boot_file import Checker
+from osm_gitops.model.finding import Rule
+
+RULES: Final[tuple[Rule, ...]] = (*shell.RULES, *systemd.RULES, *cloud_init.RULES)
+_CHECKERS: Final[tuple[Callable[[Mapping[str, str]], Checker], ...]] = (
+    shell.Shellcheck,
+    shell.Bash,
+    systemd.SystemdAnalyze,
+    cloud_init.CloudInit,
+)
+
+
+def checkers(environment: Mapping[str, str]) -> tuple[Checker, ...]:
+    """All of them; programs are looked for on the PATH of ``environment``."""
+    return tuple(make(environment) for make in _CHECKERS)

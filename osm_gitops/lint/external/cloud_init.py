@@ -13,9 +13,8 @@ from typing import ClassVar, Final
 from osm_gitops.errors import InputError
 from osm_gitops.lint.external.programs import CompletedProcess, find_program, run, run_parallel, scratch
 from osm_gitops.lint.external.shell import STOPPED, stopped
-from osm_gitops.lint.rules.boot_file import BootFile, Remark
+from osm_gitops.lint.rules.boot_file import MOST_REMARKS, BootFile, Remark
 from osm_gitops.lint.rules.cloud_config import USER_DATA, cloud_config_remarks
-from osm_gitops.lint.rules.reporting import MOST_REMARKS
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import load_documents
 

@@ -14,11 +14,8 @@ from typing import ClassVar, Final
 
 from osm_gitops.lint.external.programs import answered, batches, find_program, run, run_parallel, scratch
 from osm_gitops.lint.external.shell import stopped
-from osm_gitops.lint.rules.boot_file import BootFile, Remark
-from osm_gitops.lint.rules.ini import parse
-from osm_gitops.lint.rules.reporting import MOST_REMARKS, first_remarks
-from osm_gitops.lint.rules.systemd import check_unit, is_unit_file, unit_of
-from osm_gitops.lint.rules.wording import closest_match
+from osm_gitops.lint.rules.boot_file import MOST_REMARKS, BootFile, Remark, closest_match, first_remarks
+from osm_gitops.lint.rules.systemd import check_unit, is_unit_file, parse, unit_of
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
@@ -72,7 +69,7 @@ class SystemdAnalyze:
 
 def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterator[tuple[BootFile, Remark]]:
     """All that ``systemd-analyze verify`` says of those files that are units or drop-ins."""
-    units = [file for file in files if is_unit_file(file.path) and not _is_named_by_path(file)]
+    units = [file for file in files if is_unit_file(file.path) and not unit_of(file.path)[0].endswith(_NAMED_BY_PATH)]
 
     def together(batch: Sequence[BootFile]) -> list[tuple[BootFile, Remark]] | None:
         found = _batch(batch, environment)
@@ -98,10 +95,6 @@ def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tu
     if ran.code is None:
         return ran.stopped
     return list(dict.fromkeys(_told(files, ran.errors)))
-
-
-def _is_named_by_path(file: BootFile) -> bool:
-    return unit_of(file.path)[0].endswith(_NAMED_BY_PATH)
 
 
 def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
@@ -178,7 +171,9 @@ def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Re
         if number < len(files) and not (
             said.startswith("Cannot add dependency job, ignoring") or _on_nodes(said, files)
         ):
-            yield files[number], Remark(VERIFY, f"systemd says: {_without_values(said)}", at, "Correct the unit")
+            # What it quotes of a line may be a credential.
+            shown = re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", said)
+            yield files[number], Remark(VERIFY, f"systemd says: {shown}", at, "Correct the unit")
 
 
 def _on_nodes(said: str, files: Sequence[BootFile]) -> bool:
@@ -190,8 +185,3 @@ def _on_nodes(said: str, files: Sequence[BootFile]) -> bool:
     known = {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}
     stems = {each.rpartition(".")[0] for each in known if each.endswith(f".{match[2]}")}
     return match[1] in stems or not closest_match(match[1], stems)
-
-
-def _without_values(message: str) -> str:
-    """Its words without what it quotes of a line, which may be a credential."""
-    return re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", message)

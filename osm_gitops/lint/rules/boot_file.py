@@ -1,13 +1,53 @@
-"""What checks look at: the boot files of one pool, and what they say about them."""
+"""What checks look at, the boot files of one pool, and how they say what is wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.profile import Modules, OperatingSystemProfile
+
+_LONGEST_NAME: Final = 80
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a table that is written as text."""
+    return frozenset(text.split())
+
+
+def closest_match(name: str, known: Collection[str]) -> str:
+    """The known name that somebody will have meant by ``name``, or an empty text."""
+    by_case = {each.lower(): each for each in known}
+    if found := by_case.get(name.lower()):
+        return found
+    if len(name) > _LONGEST_NAME:  # comparing is slow, and nobody meant it
+        return ""
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
+    return near[0] if near else ""
+
+
+def suggested_fix(name: str, known: Collection[str], otherwise: str) -> str:
+    """The fix for an unknown name: the one that was meant, else ``otherwise``."""
+    near = closest_match(name, known)
+    return f"Write {near}" if near else otherwise
+
+
+def line_of(text: str, position: int) -> int:
+    """The line (from 1) of an index into the text."""
+    return text.count("\n", 0, position) + 1
+
+
+def line_with(text: str, *names: str) -> int:
+    """The first line that has the last of ``names``, looked for behind the ones before; 1 where there is none."""
+    position = 0
+    for name in names:
+        found = text.find(name, position)
+        position = found if found >= 0 else position
+    return line_of(text, position)
+
 
 Half = Literal["bootstrap", "provisioning"]
 HALVES: tuple[Half, Half] = ("bootstrap", "provisioning")
@@ -118,3 +158,28 @@ class Checker(Protocol):
 
     def missing(self) -> Finding | None:
         """What to install where it is not there; then ``check`` is not called."""
+
+
+MOST_REMARKS: Final = 100
+"""How much one check says of one file."""
+
+
+def first_remarks(remarks: Iterable[Remark]) -> Iterator[Remark]:
+    """What a check says of a file, up to :data:`MOST_REMARKS`; the rest is not even looked for."""
+    for number, remark in enumerate(remarks):
+        if number == MOST_REMARKS:
+            yield Remark(remark.rule, f"there is more than these {MOST_REMARKS} findings, not listed", remark.line)
+            return
+        yield remark
+
+
+def to_finding(document: BootDocument, file: BootFile, remark: Remark) -> Finding:
+    """The remark as a finding of the document's profile."""
+    profile = document.profile
+    return Finding(
+        remark.rule,
+        remark.message,
+        where=file.place(remark.line) or profile.manifest.line_of(f"spec.{file.half}Config"),
+        about=f"OperatingSystemProfile {profile.namespace}/{profile.name}, {file.path}",
+        fix=remark.fix,
+    )

@@ -10,10 +10,8 @@ from osm_gitops.lint.rules import (
     files,
     ignition,
     kubelet,
-    node_files,
     paths,
     systemd,
-    user_data_size,
 )
 from osm_gitops.lint.rules.boot_file import DocumentCheck, FileCheck
 from osm_gitops.model.finding import Rule
@@ -27,7 +25,7 @@ FILE_CHECKS: Final[tuple[FileCheck, ...]] = (
     files.check_shebang,
     systemd.check_unit,
     containerd.check_containerd,
-    node_files.check_node_file,
+    files.check_node_file,
 )
 DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
     paths.check_paths,
@@ -36,7 +34,7 @@ DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
     kubelet.check_kubelet,
     cloud_config.check_cloud_config,
     ignition.check_ignition,
-    user_data_size.check_user_data_size,
+    cloud_config.check_user_data_size,
 )
 RULES: Final[tuple[Rule, ...]] = (
     *files.RULES,
@@ -46,6 +44,6 @@ RULES: Final[tuple[Rule, ...]] = (
     *kubelet.RULES,
     *cloud_config.RULES,
     *ignition.RULES,
-    *node_files.RULES,
-    *user_data_size.RULES,
+    *files.FORMAT_RULES,
+    *cloud_config.SIZE_RULES,
 )

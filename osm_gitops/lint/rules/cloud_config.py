@@ -1,4 +1,4 @@
-"""``#cloud-config`` user-data: what cloud-init refuses, and what it passes over in silence."""
+"""``#cloud-config`` user-data: what cloud-init refuses or ignores, SSH keys, and the size that the provider takes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,32 @@ from typing import Any, Final
 
 from osm_gitops.errors import InputError
 from osm_gitops.gocompat.basetext import decode_base64
-from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half, Remark
-from osm_gitops.lint.rules.reporting import first_remarks, to_finding
-from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault
-from osm_gitops.lint.rules.wording import suggested_fix, words
+from osm_gitops.lint.rules.boot_file import (
+    HALVES,
+    BootDocument,
+    BootFile,
+    Half,
+    Remark,
+    first_remarks,
+    suggested_fix,
+    to_finding,
+    words,
+)
 from osm_gitops.model.finding import Finding, Rule, Severity
+from osm_gitops.render.user_data_limits import UserDataSize, bootstrap_size, provisioning_size
 from osm_gitops.yaml.kubernetes import Document, load_documents
+
+SSH_KEY: Final = Rule("ssh-key", Severity.WARNING, "an SSH key is none that sshd takes")
+_KINDS: Final = re.compile(
+    r"(ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
+    r"(?:-cert-v01@openssh\.com)?[ \t]+(\S+)"
+)
+
+
+def key_fault(text: str) -> str:
+    """Why sshd passes over a line (``is no …``); empty where it does not. Options may stand before the key."""
+    return "" if _KINDS.search(text) else "is no public key of a kind that sshd knows"
+
 
 HEADER: Final = Rule("cloud-config-header", Severity.ERROR, "the user-data does not begin with #cloud-config")
 SYNTAX: Final = Rule("cloud-config-syntax", Severity.ERROR, "the cloud-config is no YAML, or a key stands twice in it")
@@ -244,3 +264,51 @@ def _content_fault(content: str, encoding: str) -> str:
         except zlib.error:
             return "is no gzip"
     return ""
+
+
+TOO_LARGE: Final = Rule("user-data-too-large", Severity.ERROR, "the provider does not take so much user-data")
+HEADROOM: Final = Rule("user-data-headroom", Severity.NOTE, "user-data is near the most that its provider takes")
+SIZE_RULES: Final = (TOO_LARGE, HEADROOM)
+
+_NEAR_LIMIT: Final = 0.85
+_SIZE_FIXES: Final = {
+    "bootstrap": "Move what the first boot does not need to the provisioning half",
+    "provisioning": "Make it smaller",
+}
+
+
+def check_user_data_size(document: BootDocument) -> Iterator[Finding]:
+    """The bootstrap half as the provider counts it, with the longest name of a machine; the provisioning half as a
+    Secret."""
+    text = {half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()}
+    size = bootstrap_size(text["bootstrap"], _machine_deployment(document.pool), document.provider, document.os)
+    yield from _size_findings(document, "bootstrap", size)
+    yield from _size_findings(document, "provisioning", provisioning_size(text["provisioning"]))
+
+
+def _machine_deployment(pool: str) -> str:
+    """The name in ``MachineDeployment kube-system/workers``, or for made-up pools one that is as long as can be."""
+    kind, _, name = pool.partition(" ")
+    return name.rpartition("/")[2] if kind == "MachineDeployment" else "n" * 63
+
+
+def _size_findings(document: BootDocument, half: Half, size: UserDataSize) -> Iterator[Finding]:
+    if size.limit is None or size.headroom is None:
+        return
+    form = f" ({size.limit.counted.value})" if size.limit.counted.value != "raw" else ""
+    so_much = f"the {half} user-data for {document.provider} has {size.counted:,} bytes{form} of {size.limit.size:,}"
+    if size.headroom < 0:
+        message = f"{so_much}, which is {-size.headroom:,} too many. {size.limit.source}"
+        yield _size_finding(TOO_LARGE, message, document, half)
+    elif size.counted > _NEAR_LIMIT * size.limit.size:
+        yield _size_finding(HEADROOM, f"{so_much}: {size.headroom:,} are left. {size.limit.source}", document, half)
+
+
+def _size_finding(rule: Rule, message: str, document: BootDocument, half: Half) -> Finding:
+    """At the largest text of the half, as making that one smaller helps most; maybe an overlay brought it."""
+    texts = (each for each in document.texts if each.half == half)
+    largest = max(texts, key=lambda each: len(each.text), default=None)
+    fix = _SIZE_FIXES[half]
+    if largest is None:
+        return Finding(rule, message, where=document.profile.manifest.line_of(f"spec.{half}Config"), fix=fix)
+    return Finding(rule, message, where=largest.place(0), fix=f"{fix}; the largest file there is {largest.path}")

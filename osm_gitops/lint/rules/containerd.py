@@ -7,20 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from osm_gitops.gocompat.toml import TomlError, read_toml
-from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, Remark
-from osm_gitops.lint.rules.containerd_keys import (
-    CAPABILITIES,
-    CRI_RUNTIMES,
-    HOST_KEYS,
-    PLUGIN_TABLES,
-    PLUGINS,
-    RUNC_OPTIONS,
-    RUNTIME_KEYS,
-    TABLES,
-    TOP,
+from osm_gitops.lint.rules.boot_file import (
+    BootDocument,
+    BootFile,
+    Remark,
+    line_of,
+    line_with,
+    suggested_fix,
+    to_finding,
+    words,
 )
-from osm_gitops.lint.rules.reporting import to_finding
-from osm_gitops.lint.rules.wording import line_of, line_with, suggested_fix
+from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import value_at
 
@@ -37,6 +34,38 @@ TOO_OLD: Final = Rule(
 )
 HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use a registry's hosts.toml")
 RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
+
+_TABLE: Final = read_table("containerd.toml")
+_TOP: Final = words(_TABLE["top"])
+_TABLES: Final = {name: words(keys) for name, keys in _TABLE["tables"].items()}
+_PLUGINS: Final = {
+    version: words(_TABLE["plugins"]["common"]) | words(_TABLE["plugins"][f"version_{version}"]) for version in (2, 3)
+}
+_PLUGIN_TABLES: Final = {
+    version: {
+        tuple(path.split("/")): words(keys) for path, keys in _TABLE["plugin_tables"][f"version_{version}"].items()
+    }
+    for version in (2, 3)
+}
+_RUNTIME_KEYS: Final = {
+    2: words(_TABLE["runtime_keys"]),
+    3: words(_TABLE["runtime_keys"]) | words(_TABLE["runtime_keys_3"]),
+}
+_RUNTIMES: Final = {
+    2: ("io.containerd.grpc.v1.cri", "containerd", "runtimes"),
+    3: ("io.containerd.cri.v1.runtime", "containerd", "runtimes"),
+}
+"""Where the runtime handlers are, by the configuration's version."""
+_TYPES: Final[Mapping[str, tuple[type, str]]] = {
+    "bool": (bool, "true or false"),
+    "int": (int, "a number"),
+    "str": (str, "a text"),
+}
+_RUNC_OPTIONS: Final = {
+    option: _TYPES[name] for name, options in _TABLE["runc_options"].items() for option in options.split()
+}
+_HOST_KEYS: Final = words(_TABLE["host_keys"])
+_CAPABILITIES: Final = words(_TABLE["capabilities"])
 
 _CONFIG: Final = "/etc/containerd/config.toml"
 _INSTALLS_OLD: Final = re.compile(r"^(?![ \t]*#).*\binstall\b.*\bcontainerd(?:\.io)?[-=](1\.[0-9]+)", re.MULTILINE)
@@ -92,14 +121,14 @@ class _Config:
         return Remark(rule, message, line_with(self.text, *names), fix)
 
     def remarks(self) -> Iterator[Remark]:
-        if type(self.version) is not int or self.version not in PLUGINS:
+        if type(self.version) is not int or self.version not in _PLUGINS:
             fix = "Write version = 3 for containerd 2.x, version = 2 for containerd 1.7"
             yield self.remark(
                 VERSION, f"version {self.version!r} of the configuration is none of 2 and 3", fix, "version"
             )
             return
-        yield from self.keys(self.document, TOP, "at the top", ())
-        for name, known in TABLES.items():
+        yield from self.keys(self.document, _TOP, "at the top", ())
+        for name, known in _TABLES.items():
             if isinstance(table := self.document.get(name), Mapping):
                 yield from self.keys(table, known, f"in [{name}]", (name,))
         plugins = self.document.get("plugins", {})
@@ -123,23 +152,23 @@ class _Config:
                 )
 
     def plugin_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
-        known = PLUGINS[self.version]
+        known = _PLUGINS[self.version]
         for name in plugins:
             if name in known:
                 continue
-            elsewhere = [version for version, ids in PLUGINS.items() if name in ids]
+            elsewhere = [version for version, ids in _PLUGINS.items() if name in ids]
             fix = suggested_fix(name, known, "Remove it, or suppress this finding if it is your own")
             if elsewhere:
                 fix = f"Write version = {elsewhere[0]}, or use the plugins of version {self.version}"
             message = f"containerd has no plugin {name} in version {self.version} of its configuration"
             yield self.remark(UNKNOWN_PLUGIN, message, fix, name)
-        for path, keys in PLUGIN_TABLES[self.version].items():
+        for path, keys in _PLUGIN_TABLES[self.version].items():
             table = value_at(plugins, path)
             if isinstance(table, Mapping):
                 yield from self.keys(table, keys, f"in plugin {'.'.join(path)}", path)
 
     def runtime_remarks(self, plugins: Mapping[str, Any]) -> Iterator[Remark]:
-        path = CRI_RUNTIMES[self.version]
+        path = _RUNTIMES[self.version]
         containerd, runtimes = value_at(plugins, path[:-1]), value_at(plugins, path)
         if not isinstance(runtimes, Mapping) or not isinstance(containerd, Mapping):
             return
@@ -155,7 +184,7 @@ class _Config:
 
     def one_runtime(self, name: str, runtime: Mapping[str, Any]) -> Iterator[Remark]:
         at = f"runtimes.{name}"
-        yield from self.keys(runtime, RUNTIME_KEYS[self.version], f"in runtime {name}", (at,))
+        yield from self.keys(runtime, _RUNTIME_KEYS[self.version], f"in runtime {name}", (at,))
         kind = runtime.get("runtime_type", _RUNC)
         if not isinstance(kind, str) or not _RUNTIME_TYPE.fullmatch(kind):
             yield self.remark(
@@ -169,13 +198,12 @@ class _Config:
             yield self.remark(RUNC_OPTION, f"the options of runtime {name} are no table", "Correct it", at, "options")
             return
         for option, value in options.items():
-            wanted = RUNC_OPTIONS.get(option)
+            wanted = _RUNC_OPTIONS.get(option)
             if wanted is None:
-                fix = suggested_fix(option, RUNC_OPTIONS, "Remove it")
+                fix = suggested_fix(option, _RUNC_OPTIONS, "Remove it")
                 yield self.remark(RUNC_OPTION, f"runc has no option {option}, and passes over it", fix, at, option)
-            elif type(value) is not wanted:
-                kinds = {bool: "true or false", int: "a number", str: "a text"}
-                yield self.remark(RUNC_OPTION, f"{option} must be {kinds[wanted]}", "Correct it", at, option)
+            elif type(value) is not wanted[0]:
+                yield self.remark(RUNC_OPTION, f"{option} must be {wanted[1]}", "Correct it", at, option)
 
 
 class _Hosts:
@@ -202,8 +230,8 @@ class _Hosts:
     def table(self, table: Mapping[str, Any], host: str) -> Iterator[Remark]:
         where = f"of host {_shown(host)}" if host else "of hosts.toml"
         for key in table:
-            if key not in HOST_KEYS:
-                fix = suggested_fix(key, HOST_KEYS, "Remove it")
+            if key not in _HOST_KEYS:
+                fix = suggested_fix(key, _HOST_KEYS, "Remove it")
                 yield self.remark(f"containerd knows no key {key} {where}", fix, host, key)
         for name in ("skip_verify", "override_path"):
             if not isinstance(table.get(name, False), bool):
@@ -213,8 +241,8 @@ class _Hosts:
             yield self.remark(f"capabilities {where} is no list", "Correct it", host, "capabilities")
             return
         for each in capabilities:
-            if not (isinstance(each, str) and each in CAPABILITIES):
-                fix = suggested_fix(str(each), CAPABILITIES, f"Use {', '.join(sorted(CAPABILITIES))}")
+            if not (isinstance(each, str) and each in _CAPABILITIES):
+                fix = suggested_fix(str(each), _CAPABILITIES, f"Use {', '.join(sorted(_CAPABILITIES))}")
                 yield self.remark(f"a registry has no capability {each!r}", fix, host, "capabilities")
         server = table.get("server")
         if server:  # an empty one is as none

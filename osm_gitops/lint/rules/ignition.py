@@ -12,13 +12,93 @@ from urllib.parse import unquote_to_bytes
 
 from osm_gitops.bounded.json_values import line_of_fault
 from osm_gitops.gocompat.basetext import decode_base64
-from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, Half, Remark
-from osm_gitops.lint.rules.ignition_schema import CONFIG, Shape
-from osm_gitops.lint.rules.ssh_keys import SSH_KEY, key_fault
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, Remark, closest_match, suggested_fix
+from osm_gitops.lint.rules.cloud_config import SSH_KEY, key_fault
 from osm_gitops.lint.rules.systemd import unit_name_remark, unit_remarks
-from osm_gitops.lint.rules.wording import closest_match, suggested_fix
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import value_at
+
+# A type is a mapping of members, a list of one type, or the name of a scalar; a ! marks what must be there.
+Shape = Any
+
+_VERIFICATION: Final[Shape] = {"hash": "string"}
+_REFERENCE: Final[Shape] = {"source": "string!", "verification": _VERIFICATION}
+_OWNER: Final[Shape] = {"id": "integer", "name": "string"}
+_NODE: Final[Mapping[str, Shape]] = {
+    "filesystem": "string!",
+    "path": "string!",
+    "user": _OWNER,
+    "group": _OWNER,
+    "overwrite": "boolean",
+}
+_CONTENTS: Final[Shape] = {"compression": "string", "source": "string", "verification": _VERIFICATION}
+_DROP_INS: Final[Shape] = [{"name": "string!", "contents": "string"}]
+_CREATE: Final[Shape] = {"force": "boolean", "options": ["string"]}
+_MOUNT: Final[Shape] = {
+    "device": "string!",
+    "format": "string!",
+    "label": "string",
+    "uuid": "string",
+    "options": ["string"],
+    "wipeFilesystem": "boolean",
+    "create": _CREATE,
+}
+_PARTITION: Final[Shape] = {
+    **dict.fromkeys(("guid", "label", "typeGuid"), "string"),
+    **dict.fromkeys(("number", "size", "sizeMiB", "start", "startMiB"), "integer"),
+    **dict.fromkeys(("shouldExist", "wipePartitionEntry"), "boolean"),
+}
+_USER: Final[Shape] = {
+    "name": "string!",
+    **dict.fromkeys(("gecos", "homeDir", "passwordHash", "primaryGroup", "shell"), "string"),
+    **dict.fromkeys(("noCreateHome", "noLogInit", "noUserGroup", "system"), "boolean"),
+    "uid": "integer",
+    "groups": ["string"],
+    "sshAuthorizedKeys": ["string"],
+    "create": {
+        **dict.fromkeys(("gecos", "homeDir", "primaryGroup", "shell"), "string"),
+        **dict.fromkeys(("noCreateHome", "noLogInit", "noUserGroup", "system"), "boolean"),
+        "uid": "integer",
+        "groups": ["string"],
+    },
+}
+CONFIG: Final[Shape] = {
+    "ignition": {
+        "version": "string!",
+        "config": {"append": [_REFERENCE], "replace": _REFERENCE},
+        "security": {"tls": {"certificateAuthorities": [_REFERENCE]}},
+        "timeouts": {"httpResponseHeaders": "integer", "httpTotal": "integer"},
+    },
+    "networkd": {"units": [{"name": "string!", "contents": "string", "dropins": _DROP_INS}]},
+    "passwd": {
+        "users": [_USER],
+        "groups": [{"name": "string!", "gid": "integer", "passwordHash": "string", "system": "boolean"}],
+    },
+    "storage": {
+        "disks": [{"device": "string!", "wipeTable": "boolean", "partitions": [_PARTITION]}],
+        "raid": [
+            {"name": "string!", "level": "string", "devices": ["string"], "options": ["string"], "spares": "integer"}
+        ],
+        "filesystems": [{"name": "string", "path": "string", "mount": _MOUNT}],
+        "files": [{**_NODE, "mode": "integer", "append": "boolean", "contents": _CONTENTS}],
+        "directories": [{**_NODE, "mode": "integer"}],
+        "links": [{**_NODE, "hard": "boolean", "target": "string!"}],
+    },
+    "systemd": {
+        "units": [
+            {
+                "name": "string!",
+                "contents": "string",
+                "dropins": _DROP_INS,
+                "enable": "boolean",
+                "enabled": "boolean",
+                "mask": "boolean",
+            }
+        ]
+    },
+}
+"""The whole document."""
+
 
 SYNTAX: Final = Rule("ignition-syntax", Severity.ERROR, "the user-data is no Ignition 2.3.0")
 SCHEMA: Final = Rule("ignition-schema", Severity.ERROR, "Ignition knows no such member, or wants another type")
@@ -43,13 +123,8 @@ def check_ignition(document: BootDocument) -> Iterator[Finding]:
         return
     for half in HALVES:
         for remark in ignition_remarks(document.user_data[half].decode(errors="replace"), with_parts=False):
-            yield _finding(document, half, remark)
-
-
-def _finding(document: BootDocument, half: Half, remark: Remark) -> Finding:
-    manifest = document.profile.manifest
-    where = manifest.line_of(f"spec.{half}Config")
-    return Finding(remark.rule, f"in the {half} user-data, {remark.message}", where=where, fix=remark.fix)
+            where = document.profile.manifest.line_of(f"spec.{half}Config")
+            yield Finding(remark.rule, f"in the {half} user-data, {remark.message}", where=where, fix=remark.fix)
 
 
 def ignition_remarks(text: str, *, with_parts: bool = True) -> Iterator[Remark]:

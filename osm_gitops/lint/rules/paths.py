@@ -8,10 +8,8 @@ from dataclasses import replace
 from posixpath import normpath
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark
-from osm_gitops.lint.rules.ini import parse
-from osm_gitops.lint.rules.reporting import to_finding
-from osm_gitops.lint.rules.systemd import is_unit_file, unit_name_remark
+from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark, to_finding
+from osm_gitops.lint.rules.systemd import is_unit_file, parse, unit_name_remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 DUPLICATE_PATH: Final = Rule("duplicate-path", Severity.ERROR, "two files have the same path")

@@ -1,25 +1,95 @@
-"""systemd unit files and drop-ins, as far as can be said without systemd (systemd.unit(5), .service(5), .time(7))."""
+"""systemd unit files and drop-ins, as far as can be said without systemd (systemd.syntax(7), .unit(5), .service(5),
+.time(7))."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.lint.rules.boot_file import BootFile, Remark
-from osm_gitops.lint.rules.ini import SYNTAX, Entry, Parsed, parse
-from osm_gitops.lint.rules.systemd_keys import (
-    BOOLEANS,
-    COUNTS,
-    MODES,
-    SECTIONS,
-    SERVICE_TYPES,
-    TIMES,
-    UNIT_SUFFIXES,
-    WORDS,
-)
-from osm_gitops.lint.rules.wording import suggested_fix, words
+from osm_gitops.lint.rules.boot_file import BootFile, Remark, suggested_fix, words
+from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Rule, Severity
+
+SYNTAX: Final = Rule("systemd-syntax", Severity.ERROR, "a file of systemd has lines that it cannot read")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One assignment. ``line`` is where it begins; lines that a backslash ends are one."""
+
+    section: str
+    key: str
+    value: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Everything that was read, and what was not: a section per name, in order, with its line."""
+
+    sections: tuple[tuple[str, int], ...]
+    entries: tuple[Entry, ...]
+    remarks: tuple[Remark, ...]
+
+    def values(self, section: str, key: str) -> list[Entry]:
+        """The assignments of a key, without those that an empty one takes back."""
+        found: list[Entry] = []
+        for entry in self.entries:
+            if entry.section == section and entry.key == key:
+                if entry.value:
+                    found.append(entry)
+                else:
+                    found = []
+        return found
+
+
+def parse(text: str) -> Parsed:
+    """Sections and assignments. Remarks: text before a section, lines that are neither, lost line ends."""
+    sections: list[tuple[str, int]] = []
+    entries: list[Entry] = []
+    remarks: list[Remark] = []
+    for line, content in _logical_lines(text, remarks):
+        if content.startswith("["):
+            if not content.endswith("]"):
+                remarks.append(Remark(SYNTAX, f"the section header {content[:40]} has no closing bracket", line))
+                continue
+            sections.append((content[1:-1], line))
+            continue
+        key, equals, value = content.partition("=")
+        if not equals or not key.strip():
+            remarks.append(
+                Remark(SYNTAX, "the line is no assignment of the form Key=value", line, "Correct or remove it")
+            )
+        elif not sections:
+            remarks.append(Remark(SYNTAX, f"{key.strip()} stands before the first section", line, _SECTION_FIX))
+        else:
+            entries.append(Entry(sections[-1][0], key.strip(), value.strip(), line))
+    return Parsed(tuple(sections), tuple(entries), tuple(remarks))
+
+
+_SECTION_FIX: Final = "Put it below a section such as [Service]"
+
+
+def _logical_lines(text: str, remarks: list[Remark]) -> Iterator[tuple[int, str]]:
+    """Lines without comments and blank ones; those that end in a backslash with the ones that follow."""
+    start, parts = 0, list[str]()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip(" \t\r")
+        # Comments may stand between the lines of one assignment.
+        if line.startswith(("#", ";")) or (not line and not parts):
+            continue
+        start = start or number
+        if line.endswith("\\"):
+            parts.append(line[:-1])
+            continue
+        yield start, " ".join([*parts, line]).strip()
+        start, parts = 0, []
+    if parts:
+        remarks.append(Remark(SYNTAX, "the last line ends in a backslash, with nothing behind it", start, "Remove it"))
+        yield start, " ".join(parts).strip()
+
 
 UNKNOWN_KEY: Final = Rule("systemd-unknown-key", Severity.ERROR, "systemd knows no such key and ignores the line")
 UNKNOWN_SECTION: Final = Rule("systemd-unknown-section", Severity.ERROR, "systemd ignores a whole section")
@@ -27,6 +97,24 @@ VALUE: Final = Rule("systemd-value", Severity.ERROR, "systemd cannot read a valu
 EXEC_START: Final = Rule("systemd-exec-start", Severity.ERROR, "a service has no command, or several")
 UNIT_NAME: Final = Rule("systemd-unit-name", Severity.ERROR, "a unit has a name that systemd does not take")
 RULES: Final = (SYNTAX, UNKNOWN_KEY, UNKNOWN_SECTION, VALUE, EXEC_START, UNIT_NAME)
+
+_TABLE: Final = read_table("systemd.toml")
+_GROUPS: Final = {
+    **{name: words(keys) for name, keys in _TABLE["groups"].items()},
+    "conditions": frozenset(f"{kind}{key}" for kind in ("Condition", "Assert") for key in words(_TABLE["conditions"])),
+}
+SECTIONS: Final[Mapping[str, frozenset[str]]] = {
+    name: words(section["keys"]).union(*(_GROUPS[group] for group in section["groups"]))
+    for name, section in _TABLE["sections"].items()
+}
+"""The keys of each section."""
+_WORDS: Final = {key: words(values) for key, values in _TABLE["words"].items()}
+_BOOLEANS: Final = words(_TABLE["booleans"])
+_TIMES: Final = words(_TABLE["times"])
+_COUNTS: Final = words(_TABLE["counts"])
+_MODES: Final = words(_TABLE["modes"])
+_SERVICE_TYPES: Final = words(_TABLE["service_types"])
+UNIT_SUFFIXES: Final[Mapping[str, str]] = _TABLE["unit_suffixes"]
 
 _UNIT_FOLDERS: Final = tuple(f"{top}/systemd/system/" for top in ("/etc", "/run", "/usr/lib", "/lib"))
 _SETTINGS: Final = re.compile(
@@ -130,18 +218,18 @@ def _value_remarks(entry: Entry) -> Iterator[Remark]:
     value, key = entry.value, entry.key
     if not value:
         return
-    if key in BOOLEANS and value.lower() not in _BOOLEAN_WORDS:
+    if key in _BOOLEANS and value.lower() not in _BOOLEAN_WORDS:
         yield _value_remark(entry, "no yes or no")
-    elif key in TIMES and not (_SPAN.fullmatch(value) or value in ("infinity", "default")):
+    elif key in _TIMES and not (_SPAN.fullmatch(value) or value in ("infinity", "default")):
         yield _value_remark(entry, "no time span (30, 5min 20s, infinity)")
-    elif key in COUNTS and not value.isdecimal():
+    elif key in _COUNTS and not value.isdecimal():
         yield _value_remark(entry, "no whole number")
-    elif key in MODES and not re.fullmatch("[0-7]{1,4}", value):
+    elif key in _MODES and not re.fullmatch("[0-7]{1,4}", value):
         yield _value_remark(entry, "no octal mode")
-    elif key in WORDS and value not in WORDS[key]:
-        yield _value_remark(entry, f"none of {', '.join(sorted(WORDS[key]))}")
-    elif key == "Type" and entry.section == "Service" and value not in SERVICE_TYPES:
-        yield _value_remark(entry, f"none of {', '.join(sorted(SERVICE_TYPES))}")
+    elif key in _WORDS and value not in _WORDS[key]:
+        yield _value_remark(entry, f"none of {', '.join(sorted(_WORDS[key]))}")
+    elif key == "Type" and entry.section == "Service" and value not in _SERVICE_TYPES:
+        yield _value_remark(entry, f"none of {', '.join(sorted(_SERVICE_TYPES))}")
     elif key in _UNIT_LISTS:
         yield from _unit_list_remarks(entry)
     elif key in _COMMANDS:
@@ -199,7 +287,8 @@ def _open_quote(value: str) -> bool:
 
 
 def _service_remarks(parsed: Parsed, *, drop_in: bool) -> Iterator[Remark]:
-    kind = next((entry.value for entry in reversed(parsed.entries) if _is(entry, "Service", "Type")), "simple")
+    types = [entry.value for entry in parsed.entries if (entry.section, entry.key) == ("Service", "Type")]
+    kind = types[-1] if types else "simple"
     starts = parsed.values("Service", "ExecStart")
     if len(starts) > 1 and kind != "oneshot":
         fix = "Keep one, or set Type=oneshot; in a drop-in an empty ExecStart= first takes the unit's own back"
@@ -210,7 +299,3 @@ def _service_remarks(parsed: Parsed, *, drop_in: bool) -> Iterator[Remark]:
         yield Remark(EXEC_START, "a service unit without a [Service] section starts nothing", 1, "Add it")
     elif not starts and not parsed.values("Service", "ExecStop") and not parsed.values("Unit", "SuccessAction"):
         yield Remark(EXEC_START, "the service has no ExecStart", 1, "Add the command that it runs")
-
-
-def _is(entry: Entry, section: str, key: str) -> bool:
-    return entry.section == section and entry.key == key

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.lint.external.catalogue import RULES, checkers
+from osm_gitops.lint.external import RULES, checkers
 from osm_gitops.lint.external.cloud_init import CloudInit
 from osm_gitops.lint.external.programs import run, scratch
 from osm_gitops.lint.external.shell import Bash, Shellcheck, shell_of

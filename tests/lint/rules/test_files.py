@@ -9,8 +9,8 @@ import pytest
 
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit, Half
 from osm_gitops.lint.rules.catalogue import RULES
-from osm_gitops.lint.rules.node_files import check_node_file
-from osm_gitops.lint.rules.user_data_size import check_user_data_size
+from osm_gitops.lint.rules.cloud_config import check_user_data_size
+from osm_gitops.lint.rules.files import check_node_file
 from osm_gitops.model.config import ConfigHalf
 from osm_gitops.model.profile import File
 from tests.lint.rules.documents import document, findings_of

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.lint.rules.boot_file import BootFile, Remark
+from osm_gitops.lint.rules.boot_file import BootFile, Remark, closest_match
 from osm_gitops.lint.rules.catalogue import FILE_CHECKS
 from osm_gitops.lint.rules.cloud_config import cloud_config_remarks
 from osm_gitops.lint.rules.ignition import ignition_remarks
 from osm_gitops.lint.rules.kubelet import kubelet_remarks
-from osm_gitops.lint.rules.wording import closest_match
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.lint.rules import mutations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from osm_gitops.lint.rules.feature_gates import NEWEST, OLDEST, gate_fault, gates
 from osm_gitops.lint.rules.kubelet import kubelet_remarks
+from osm_gitops.lint.rules.kubelet_tables import GATES, NEWEST, OLDEST, gate_fault
 from tests.lint.rules.mutations import KUBELET
 
 
@@ -26,9 +26,9 @@ def test_a_field_is_told_for_kubelets_that_are_older_than_it() -> None:
 
 
 def test_a_gate_is_told_before_it_came_after_it_went_and_where_it_is_locked() -> None:
-    gate = next(each for each in gates().values() if each.first > OLDEST and each.locked is None)
-    gone = next(each for each in gates().values() if each.last < NEWEST)
-    locked = next(each for each in gates().values() if each.locked is True and each.last == NEWEST)
+    gate = next(each for each in GATES.values() if each.first > OLDEST and each.locked is None)
+    gone = next(each for each in GATES.values() if each.last < NEWEST)
+    locked = next(each for each in GATES.values() if each.locked is True and each.last == NEWEST)
 
     assert gate_fault(gate.name, gate.first, value=True) == ""
     assert gate_fault(gate.name, gate.first - 1, value=True) == f"it came with Kubernetes 1.{gate.first}"

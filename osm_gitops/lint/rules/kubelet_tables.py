@@ -1,0 +1,91 @@
+"""What a kubelet knows: the fields of its configuration, feature gates, quantities and durations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from osm_gitops.gocompat.duration import parse_duration
+from osm_gitops.gocompat.fault import GoError
+from osm_gitops.lint.rules.boot_file import words
+from osm_gitops.lint.tables import read_table
+
+_TABLE: Final = read_table("kubelet.toml")
+TYPES: Final[Mapping[str, str]] = {path: name for name, paths in _TABLE["types"].items() for path in paths.split()}
+"""Type by path."""
+SINCE: Final[Mapping[str, int]] = _TABLE["since"]
+"""The Kubernetes minor (1.x) with which a field came, where that is after 1.31."""
+NEEDED_GATES: Final[Mapping[str, tuple[str, int]]] = {
+    path: (name, since) for path, (name, since) in _TABLE["needed_gates"].items()
+}
+"""Gates without which a kubelet does not start with a field, and the minor since which they are on; 0: never."""
+RANGES: Final[Mapping[str, tuple[int, int]]] = {path: (least, most) for path, (least, most) in _TABLE["ranges"].items()}
+"""The least and the greatest value; 0 stands for the default in most of them."""
+WORDS: Final[Mapping[str, frozenset[str]]] = {path: words(values) for path, values in _TABLE["words"].items()}
+"""The values of fields that take one word of a few; empty texts stand for the default."""
+EVICTION_SIGNALS: Final = words(_TABLE["eviction_signals"])
+RESERVED_RESOURCES: Final = words(_TABLE["reserved_resources"])
+CIPHERS: Final = words(_TABLE["ciphers"])
+
+OLDEST: Final[int] = _TABLE["gates"]["oldest"]
+NEWEST: Final[int] = _TABLE["gates"]["newest"]
+_GATE: Final = re.compile(r"(\w+)(?::(\d*)-(\d*))?(?:=(\w+)@(\d+))?")
+_QUANTITY: Final = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A feature gate: known in the minors ``first`` to ``last``; from ``locked_since`` on it is ``locked``."""
+
+    name: str
+    first: int
+    last: int
+    locked: bool | None
+    locked_since: int
+
+
+def _gate(match: re.Match[str]) -> Gate:
+    name, first, last, locked, since = match.groups()
+    value = None if locked is None else locked == "true"
+    return Gate(name, int(first or OLDEST), int(last or NEWEST), value, int(since or NEWEST + 1))
+
+
+GATES: Final[Mapping[str, Gate]] = {match[1]: _gate(match) for match in _GATE.finditer(_TABLE["gates"]["known"])}
+"""All feature gates by name."""
+
+
+def gate_fault(name: str, minor: int, *, value: bool) -> str:
+    """Why a kubelet 1.``minor`` does not take the gate with this value; empty where it does, or is not in the table."""
+    if not OLDEST <= minor <= NEWEST:
+        return ""
+    gate = GATES.get(name)
+    if gate is None:
+        return "no kubelet has it"
+    if minor < gate.first:
+        return f"it came with Kubernetes 1.{gate.first}"
+    if minor > gate.last:
+        return f"it went with Kubernetes 1.{gate.last + 1}"
+    if gate.locked is not None and minor >= gate.locked_since and value is not gate.locked:
+        return f"it is always {str(gate.locked).lower()} since Kubernetes 1.{gate.locked_since}"
+    return ""
+
+
+def is_quantity(text: str) -> bool:
+    """Whether Kubernetes can read the text as a quantity (``500Mi``, ``100m``)."""
+    return _QUANTITY.fullmatch(text) is not None
+
+
+def is_positive_quantity(text: str) -> bool:
+    """A quantity that is more than zero."""
+    match = _QUANTITY.fullmatch(text)
+    return match is not None and match[1] != "-" and float(match[2]) > 0
+
+
+def duration(text: str) -> int | None:
+    """Nanoseconds of a duration (``1h30m``); ``None`` where Go reads none."""
+    try:
+        return parse_duration(text)
+    except GoError:
+        return None
