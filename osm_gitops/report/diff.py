@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
@@ -15,7 +16,7 @@ from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
 from osm_gitops.plan.secret_lines import alike_at_ends
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 
-# Beyond this many line pairs a comparison takes seconds; the texts are then shown one after the other.
+# Beyond this many line pairs a comparison takes seconds.
 _PAIRS = 4_000_000
 # So does one of fewer pairs where too many are equal: the same few lines again and again.
 _EQUAL_PAIRS = 100_000
@@ -96,12 +97,7 @@ def _split(text: str, *, told: bool) -> list[str]:
 
 
 def _unified(old: list[str], new: list[str], context: int, offset: int) -> Iterator[str]:
-    if len(old) * len(new) > _PAIRS or _equal_pairs(old, new) > _EQUAL_PAIRS:
-        yield f"@@ -{_range(offset, len(old))} +{_range(offset, len(new))} @@"
-        yield from _marked("-", old)
-        yield from _marked("+", new)
-        return
-    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context):
+    for group in _Blocks(old, new).get_grouped_opcodes(context):
         _, old_start, _, new_start, _ = group[0]
         old_end, new_end = group[-1][2], group[-1][4]
         old_range = _range(offset + old_start, old_end - old_start)
@@ -114,10 +110,68 @@ def _unified(old: list[str], new: list[str], context: int, offset: int) -> Itera
                 yield from _marked("+", new[first_new:last_new])
 
 
-def _equal_pairs(old: list[str], new: list[str]) -> int:
-    """How many pairs of an old and a new line are equal."""
+class _Blocks(SequenceMatcher[str]):
+    """The lines that two texts share. Texts that take seconds to compare are first divided at lines which each has
+    once, in the order that most of them have in both; what takes long even so is shown one after the other."""
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        super().__init__(None, (), (), autojunk=False)
+        self._found: list[Match] = []
+        for block in _shared_blocks(old, new):
+            last = self._found[-1] if self._found else None
+            if last is not None and (last.a + last.size, last.b + last.size) == (block.a, block.b):
+                self._found[-1] = Match(last.a, last.b, last.size + block.size)
+            else:
+                self._found.append(block)
+        self._found.append(Match(len(old), len(new), 0))
+
+    def get_matching_blocks(self) -> list[Match]:
+        return self._found
+
+
+def _shared_blocks(old: list[str], new: list[str]) -> Iterator[Match]:
+    if not _takes_long(old, new):
+        yield from SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()[:-1]
+        return
+    old_at, new_at = 0, 0
+    for old_next, new_next in [*_anchors(old, new), (len(old), len(new))]:
+        old_part, new_part = old[old_at:old_next], new[new_at:new_next]
+        if not _takes_long(old_part, new_part):
+            for block in SequenceMatcher(None, old_part, new_part, autojunk=False).get_matching_blocks()[:-1]:
+                yield Match(old_at + block.a, new_at + block.b, block.size)
+        if old_next < len(old):
+            yield Match(old_next, new_next, 1)
+        old_at, new_at = old_next + 1, new_next + 1
+
+
+def _takes_long(old: list[str], new: list[str]) -> bool:
+    if len(old) * len(new) > _PAIRS:
+        return True
     there = Counter(new)
-    return sum(count * there[line] for line, count in Counter(old).items())
+    return sum(count * there[line] for line, count in Counter(old).items()) > _EQUAL_PAIRS
+
+
+def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Where lines stand that are once in each text: the longest selection whose order is the same in both."""
+    old_once = {line for line, count in Counter(old).items() if count == 1}
+    places = {line: at for at, line in enumerate(new) if line in old_once}
+    both = places.keys() & {line for line, count in Counter(new).items() if count == 1}
+    pairs = [(at, places[line]) for at, line in enumerate(old) if line in both]
+    # The longest rising subsequence: for each length the pair in which the lowest such sequence ends.
+    ends: list[int] = []  # of new, for bisection
+    last: list[int] = []  # indices into pairs
+    before: list[int] = []
+    for index, (_, at) in enumerate(pairs):
+        length = bisect_left(ends, at)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [at]
+        last[length : length + 1] = [index]
+    chosen = []
+    index = last[-1] if last else -1
+    while index >= 0:
+        chosen.append(pairs[index])
+        index = before[index]
+    return chosen[::-1]
 
 
 def _range(start: int, length: int) -> str:

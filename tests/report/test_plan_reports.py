@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Desired, Side
@@ -16,6 +18,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, TextChange
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import changed_texts
+from osm_gitops.report import diff as diff_module
 from osm_gitops.report.diff import text_diff
 from osm_gitops.report.html import Page, format_html
 from osm_gitops.report.json_report import plan_json
@@ -182,6 +185,29 @@ def test_huge_texts_are_compared_in_no_time() -> None:
     old, new = ("".join(f"{side} {number % 7}\n" for number in range(5_000)) for side in "ab")
     diff = text_diff(TextChange("x", old, new))
     assert (diff.added, diff.removed) == (5_000, 5_000)
+
+
+def test_a_certificate_that_moves_in_a_large_bundle_is_the_only_change() -> None:
+    certificates = ["BEGIN\n" + "".join(f"{number}.{line}\n" for line in range(20)) + "END\n" for number in range(300)]
+    moved = [*certificates[:10], *certificates[11:250], certificates[10], *certificates[250:]]
+    diff = text_diff(TextChange("x", "".join(certificates), "".join(moved)))
+    assert (diff.added, diff.removed) == (22, 22)
+    assert len(diff.lines) <= 2 * (22 + 6 + 1)  # two hunks with their context
+
+
+_FEW_LINES = st.lists(st.sampled_from([f"{letter}\n" for letter in "abcdefghij"]), max_size=30)
+
+
+@given(_FEW_LINES, _FEW_LINES)
+def test_texts_that_take_long_to_compare_have_a_true_diff(old: list[str], new: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diff_module, "_PAIRS", 20)
+        diff_module._hunks.cache_clear()
+        lines = text_diff(TextChange("x", "".join(old), "".join(new)), context=100).lines
+        diff_module._hunks.cache_clear()
+    if old != new:
+        assert [f"{line[1:]}\n" for line in lines if line[0] in " -"] == old
+        assert [f"{line[1:]}\n" for line in lines if line[0] in " +"] == new
 
 
 def test_ranges_of_a_diff_count_from_the_start_of_the_text() -> None:
