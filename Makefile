@@ -40,7 +40,7 @@ CONFORMANCE := $(abspath ../shared/conformance)
 # The tests that load a cluster on which OSM has run.
 RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 
-.PHONY: setup hooks demo test test-all test-conformance test-pythons coverage fuzz lint format bench image dist clean
+.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench image dist clean
 
 setup: .venv/.ready
 
@@ -120,6 +120,13 @@ format: setup ## Put the code into the house's style.
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
 
+reference: setup ## Write the generated parts of docs/reference: commands, settings, keys, rules, JSON.
+	$(RUN) python -m tests.tools.write_reference
+
+# An environment of its own: the site needs neither the package nor the tests.
+docs: $(filter .tools/bin/uv,$(UV)) ## The documents as a site, in site/. Fails for broken links and anchors, and for pages that the navigation lacks.
+	UV_PROJECT_ENVIRONMENT=.tools/docs NO_MKDOCS_2_WARNING=1 $(RUN) --only-group docs mkdocs build --quiet --strict
+
 bench: setup ## The measures of docs/explanation/performance.md, of OSM's released profiles in $(CONFORMANCE).
 	$(RUN) python -m tests.bench
 
@@ -137,4 +144,4 @@ dist: setup ## The files of a release: wheel, source archive, SBOM (CycloneDX) a
 	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
 
 clean: ## Remove everything that make made.
-	rm -rf .venv .tools .demo dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .demo dist site .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

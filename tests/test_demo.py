@@ -1,4 +1,4 @@
-"""The demo: it runs from a fresh folder, tells what it promises, shows no secret, and the README quotes it truly."""
+"""The demo: it runs from a fresh folder, tells what it promises, shows no secret, and documents quote it truly."""
 
 from __future__ import annotations
 
@@ -188,18 +188,19 @@ def test_the_demo_is_what_the_validator_asks_for() -> None:
     assert (ran.code, ran.out.count("\n")) == (0, 1), ran.out + ran.err
 
 
-def test_the_readme_quotes_the_demo_truly(demo: tuple[Path, str]) -> None:
+@pytest.mark.parametrize(("page", "mark", "number"), [("README.md", "»", 1), ("docs/tutorials/demo.md", "", 9)])
+def test_documents_quote_the_demo_truly(demo: tuple[Path, str], page: str, mark: str, number: int) -> None:
     """Line by line and in order; ``…`` stands for what is left out."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    quoted = [text for text in re.findall(r"^```text\n((?:.*\n)*?)```$", readme, re.MULTILINE) if "»" in text]
-    assert len(quoted) == 1
+    text = (ROOT / page).read_text("utf-8")
+    quoted = [block for block in re.findall(r"^```text\n((?:.*\n)*?)```$", text, re.MULTILINE) if mark in block]
+    assert len(quoted) == number
     printed = iter(line.rstrip() for line in demo[1].splitlines())
-    for line in quoted[0].splitlines():
+    for line in "".join(quoted).splitlines():
         assert line == "…" or line in printed, line
 
 
-def test_the_readme_quotes_the_demos_mistake_truly(demo: tuple[Path, str]) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    quoted = re.findall(r"^```text\n(Error: .*)\n```$", readme, re.MULTILINE)
+def test_a_document_quotes_the_demos_mistake_truly(demo: tuple[Path, str]) -> None:
+    page = (ROOT / "docs" / "how-to" / "plans.md").read_text("utf-8")
+    quoted = re.findall(r"^```text\n(Error: .*)\n```$", page, re.MULTILINE)
     assert len(quoted) == 1
     assert any(line.startswith(quoted[0]) for line in demo[1].splitlines())

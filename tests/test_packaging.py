@@ -274,7 +274,7 @@ def test_the_tests_run_on_every_python_that_is_supported() -> None:
 
 def test_the_gate_runs_lint_and_the_readmes_test_command() -> None:
     gate = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-    assert {"make lint", "make test", "make test-all", "make test-conformance"} <= set(gate)
+    assert {"make lint", "make docs", "make test", "make test-all", "make test-conformance"} <= set(gate)
     assert "$ make test\n" in (ROOT / "README.md").read_text("utf-8")
 
 
@@ -284,7 +284,7 @@ def test_no_target_needs_more_than_every_machine_has(tmp_path: Path) -> None:
         found = shutil.which(name)
         assert found is not None
         (tmp_path / name).symlink_to(found)
-    for target in ("demo", "test", "test-all", "test-pythons", "coverage", "lint", "bench", "dist"):
+    for target in ("demo", "test", "test-all", "test-pythons", "coverage", "lint", "docs", "bench", "dist"):
         ran = subprocess.run(
             [str(tmp_path / "make"), "--dry-run", target],
             cwd=ROOT,

@@ -1,4 +1,4 @@
-"""README and docs against the program: every command is run, every flag is there, every link leads somewhere."""
+"""README and docs against the program: commands are run in order, tables are true, every link leads somewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -19,19 +18,23 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.config.setting_names import PASSED_OVER, SETTINGS, Kind
-from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
-from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from tests.apiserver.after_osm import after_osm, with_machine_sets
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import deploy_as_recorded
-from tests.cli.running import command_group
 from tests.demo_fleet import DEMO, opened
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text("utf-8")
+# Documents whose commands are run, one after the other. Each begins in the folder that holds the project.
+RUN = [
+    ROOT / "README.md",
+    ROOT / "docs" / "tutorials" / "first-use.md",
+    ROOT / "docs" / "how-to" / "plans.md",
+    ROOT / "docs" / "how-to" / "adoption.md",
+    ROOT / "docs" / "how-to" / "pipelines.md",
+]
+TUTORIAL = RUN[1].read_text("utf-8")
 PROFILES = (ROOT / "docs" / "reference" / "profiles.md").read_text("utf-8")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
@@ -54,9 +57,9 @@ def blocks(document: str) -> list[Block]:
     return [Block(language, text) for language, text in found]
 
 
-def steps() -> Iterator[tuple[str, list[str]]]:
-    """The commands of the README in order: a script, and the lines that it is said to print."""
-    for block in blocks(README):
+def steps(document: Path) -> Iterator[tuple[str, list[str]]]:
+    """The commands of a document in order: a script, and the lines that it is said to print."""
+    for block in blocks(document.read_text("utf-8")):
         if block.language == "bash":
             yield block.text, []
         elif block.language == "console":
@@ -70,7 +73,7 @@ def steps() -> Iterator[tuple[str, list[str]]]:
             for step in yaml.safe_load(block.text):
                 if "run" in step:
                     variables = "".join(f"export {name}={value}\n" for name, value in step.get("env", {}).items())
-                    yield f"cd nodes\n{variables}{step['run']}", []
+                    yield f"{variables}{step['run']}", []
 
 
 # --- running every command ---
@@ -250,11 +253,28 @@ def cluster_of_osm(management: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster_of_osm")
-def test_every_command_of_the_readme_works_in_order_and_prints_what_it_says(fresh_machine: Path) -> None:
+def test_every_command_of_documents_works_in_order_and_prints_what_it_says(fresh_machine: Path) -> None:
+    for document in RUN:
+        run_commands(document, fresh_machine)
+    assert (fresh_machine / "bin" / "osm-gitops").exists()  # what ran was what was installed
+    pushed = subprocess.run(
+        ["git", "-C", str(fresh_machine / "server" / "platform" / "nodes.git"), "ls-tree", "-r", "--name-only", "main"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    layout = next(block.text for block in blocks(TUTORIAL) if block.text.startswith("clusters/prod/"))
+    assert [line for line in pushed.splitlines() if line.startswith("clusters/")] == layout.splitlines()
+    nodes = fresh_machine / "work" / "nodes"
+    assert "machine-deployment-revision" not in "".join(
+        path.read_text("utf-8") for path in (nodes / "clusters").rglob("*.yaml")
+    )
+    assert "last-applied" not in "".join(path.read_text("utf-8") for path in (nodes / "pools").rglob("*.yaml"))
+
+
+def run_commands(document: Path, fresh_machine: Path) -> None:
     folder = fresh_machine / "work"
-    for script, promised in steps():
-        if script.startswith(("git init --quiet prod", "cd nodes", "make image")):  # these begin anew at the project
-            folder = fresh_machine / "work"
+    for script, promised in steps(document):
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", f"{script}\npwd >'{fresh_machine}/pwd'"],
             cwd=folder,
@@ -266,20 +286,6 @@ def test_every_command_of_the_readme_works_in_order_and_prints_what_it_says(fres
         assert ran.returncode == 0, f"{script}\n{ran.stdout}\n{ran.stderr}"
         folder = Path((fresh_machine / "pwd").read_text("utf-8").strip())
         assert_printed(promised, f"{ran.stdout}{ran.stderr}")
-    assert (fresh_machine / "bin" / "osm-gitops").exists()  # what ran was what was installed
-    pushed = subprocess.run(
-        ["git", "-C", str(fresh_machine / "server" / "platform" / "nodes.git"), "ls-tree", "-r", "--name-only", "main"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    layout = next(block.text for block in blocks(README) if block.text.startswith("clusters/prod/"))
-    assert [line for line in pushed.splitlines() if line.startswith("clusters/")] == layout.splitlines()
-    nodes = fresh_machine / "work" / "nodes"
-    assert "machine-deployment-revision" not in "".join(
-        path.read_text("utf-8") for path in (nodes / "clusters").rglob("*.yaml")
-    )
-    assert "last-applied" not in "".join(path.read_text("utf-8") for path in (nodes / "pools").rglob("*.yaml"))
 
 
 def assert_printed(promised: list[str], printed: str) -> None:
@@ -292,7 +298,7 @@ def assert_printed(promised: list[str], printed: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_fences_are_of_a_known_language_so_no_command_escapes_the_test(document: Path) -> None:
     found = {block.language for block in blocks(document.read_text("utf-8"))}
-    assert found <= (COMMANDS | OTHERS if document.name == "README.md" else OTHERS | {"python", "mermaid"})
+    assert found <= (COMMANDS | OTHERS if document in RUN else OTHERS | {"python", "mermaid"})
 
 
 # --- tables ---
@@ -303,79 +309,6 @@ def rows(document: str, heading: str) -> list[list[str]]:
     section = document.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
-
-
-def test_the_table_of_settings_is_the_programs() -> None:
-    expected = [[f"`--{setting.flag}`", f"`{setting.key}`", setting.kind.value, setting.help] for setting in SETTINGS]
-    assert [[row[0], row[1], row[2], row[4]] for row in rows(README, "Settings")] == expected
-
-
-def test_the_defaults_of_settings_are_the_programs() -> None:
-    own = Settings()
-    texts = {
-        "namespace": own.namespace,
-        "container-runtime": own.container_runtime,
-        "cluster-dns": ",".join(own.cluster_dns),
-        "node-kubelet-feature-gates": ",".join(f"{gate}={str(on).lower()}" for gate, on in own.feature_gates.items()),
-        "node-no-proxy": own.no_proxy,
-        "max-output-bytes": str(own.max_output_bytes),
-        "max-loop-steps": str(own.max_loop_steps),
-        "max-template-depth": str(own.max_template_depth),
-        "max-render-seconds": str(own.max_render_seconds),
-        "max-render-memory": str(own.max_render_memory),
-        "token-life": f"{own.token_life // timedelta(hours=1)}h",
-        "interval": f"{own.interval // timedelta(minutes=1)}m",
-    }
-    booleans = {setting.flag: "false" for setting in SETTINGS if setting.kind is Kind.BOOLEAN}
-    expected = {setting.flag: (texts | booleans).get(setting.flag) for setting in SETTINGS}
-    shown = {row[0].strip("`-"): None if row[3] == "–" else row[3].strip("`") for row in rows(README, "Settings")}
-    assert shown == expected
-    assert Bounds() == Bounds(own.max_output_bytes, own.max_loop_steps, own.max_template_depth)
-
-
-def options_of(command: Any) -> list[Any]:
-    """Those that there are; what is hidden is known to be refused."""
-    return [each for each in command.params if each.param_type_name == "option" and not each.hidden]
-
-
-def commands_of(group: Any, path: str = "") -> dict[str, Any]:
-    """All commands by the words that lead to them, without groups."""
-    found: dict[str, Any] = {}
-    for name, command in group.commands.items():
-        found |= commands_of(command, f"{path}{name} ") if hasattr(command, "commands") else {f"{path}{name}": command}
-    return found
-
-
-def test_the_table_of_options_is_the_parsers_and_the_reverse() -> None:
-    group = command_group()
-    commands = commands_of(group)
-    settings = {f"--{setting.flag}" for setting in SETTINGS} | {f"--no-{setting.flag}" for setting in SETTINGS}
-    takers: dict[str, set[str]] = {}
-    for name, command in commands.items():
-        for option in options_of(command):
-            for spelling in {*option.opts, *option.secondary_opts} - settings:
-                takers.setdefault(spelling, set()).add(name)
-    takers |= {spelling: set() for option in group.params for spelling in option.opts}
-    takers |= {"--help": set(commands), "-h": set(commands)}
-    everywhere = {"runs": {"render", "plan", "apply"}, "all": set(commands), "–": set()}
-    shown: dict[str, set[str]] = {}
-    for names, where, _ in rows(README, "Options"):
-        users = everywhere[where] if where in everywhere else set(re.findall(r"`([\w ]+)`", where))
-        shown |= dict.fromkeys(re.findall(r"`(--?[a-z-]+)", names), users)
-    assert shown == takers
-
-
-def test_every_option_has_the_environment_variable_that_the_readme_promises() -> None:
-    for command in commands_of(command_group()).values():
-        for option in options_of(command):
-            name = next(each for each in option.opts if each.startswith("--")).removeprefix("--")
-            if name != "help":
-                assert option.envvar == "OSM_GITOPS_" + name.upper().replace("-", "_")
-
-
-def test_the_flags_that_are_passed_over_are_named() -> None:
-    for flag in PASSED_OVER:
-        assert f"`-{flag}`" in README
 
 
 def test_the_table_of_data_is_what_templates_see() -> None:

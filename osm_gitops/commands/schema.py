@@ -37,7 +37,7 @@ def _downloads() -> dict[str, Json]:
     return downloads_schema()
 
 
-_SCHEMAS = {
+SCHEMAS = {
     Described.FLEET: fleet_schema,
     Described.OVERLAY: overlay_schema,
     Described.PLAN: plan_schema,
@@ -70,4 +70,4 @@ def schema(
 
 def schema_text(what: Described) -> str:
     """A schema as the text of a file."""
-    return json.dumps(_SCHEMAS[what](), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(SCHEMAS[what](), indent=2, ensure_ascii=False) + "\n"

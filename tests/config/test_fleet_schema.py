@@ -52,10 +52,10 @@ def test_the_schema_is_a_schema_and_bears_the_version_of_the_file() -> None:
     assert _HEAD["apiVersion"] in _SCHEMA["$id"]
 
 
-def test_the_fleet_files_of_readme_demo_and_tests_are_valid() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
+def test_the_fleet_files_of_documents_and_demo_are_valid() -> None:
+    pages = "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))
     fleets = r"^apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n.*?(?=^(?:END|```)$)"
-    texts = re.findall(fleets, readme, re.MULTILINE | re.DOTALL)
+    texts = re.findall(fleets, pages, re.MULTILINE | re.DOTALL)
     assert texts
     for text in (*texts, (ROOT / "overlays" / "demo" / "osm-gitops.yaml").read_text("utf-8")):
         assert list(_VALIDATOR.iter_errors(yaml.safe_load(text))) == []

@@ -17,7 +17,6 @@ from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
 FORMAT_VERSION: Final = "1.0"
-DOCUMENTATION: Final = "docs/how-to/validate.md"
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
