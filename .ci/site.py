@@ -14,6 +14,7 @@ from pymdownx.superfences import fence_code_format
 ROOT = Path(__file__).resolve().parent.parent
 _LOG = logging.getLogger("mkdocs.hooks.site")  # what is below "mkdocs" counts for --strict
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _LOADED = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)="?(?:https?:)?//[^>]*>""")
 
 
@@ -34,7 +35,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         outside = goal.is_relative_to(ROOT) and not goal.is_relative_to(ROOT / "docs") and goal.exists()
         return link[1] if outside else link[0]
 
-    return _LINK.sub(unlinked, markdown)
+    return _ROW.sub(_with_plain_bars, _LINK.sub(unlinked, markdown))
+
+
+def _with_plain_bars(row: re.Match[str]) -> str:
+    """Code in a row of a table: GitHub wants bars escaped there, Python-Markdown wants them plain."""
+    return re.sub(r"`[^`]+`", lambda code: code[0].replace(r"\|", "|"), row[0])
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> None:
