@@ -15,7 +15,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.synthetic import PEM
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
-from osm_gitops.render.resolve.registry_credentials import DOCKER_CONFIG_KEY, DOCKER_CONFIG_TYPE
+from osm_gitops.render.resolve.containerd import DOCKER_CONFIG_KEY, DOCKER_CONFIG_TYPE
 
 _NOWHERE: Final = Origin("a stand-in")
 _TOKEN: Final = "a-stand-in-token"  # noqa: S105 - of nothing

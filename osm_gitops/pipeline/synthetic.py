@@ -14,7 +14,7 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.provider import KubeletOptions, Network, OsSpec, ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster import ClusterFacts
-from osm_gitops.render.resolve.os_spec import provisioning_utility
+from osm_gitops.render.resolve.machine_spec import provisioning_utility
 from osm_gitops.render.resolve.pools import IN_TREE_PROVIDERS, ResolvedPool
 
 MINORS: Final = tuple(f"v1.{minor}.4" for minor in range(31, 37))

@@ -11,8 +11,8 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import is_chosen
 from osm_gitops.render.pools import prints_kubeconfig
+from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.render.resolve.pools import profile_ref
-from osm_gitops.render.resolve.provider_config import readable_provider_config
 from osm_gitops.targets.cluster.tokens import Tokens
 
 

@@ -13,7 +13,7 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, ProfileConfig
-from osm_gitops.render.resolve.os_spec import rh_subscription
+from osm_gitops.render.resolve.machine_spec import rh_subscription
 from osm_gitops.render.resolve.pools import ResolvedPool
 
 _RUNTIME = "containerd"

@@ -14,13 +14,11 @@ from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.profile import OperatingSystemProfile, ProfileConfig
 from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
-from osm_gitops.render.edge import edge_script
 from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
-from osm_gitops.render.resolve.cluster import ClusterFacts
-from osm_gitops.render.resolve.error_collector import ErrorCollector
+from osm_gitops.render.resolve.cluster import ClusterFacts, ErrorCollector
 from osm_gitops.render.resolve.pools import ResolvedPool
-from osm_gitops.render.user_data import Pool, user_data
+from osm_gitops.render.user_data import Pool, edge_script, user_data
 from osm_gitops.render.user_data_warnings import user_data_warnings
 
 # A template that prints the kubeconfig itself; the name of its Secret does not count.

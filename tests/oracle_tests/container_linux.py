@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from osm_gitops.model.config import ConfigHalf
 from osm_gitops.model.profile import File, Unit
-from osm_gitops.render.cloudinit import permissions_text
+from osm_gitops.render.user_data import permissions_text
 
 
 def container_linux_config(half: ConfigHalf, keys: Sequence[str], *, with_machine_name: bool) -> str:

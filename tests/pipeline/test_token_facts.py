@@ -15,7 +15,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.pipeline.token_facts import with_tokens
-from osm_gitops.render.resolve.bootstrap_kubeconfig import base_kubeconfig
+from osm_gitops.render.resolve.cluster_info import base_kubeconfig
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from osm_gitops.render.edge import edge_script
+from osm_gitops.render.user_data import edge_script
 
 
 def test_the_script_fetches_the_bootstrap_secret() -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.profile import DropIn, File, Modules, Unit
-from osm_gitops.render.edge import edge_script
-from osm_gitops.render.user_data import Kind, Pool, user_data
+from osm_gitops.render.user_data import Kind, Pool, edge_script, user_data
 from tests.conformance_data import accepted, cases, load_case, outside_names
 
 KINDS: tuple[Kind, ...] = ("bootstrap", "provisioning")

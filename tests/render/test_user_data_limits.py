@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from osm_gitops.render.user_data_limits import (
+from osm_gitops.render.user_data import (
     SECRET_BYTES,
     Counted,
     bootstrap_size,

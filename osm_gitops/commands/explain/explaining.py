@@ -45,9 +45,9 @@ from osm_gitops.render.resolve.cloudconfig import variables
 from osm_gitops.render.resolve.cluster import ClusterFacts
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, CLUSTER_INFO_NAME, UnreadableClusterInfo, cluster_info
 from osm_gitops.render.resolve.kubelet import annotation_uses
+from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
-from osm_gitops.render.resolve.provider_config import readable_provider_config
-from osm_gitops.render.user_data_limits import bootstrap_size, provisioning_size
+from osm_gitops.render.user_data import bootstrap_size, provisioning_size
 from osm_gitops.sources.manifests import MACHINE, PROFILE
 from osm_gitops.workers.calls import call
 from osm_gitops.workers.process import LimitReached

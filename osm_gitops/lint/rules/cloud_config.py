@@ -24,7 +24,7 @@ from osm_gitops.lint.rules.boot_file import (
     words,
 )
 from osm_gitops.model.finding import Finding, Rule, Severity
-from osm_gitops.render.user_data_limits import UserDataSize, bootstrap_size, provisioning_size
+from osm_gitops.render.user_data import UserDataSize, bootstrap_size, provisioning_size
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
 SSH_KEY: Final = Rule("ssh-key", Severity.WARNING, "an SSH key is none that sshd takes")

@@ -1,21 +1,37 @@
 """What all pools of a cluster share: resolved once per run (osm-behaviour.md, "Flags" and "containerd" and "Bootstrap
-kubeconfig")."""
+kubeconfig"). Problems are collected: one fault must not hide the next.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.profile import File
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.bootstrap_kubeconfig import BaseKubeconfig, base_kubeconfig
 from osm_gitops.render.resolve.bootstrap_token import TokenIndex, getter_token, token_index
-from osm_gitops.render.resolve.certificate_authority import certificate_authority
-from osm_gitops.render.resolve.containerd import config_toml
-from osm_gitops.render.resolve.error_collector import ErrorCollector
-from osm_gitops.render.resolve.registry_credentials import registry_credentials
-from osm_gitops.render.resolve.registry_hosts import hosts_files
+from osm_gitops.render.resolve.cluster_info import BaseKubeconfig, base_kubeconfig, certificate_authority
+from osm_gitops.render.resolve.containerd import config_toml, hosts_files, registry_credentials
+
+T = TypeVar("T")
+
+
+class ErrorCollector:
+    """Runs steps that may raise InputError, and keeps each problem once, in order."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def run(self, step: Callable[[], T]) -> T | None:
+        """The step's result, or ``None`` where it failed."""
+        try:
+            return step()
+        except InputError as failure:
+            self.problems += [problem for problem in failure.problems if problem not in self.problems]
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET
 from osm_gitops.render.resolve.cloudconfig import variables
-from osm_gitops.render.resolve.cloudconfig.variables import Place, Variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import Place, Variable
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO
+from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.render.resolve.pools import wanted_profile
-from osm_gitops.render.resolve.provider_config import readable_provider_config
 
 MOST_GETS: Final = 20
 """Of one kind and namespace: more named objects than that are read with a list of the namespace, which is another

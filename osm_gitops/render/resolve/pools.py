@@ -26,12 +26,16 @@ from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.provider import KubeletOptions, OsSpec, ProviderConfig
 from osm_gitops.render.resolve.cloudconfig import CloudConfig, cloud_config
-from osm_gitops.render.resolve.cluster import ClusterFacts
-from osm_gitops.render.resolve.error_collector import ErrorCollector
+from osm_gitops.render.resolve.cluster import ClusterFacts, ErrorCollector
 from osm_gitops.render.resolve.kubelet import kubelet_options
-from osm_gitops.render.resolve.os_spec import decode_os_spec, dist_upgrade, provisioning_utility
-from osm_gitops.render.resolve.provider_config import decode_provider_config, readable_provider_config
-from osm_gitops.render.resolve.versions import kube_version
+from osm_gitops.render.resolve.machine_spec import (
+    decode_os_spec,
+    decode_provider_config,
+    dist_upgrade,
+    kube_version,
+    provisioning_utility,
+    readable_provider_config,
+)
 
 _DEFAULTED_SYSTEMS = frozenset({"ubuntu", "flatcar", "amzn2", "rockylinux", "rhel"})
 IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})

@@ -8,8 +8,7 @@ import pytest
 from osm_gitops.errors import InputError
 from osm_gitops.model.facts import Facts
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.bootstrap_kubeconfig import base_kubeconfig
-from osm_gitops.render.resolve.certificate_authority import certificate_authority
+from osm_gitops.render.resolve.cluster_info import base_kubeconfig, certificate_authority
 from tests.render.resolve.facts import facts
 
 BUNDLE = Settings(kubernetes_ca_bundle="BUNDLE\n")

@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.bootstrap_kubeconfig import base_kubeconfig
 from osm_gitops.render.resolve.bootstrap_token import getter_token, token_index
-from osm_gitops.render.resolve.certificate_authority import certificate_authority
-from osm_gitops.render.resolve.containerd import config_toml
-from osm_gitops.render.resolve.registry_credentials import registry_credentials
-from osm_gitops.render.resolve.registry_hosts import hosts_files
+from osm_gitops.render.resolve.cluster_info import base_kubeconfig, certificate_authority
+from osm_gitops.render.resolve.containerd import config_toml, hosts_files, registry_credentials
 from tests.conformance_data import DATA, accepted, cases, load_case
 from tests.render.resolve.facts import facts_of_case, machine
 

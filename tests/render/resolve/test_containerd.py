@@ -3,8 +3,7 @@ from __future__ import annotations
 import tomllib
 
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.containerd import config_toml
-from osm_gitops.render.resolve.registry_credentials import Credential
+from osm_gitops.render.resolve.containerd import Credential, config_toml
 
 PLAIN = """version = 3
 

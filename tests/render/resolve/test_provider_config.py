@@ -8,7 +8,7 @@ import pytest
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.provider import Network, ProviderConfig
-from osm_gitops.render.resolve.provider_config import decode_provider_config
+from osm_gitops.render.resolve.machine_spec import decode_provider_config
 
 
 def problems(value: Any) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.registry_credentials import Credential, registry_credentials
+from osm_gitops.render.resolve.containerd import Credential, registry_credentials
 from tests.render.resolve.facts import facts, secret
 
 SETTINGS = Settings(registry_credentials_secret=("kube-system", "creds"))

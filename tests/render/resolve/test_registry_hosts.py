@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.registry_hosts import hosts_files
+from osm_gitops.render.resolve.containerd import hosts_files
 
 CAPABILITIES = 'capabilities = ["pull", "resolve"]\n'
 DOCKER = "docker.io/hosts.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.render.resolve.versions import kube_version, needs_no_cloud_config, satisfies
+from osm_gitops.render.resolve.machine_spec import kube_version, needs_no_cloud_config, satisfies
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Change
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.bootstrap_kubeconfig import BaseKubeconfig
 from osm_gitops.render.resolve.bootstrap_token import token_index
+from osm_gitops.render.resolve.cluster_info import BaseKubeconfig
 from osm_gitops.sources.machines import read_machine
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from tests.apiserver.client import Client, Object, Refused, path_of

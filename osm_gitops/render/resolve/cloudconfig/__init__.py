@@ -18,10 +18,9 @@ from osm_gitops.model.facts import Facts
 from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cloudconfig import aws, azure, gce, kubevirt, openstack, vsphere
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.variables import Variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, Variable
 from osm_gitops.render.resolve.json_fields import Reader, did_you_mean, read_struct
-from osm_gitops.render.resolve.versions import KUBELET_FIELD, needs_no_cloud_config
+from osm_gitops.render.resolve.machine_spec import KUBELET_FIELD, needs_no_cloud_config
 
 CLOUD_SPEC_FIELD: Final = f"{PROVIDER_CONFIG_FIELD}.cloudProviderSpec"
 

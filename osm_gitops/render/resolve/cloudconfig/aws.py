@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.ini import quoted
-from osm_gitops.render.resolve.cloudconfig.variables import text_variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, quoted, text_variable
 from osm_gitops.render.resolve.json_fields import Reader
 
 FIELDS: Final[Mapping[str, Reader]] = dict.fromkeys(("availabilityZone", "vpcId", "subnetId"), text_variable)

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from osm_gitops.gocompat.gojson import Fields, encode
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.variables import text_variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, text_variable
 from osm_gitops.render.resolve.json_fields import Reader, boolean, optional
 
 _CREDENTIALS: Final = {

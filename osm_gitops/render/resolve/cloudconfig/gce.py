@@ -9,9 +9,7 @@ from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import decode
 from osm_gitops.gocompat.text import from_bytes
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.ini import flag, quoted
-from osm_gitops.render.resolve.cloudconfig.variables import boolean_variable, text_variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, boolean_variable, flag, quoted, text_variable
 from osm_gitops.render.resolve.json_fields import Reader, strings
 
 FIELDS: Final[Mapping[str, Reader]] = {

@@ -8,8 +8,7 @@ from typing import Final
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.text import from_bytes
 from osm_gitops.gocompat.yaml3 import encode
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.variables import text_variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, text_variable
 from osm_gitops.render.resolve.json_fields import Reader, struct
 
 FIELDS: Final[Mapping[str, Reader]] = {"auth": struct({"kubeconfig": text_variable})}

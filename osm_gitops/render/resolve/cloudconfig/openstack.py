@@ -8,11 +8,9 @@ from typing import Any, Final
 from osm_gitops.errors import Code, Problem
 from osm_gitops.gocompat.gojson import encode
 from osm_gitops.model.objects import Json
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.ini import flag, quoted
-from osm_gitops.render.resolve.cloudconfig.variables import boolean_variable, text_variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, boolean_variable, flag, quoted, text_variable
 from osm_gitops.render.resolve.json_fields import UNSET, Reader, optional, type_name
-from osm_gitops.render.resolve.versions import satisfies
+from osm_gitops.render.resolve.machine_spec import satisfies
 
 _CREDENTIALS: Final = {
     "region": "OS_REGION_NAME",

@@ -7,9 +7,7 @@ from typing import Final
 
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.net import URL, parse_url
-from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec
-from osm_gitops.render.resolve.cloudconfig.ini import flag, quoted
-from osm_gitops.render.resolve.cloudconfig.variables import boolean_variable, text_variable
+from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, boolean_variable, flag, quoted, text_variable
 from osm_gitops.render.resolve.json_fields import Reader
 
 _TEXTS: Final = (

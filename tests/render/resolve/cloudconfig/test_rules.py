@@ -9,7 +9,7 @@ from osm_gitops.model.facts import Facts
 from osm_gitops.model.provider import ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cloudconfig import ENVIRONMENT, cloud_config
-from osm_gitops.render.resolve.provider_config import decode_provider_config
+from osm_gitops.render.resolve.machine_spec import decode_provider_config
 from tests.conformance_data import load_case, outside_names
 from tests.render.resolve.cloudconfig.helpers import SPEC_FIELD, made, problems, text
 
