@@ -24,8 +24,7 @@ from osm_gitops.commands.init.scaffold import CREDENTIALS, checked_recipients
 from osm_gitops.config.spec import LIVE
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_error
 from osm_gitops.model.desired import MANAGED_BY
-from osm_gitops.model.objects import Manifest, ObjectRef
-from osm_gitops.model.server_fields import authored
+from osm_gitops.model.objects import Manifest, ObjectRef, authored
 from osm_gitops.model.settings import Settings
 from osm_gitops.model.span import rfc3339
 from osm_gitops.report.visible import visible

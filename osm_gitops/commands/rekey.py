@@ -22,7 +22,7 @@ from osm_gitops.cli.options import RefusedUntrusted, refuse_untrusted
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.errors import Code, EncryptionError, InputError, OsmGitopsError, Problem, TargetError
 from osm_gitops.model.objects import Json
-from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.plan import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.report.visible import visible
 from osm_gitops.sops.document import decrypt, hidden, is_encrypted, recipients_of, rotate, rotate_texts

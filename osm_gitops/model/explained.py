@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.desired import Side
+from osm_gitops.model.desired import NO_SECRETS, SecretTexts, Side
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.secret_texts import NO_SECRETS, SecretTexts
 
 
 @dataclass(frozen=True, slots=True)

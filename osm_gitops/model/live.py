@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.left import Left
+from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import Json, ObjectRef
 
 CLEANUP_FINALIZER = "kubermatic.io/cleanup-operating-system-configs"

@@ -1,4 +1,4 @@
-"""Plan: what a run would do to one target, object by object, and what stands in its way.
+"""Plan: what a run would do to one target, object by object, and what blocks it.
 
 Bodies are kept for the report and for the target; they hold secrets and are left out of
 ``repr``. What is written to a file or a terminal is made by ``osm_gitops.report`` alone.
@@ -7,15 +7,20 @@ Bodies are kept for the report and for the target; they hold secrets and are lef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.desired import Side
-from osm_gitops.model.left import Left
+from osm_gitops.model.desired import FindSecretTexts, Left, Side, no_secret_texts
 from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.secret_texts import FindSecretTexts, no_secret_texts
+
+Advance = Callable[[int, int], None]
+"""Told after each piece of work how many are done, of how many."""
+
+
+def unwatched(_done: int, _total: int) -> None:
+    """For work that nobody watches."""
 
 
 class Action(Enum):

@@ -1,11 +1,12 @@
-"""OperatingSystemProfile: the template of a boot configuration (osm-behaviour.md, "OperatingSystemProfile")."""
+"""OperatingSystemProfile, and OperatingSystemConfig: what one MachineDeployment gets of it (osm-behaviour.md,
+"OperatingSystemProfile" and "OperatingSystemConfig")."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from osm_gitops.model.objects import Manifest, ObjectRef
+from osm_gitops.model.objects import Json, Manifest, ObjectRef
 
 DEFAULT_PERMISSIONS = 644
 DEFAULT_UTILITY = "cloud-init"
@@ -116,3 +117,28 @@ class ProfileUse:
     def name(self) -> str:
         """The profile's namespace and name with a slash between them."""
         return f"{self.profile.namespace}/{self.profile.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigHalf:
+    """One half of a configuration (bootstrap or provisioning) after rendering."""
+
+    files: tuple[File, ...] = ()
+    units: tuple[Unit, ...] = ()
+    ssh_keys: tuple[str, ...] = ()
+    modules: Modules | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingSystemConfig:
+    """A rendered configuration. ``provider_spec`` is the MachineDeployment's, verbatim."""
+
+    name: str
+    namespace: str
+    os_name: str
+    os_version: str
+    provider: str
+    provider_spec: Json
+    provisioning_utility: str
+    bootstrap: ConfigHalf
+    provisioning: ConfigHalf

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from osm_gitops.errors import Problem
-from osm_gitops.model.left import Left
+from osm_gitops.model.desired import Left
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan

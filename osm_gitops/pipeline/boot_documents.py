@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from osm_gitops.errors import Problem
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit, Half
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import File, Unit
+from osm_gitops.model.profile import ConfigHalf, File, OperatingSystemConfig, Unit
 from osm_gitops.pipeline.places import Places
 from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.resolve.pools import ResolvedPool

@@ -13,9 +13,8 @@ from osm_gitops.errors import InputError, OsmGitopsError, Problem, UnsafePlanErr
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, SECRET, VALIDATING_WEBHOOKS
-from osm_gitops.model.desired import Desired
+from osm_gitops.model.desired import Desired, Left, LeftReason
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.left import Left, LeftReason
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef

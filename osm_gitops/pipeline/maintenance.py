@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.model.desired import Side
-from osm_gitops.model.left import ABSENT, Left
+from osm_gitops.model.desired import ABSENT, Left, Side
 from osm_gitops.model.live import CLEANUP_FINALIZER, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef

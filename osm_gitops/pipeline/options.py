@@ -14,8 +14,7 @@ from osm_gitops.git.clone import Clone
 from osm_gitops.git.credentials import TokenFile
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import ClusterPlan, Plan
-from osm_gitops.model.progress import Advance
+from osm_gitops.model.plan import Advance, ClusterPlan, Plan
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.report.metrics import Measured

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact
+from osm_gitops.model.inputs import ConfigMapFact, Facts, SecretFact
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.synthetic import PEM

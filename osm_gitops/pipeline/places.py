@@ -9,8 +9,7 @@ from typing import Final
 from osm_gitops.errors import InputError
 from osm_gitops.gotemplate.tracing import Line
 from osm_gitops.lint.rules.boot_file import Half
-from osm_gitops.model.config import OperatingSystemConfig
-from osm_gitops.model.profile import File, OperatingSystemProfile
+from osm_gitops.model.profile import File, OperatingSystemConfig, OperatingSystemProfile
 from osm_gitops.pipeline.renderers import Renderers
 from osm_gitops.render.config import HalfTexts, half_texts
 from osm_gitops.render.resolve.cluster import ClusterFacts

@@ -11,7 +11,7 @@ from typing import Final
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, Problem, some
 from osm_gitops.kube.clusters import Clusters
-from osm_gitops.model.left import LeftReason
+from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan

@@ -9,7 +9,7 @@ from typing import Final
 from osm_gitops.config.settings import BOUNDS
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.tracing import Tracer
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.placeholders import with_stand_ins

@@ -11,13 +11,12 @@ from typing import Final
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.desired import Desired, DesiredObject, Side
+from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.packed import Packer
-from osm_gitops.model.progress import Advance, unwatched
-from osm_gitops.model.secret_texts import ALL_SECRET, NO_SECRETS, SecretTexts
+from osm_gitops.model.plan import Advance, unwatched
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.overlaid_profiles import patched
 from osm_gitops.plan.counterfactual import Counterfactuals

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, TreeRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
-from osm_gitops.model.desired import Desired
+from osm_gitops.model.desired import PAUSED, Desired, Left
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.left import PAUSED, Left
 from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION

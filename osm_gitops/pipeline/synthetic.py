@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.machine import KubeletOptions, MachineDeployment, Network, OsSpec, ProviderConfig
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.model.provider import KubeletOptions, Network, OsSpec, ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster import ClusterFacts
 from osm_gitops.render.resolve.machine_spec import provisioning_utility

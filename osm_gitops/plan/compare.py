@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject
 from osm_gitops.model.machine import DEFAULT_POOL_NAMESPACE, EDGE_SCRIPT_PREFIX, PoolNames
-from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.objects import LAST_APPLIED, SERVER_METADATA, Json, ObjectRef
 from osm_gitops.model.packed import PackedBody, Packer, likeness, parsed
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, CurrentState, PoolCounts, TextChange
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OVERLAY_BASE_ANNOTATION
-from osm_gitops.model.server_fields import LAST_APPLIED, SERVER_METADATA
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.guards import Limits, refusals
 from osm_gitops.plan.reasons import why_changed

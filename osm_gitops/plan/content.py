@@ -12,9 +12,8 @@ from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from osm_gitops.model.objects import Json
+from osm_gitops.model.objects import LAST_APPLIED, Json
 from osm_gitops.model.plan import TextChange
-from osm_gitops.model.server_fields import LAST_APPLIED
 from osm_gitops.plan.userdata import file_line, user_data_texts
 
 # A part of a body by its keys: it is looked into only where it differs.

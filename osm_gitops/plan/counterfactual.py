@@ -14,12 +14,11 @@ from osm_gitops.errors import InputError, Problem
 from osm_gitops.gotemplate.assembly import freeze
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
-from osm_gitops.model.desired import DesiredObject
+from osm_gitops.model.desired import ALL_SECRET, DesiredObject, SecretTexts, together
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.model.secret_texts import ALL_SECRET, SecretTexts, together
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.secret_lines import Texts, secret_texts

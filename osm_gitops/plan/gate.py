@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from osm_gitops.model.left import PAUSED, Left, LeftReason
+from osm_gitops.model.desired import PAUSED, Left, LeftReason
 from osm_gitops.model.live import NO_DIFFERENCE, Difference, Gate, LivePool
 from osm_gitops.model.objects import Json, ObjectRef
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from osm_gitops.model.desired import Desired
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.desired import Desired, SecretTexts, together
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef, texts_in
 from osm_gitops.model.plan import Change
-from osm_gitops.model.secret_texts import SecretTexts, together
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.secret_lines import Texts, secret_texts

@@ -11,9 +11,8 @@ from osm_gitops.errors import Code, Problem, some
 from osm_gitops.model.desired import Side
 from osm_gitops.model.live import Difference, FieldPath, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.objects import Json, ObjectRef, value_at
+from osm_gitops.model.objects import Json, ObjectRef, authored, value_at
 from osm_gitops.model.plan import Action, Change
-from osm_gitops.model.server_fields import authored
 from osm_gitops.plan.compare import group_name, without_nulls
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.machine_templates import is_same, template_difference

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from osm_gitops.model.secret_texts import SecretTexts
+from osm_gitops.model.desired import SecretTexts
 
 Texts = Mapping[str, str]
 """Texts by the names that reports have for them."""

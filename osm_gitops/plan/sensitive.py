@@ -12,12 +12,10 @@ from dataclasses import fields, replace
 from urllib.parse import unquote
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.model.facts import Facts, SecretFact
-from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.inputs import Facts, Inputs, SecretFact
+from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, MachineDeployment
 from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.profile import Modules, OperatingSystemProfile, ProfileConfig, Unit
-from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
 from osm_gitops.sops.leaves import sealed_type

@@ -19,11 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.model.desired import Side
-from osm_gitops.model.left import Left, LeftReason
+from osm_gitops.model.desired import Left, LeftReason, Side
 from osm_gitops.model.live import Gate, LivePool
-from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.server_fields import LAST_APPLIED
+from osm_gitops.model.objects import LAST_APPLIED, Json, ObjectRef
 from osm_gitops.plan.compare import group_of, is_gate
 from osm_gitops.plan.machine_templates import digests_as_written, template_difference
 

@@ -11,8 +11,15 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.assembly import CompiledHalf, compile_go_half, compile_jinja_half
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import BoundExceeded, StoppedItself, TemplateFault, TemplateFaults
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import DEFAULT_PERMISSIONS, File, Modules, OperatingSystemProfile, ProfileConfig
+from osm_gitops.model.profile import (
+    DEFAULT_PERMISSIONS,
+    ConfigHalf,
+    File,
+    Modules,
+    OperatingSystemConfig,
+    OperatingSystemProfile,
+    ProfileConfig,
+)
 from osm_gitops.render.resolve.machine_spec import rh_subscription
 from osm_gitops.render.resolve.pools import ResolvedPool
 

@@ -25,7 +25,7 @@ from osm_gitops.gotemplate.values import (
     Struct,
     nil,
 )
-from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
+from osm_gitops.model.machine import KubeletOptions, Network, OsSpec
 from osm_gitops.model.settings import Settings
 
 

@@ -14,8 +14,7 @@ from typing import Final, TypeVar
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.gojson import encode
-from osm_gitops.model.config import ConfigHalf
-from osm_gitops.model.profile import DropIn, File, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, Unit
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar, single_quoted
 
 _KINDS: Final = (

@@ -9,11 +9,25 @@ from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
 
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, DesiredObject, Side
-from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, OSM_API_VERSION, Json, ObjectRef
-from osm_gitops.model.profile import DEFAULT_PERMISSIONS, DEFAULT_UTILITY, File, Modules, OperatingSystemProfile, Unit
-from osm_gitops.model.server_fields import SERVER_METADATA, authored_annotations
+from osm_gitops.model.objects import (
+    CLOUD_INIT_NAMESPACE,
+    OSM_API_VERSION,
+    SERVER_METADATA,
+    Json,
+    ObjectRef,
+    authored_annotations,
+)
+from osm_gitops.model.profile import (
+    DEFAULT_PERMISSIONS,
+    DEFAULT_UTILITY,
+    ConfigHalf,
+    File,
+    Modules,
+    OperatingSystemConfig,
+    OperatingSystemProfile,
+    Unit,
+)
 from osm_gitops.render.resolve.pools import ResolvedPool
 from osm_gitops.yaml.emit import Kept, dump
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.config import OperatingSystemConfig
 from osm_gitops.model.desired import DesiredObject
-from osm_gitops.model.profile import OperatingSystemProfile, ProfileConfig
+from osm_gitops.model.profile import OperatingSystemConfig, OperatingSystemProfile, ProfileConfig
 from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
 from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object

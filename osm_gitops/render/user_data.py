@@ -19,9 +19,8 @@ from urllib.parse import quote_plus
 
 from osm_gitops.errors import Code, input_error
 from osm_gitops.gocompat.text import trim_space
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
-from osm_gitops.model.profile import File, Modules, Unit
+from osm_gitops.model.profile import ConfigHalf, File, Modules, OperatingSystemConfig, Unit
 from osm_gitops.render.ignition import render_ignition
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import File, Modules
+from osm_gitops.model.profile import ConfigHalf, File, Modules, OperatingSystemConfig
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar
 
 _CLOUD_INIT_FIX = "OSM writes it into YAML without quotes: put quotes into the profile where YAML needs them"

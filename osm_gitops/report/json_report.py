@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from osm_gitops.model.left import Left
+from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan, Plan
 from osm_gitops.report.json_words import object_json, problem_json

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from osm_gitops.errors import Problem, some
-from osm_gitops.model.left import Left
+from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
 from osm_gitops.model.span import spoken

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from osm_gitops.model.secret_texts import SecretTexts
+from osm_gitops.model.desired import SecretTexts
 from osm_gitops.report.diff import TextDiff
 from osm_gitops.report.mask import MASK
 

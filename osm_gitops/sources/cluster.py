@@ -22,8 +22,7 @@ from osm_gitops.kube.kinds import (
     SERVICE_ACCOUNT,
     Kind,
 )
-from osm_gitops.model.facts import Facts
-from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.inputs import Facts, Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.settings import Settings

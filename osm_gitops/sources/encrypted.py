@@ -18,8 +18,8 @@ from typing import Final
 
 from osm_gitops.errors import Code, EncryptionError, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
+from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
-from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.plan.sensitive import inline_credentials, provider_spec_of
 from osm_gitops.sops.document import decrypt, hidden, is_encrypted
 from osm_gitops.sops.envelope import FIELD

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from osm_gitops.gocompat.basetext import decode_base64
-from osm_gitops.model.facts import ConfigMapFact, SecretFact, ServiceAccountFact
+from osm_gitops.model.inputs import ConfigMapFact, SecretFact, ServiceAccountFact
 from osm_gitops.model.objects import Json, Manifest
 from osm_gitops.sources.schema import Checked, Reading
 

@@ -9,8 +9,7 @@ from typing import Final
 
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
-from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact, ServiceAccountFact
-from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.inputs import ConfigMapFact, Facts, Inputs, SecretFact, ServiceAccountFact
 from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
 from osm_gitops.model.objects import Json, Manifest, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile

@@ -9,8 +9,7 @@ from typing import Final
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
-from osm_gitops.model.objects import Json, Manifest
-from osm_gitops.model.server_fields import authored_annotations
+from osm_gitops.model.objects import Json, Manifest, authored_annotations
 from osm_gitops.sources.schema import Checked, Reading
 
 _TEMPLATE: Final = "spec.template"

@@ -12,8 +12,8 @@ from typing import Final
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.objects import Manifest, ObjectRef
-from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, holds_ciphertext, is_ours
 from osm_gitops.sources.facts import credential_environment

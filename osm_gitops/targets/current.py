@@ -10,8 +10,7 @@ from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.packed import Packer, likeness
-from osm_gitops.model.plan import CurrentObject, CurrentState
-from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.plan import Advance, CurrentObject, CurrentState, unwatched
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.targets.digests import lacks_seal
 from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_sealed_text

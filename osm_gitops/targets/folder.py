@@ -10,8 +10,7 @@ from pathlib import Path, PurePosixPath
 from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.packed import text_of
-from osm_gitops.model.plan import Action, ClusterPlan
-from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.plan import Action, Advance, ClusterPlan, unwatched
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.file_encryption import FileEncryption

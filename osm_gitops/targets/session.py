@@ -11,8 +11,7 @@ from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.git.repository import Repository
 from osm_gitops.model.desired import Desired
-from osm_gitops.model.plan import ClusterPlan
-from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.plan import Advance, ClusterPlan, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
 from osm_gitops.targets.file_encryption import FileEncryption

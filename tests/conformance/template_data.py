@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
+from osm_gitops.model.machine import KubeletOptions, Network, OsSpec
 from osm_gitops.model.settings import DEFAULT_NO_PROXY, Settings
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
 from tests.conformance_data import DATA

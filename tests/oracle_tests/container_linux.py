@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from osm_gitops.model.config import ConfigHalf
-from osm_gitops.model.profile import File, Unit
+from osm_gitops.model.profile import ConfigHalf, File, Unit
 from osm_gitops.render.user_data import permissions_text
 
 

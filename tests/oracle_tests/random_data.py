@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, TypeVar
 
-from osm_gitops.model.provider import KubeletOptions, Network, OsSpec
+from osm_gitops.model.machine import KubeletOptions, Network, OsSpec
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
 

@@ -11,8 +11,7 @@ import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec, TreeRef
 from osm_gitops.kube.context_ref import ContextRef
-from osm_gitops.model.plan import Plan
-from osm_gitops.model.progress import unwatched
+from osm_gitops.model.plan import Plan, unwatched
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.options import LiveOptions, Outcome, RunOptions
 from osm_gitops.pipeline.run import apply_clusters, plan_clusters

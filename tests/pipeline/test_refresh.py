@@ -13,7 +13,7 @@ from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.live import CLEANUP_FINALIZER
-from osm_gitops.model.progress import unwatched
+from osm_gitops.model.plan import unwatched
 from osm_gitops.model.record import PoolState
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.options import LiveOptions, Outcome, RunOptions

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.model.facts import Facts, SecretFact
-from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.inputs import Facts, Inputs, SecretFact
 from osm_gitops.model.objects import Origin
 from osm_gitops.model.settings import Settings
 from osm_gitops.plan.secret_lines import differing, secret_lines, secret_texts

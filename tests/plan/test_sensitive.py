@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.inputs import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.settings import Settings

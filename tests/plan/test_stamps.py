@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.model.desired import Side
-from osm_gitops.model.left import PAUSED
+from osm_gitops.model.desired import PAUSED, Side
 from osm_gitops.model.live import Gate, LivePool
-from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.server_fields import LAST_APPLIED
+from osm_gitops.model.objects import LAST_APPLIED, ObjectRef
 from osm_gitops.plan.machine_templates import digests_as_written
 from osm_gitops.plan.stamps import LiveTemplates, PoolObjects, Stampable, is_stamped, live_templates, stamping_of
 from osm_gitops.render.resolve.pools import template_digest

@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.model.config import OperatingSystemConfig
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Manifest, Origin
-from osm_gitops.model.profile import File, OperatingSystemProfile
+from osm_gitops.model.profile import File, OperatingSystemConfig, OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import DropIn, File, Modules, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, Modules, OperatingSystemConfig, Unit
 from osm_gitops.render.user_data import Kind, Pool, permissions_text, render_cloud_init, unique_keys, user_data
 
 HEAD = "#cloud-config\n\nssh_pwauth: false\n\nssh_authorized_keys:\nwrite_files:"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.config import OperatingSystemConfig
-from osm_gitops.model.profile import File
+from osm_gitops.model.profile import File, OperatingSystemConfig
 from osm_gitops.model.settings import Settings
 from tests.cli.scenes import pool, profile
 from tests.render.middle import inputs_of, renderer, resolved

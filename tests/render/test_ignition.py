@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import DropIn, File, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, OperatingSystemConfig, Unit
 from osm_gitops.render.ignition import data_url, render_ignition
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar, single_quoted
 from osm_gitops.render.user_data import Pool, user_data

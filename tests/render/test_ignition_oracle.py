@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.config import ConfigHalf
-from osm_gitops.model.profile import DropIn, File, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, Unit
 from osm_gitops.render.ignition import render_ignition
 from osm_gitops.render.user_data import unique_keys
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.model.config import ConfigHalf, OperatingSystemConfig
-from osm_gitops.model.profile import DropIn, File, Modules, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, Modules, OperatingSystemConfig, Unit
 from osm_gitops.render.user_data import Kind, Pool, edge_script, user_data
 from tests.conformance_data import accepted, cases, load_case, outside_names
 

@@ -14,8 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from osm_gitops import __version__
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.desired import Side
-from osm_gitops.model.left import ABSENT, PAUSED, LeftReason
+from osm_gitops.model.desired import ABSENT, PAUSED, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, PoolCounts

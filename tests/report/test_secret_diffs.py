@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, SecretTexts
 from osm_gitops.model.plan import TextChange
-from osm_gitops.model.secret_texts import ALL_SECRET, NO_SECRETS, SecretTexts
 from osm_gitops.report.diff import text_diff
 from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN, Secrecy, masked_texts
 

@@ -14,7 +14,7 @@ from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem, input_e
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import similar
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Half
-from osm_gitops.model.desired import Side
+from osm_gitops.model.desired import ALL_SECRET, SecretTexts, Side
 from osm_gitops.model.explained import (
     ChosenProfile,
     Explanation,
@@ -24,12 +24,10 @@ from osm_gitops.model.explained import (
     SettingOrigin,
     SizeUse,
 )
-from osm_gitops.model.facts import Facts
-from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.inputs import Facts, Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.profile import JINJA2_V1
-from osm_gitops.model.secret_texts import ALL_SECRET, SecretTexts
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.boot_documents import UNITS, boot_document
 from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings

@@ -26,9 +26,8 @@ from osm_gitops.kube.api import Api
 from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.machine import MachineDeployment
-from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD
-from osm_gitops.model.server_fields import authored
+from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, MachineDeployment
+from osm_gitops.model.objects import authored
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.load import load_inputs

@@ -14,7 +14,7 @@ from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import SECRET
-from osm_gitops.model.left import LeftReason
+from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.machine import PoolNames, token_key
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef

@@ -13,7 +13,7 @@ from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.text import runes
 from osm_gitops.gocompat.times import parse_time
-from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.inputs import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE
 from osm_gitops.model.settings import Settings

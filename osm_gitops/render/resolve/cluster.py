@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.profile import File
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.bootstrap_token import TokenIndex, getter_token, token_index

@@ -17,7 +17,7 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.net import parse_ip
 from osm_gitops.gocompat.text import runes
 from osm_gitops.gocompat.yaml2 import encode
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.model.settings import Settings
 from osm_gitops.yaml.kubernetes import load_documents

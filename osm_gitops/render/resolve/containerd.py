@@ -13,7 +13,7 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import decode
 from osm_gitops.gocompat.net import encode_query, parse_query, parse_url, query_unescape, query_values
 from osm_gitops.gocompat.numbers import parse_bool
-from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.inputs import Facts, SecretFact
 from osm_gitops.model.objects import Json
 from osm_gitops.model.profile import File
 from osm_gitops.model.settings import Settings

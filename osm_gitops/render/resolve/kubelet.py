@@ -12,9 +12,8 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.numbers import parse_int
 from osm_gitops.gocompat.text import to_bytes
 from osm_gitops.model.explained import AnnotationUse
-from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, MachineDeployment
+from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX, KubeletOptions, MachineDeployment
 from osm_gitops.model.objects import Json
-from osm_gitops.model.provider import KubeletOptions
 
 
 def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptions, tuple[Problem, ...]]:

@@ -11,8 +11,8 @@ from typing import Final
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_constraint, parse_version
+from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, Network, OsSpec, ProviderConfig
 from osm_gitops.model.objects import Json
-from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, Network, OsSpec, ProviderConfig
 from osm_gitops.render.resolve.json_fields import (
     Reader,
     boolean,

@@ -20,11 +20,13 @@ from osm_gitops.model.machine import (
     PROFILE_ANNOTATION,
     PROFILE_NAMESPACE_ANNOTATION,
     REVISION_ANNOTATION,
+    KubeletOptions,
     MachineDeployment,
+    OsSpec,
+    ProviderConfig,
 )
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.model.provider import KubeletOptions, OsSpec, ProviderConfig
 from osm_gitops.render.resolve.cloudconfig import CloudConfig, cloud_config
 from osm_gitops.render.resolve.cluster import ClusterFacts, ErrorCollector
 from osm_gitops.render.resolve.kubelet import kubelet_options

@@ -12,7 +12,7 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
-from osm_gitops.model.facts import SecretFact, ServiceAccountFact
+from osm_gitops.model.inputs import SecretFact, ServiceAccountFact
 from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.settings import shortest_token_life
 from osm_gitops.model.span import spoken

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.kube.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
-from osm_gitops.model.left import ABSENT
+from osm_gitops.model.desired import ABSENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, NO_DIFFERENCE, Difference, Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
-from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.model.server_fields import server_annotations
+from osm_gitops.model.objects import Json, ObjectRef, server_annotations
 from osm_gitops.plan.gate import (
     LiveMachineDeployment,
     MachineSetFact,

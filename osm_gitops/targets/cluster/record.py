@@ -23,8 +23,7 @@ from osm_gitops.errors import ClusterError, LostLockError, Problem
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG_MAP, LEASE
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
-from osm_gitops.model.left import LeftReason
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, LeftReason
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
 from osm_gitops.model.span import rfc3339

@@ -10,12 +10,10 @@ from typing import Final
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, FIELD_MANAGER, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
-from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Side
-from osm_gitops.model.left import MOVED, Left, LeftReason
+from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, MOVED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, PoolNames
-from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
-from osm_gitops.model.server_fields import LAST_APPLIED
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, LAST_APPLIED, Json, ObjectRef
 from osm_gitops.plan.gate import is_as_read
 from osm_gitops.plan.stamps import (
     STAMPED_TEMPLATE,

@@ -21,7 +21,7 @@ from osm_gitops.errors import InputError, Problem
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import Side
-from osm_gitops.model.facts import Facts, SecretFact
+from osm_gitops.model.inputs import Facts, SecretFact
 from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef, Origin
 from osm_gitops.model.plan import Action, Change

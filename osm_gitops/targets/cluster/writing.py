@@ -14,12 +14,11 @@ from typing import Protocol
 
 from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem, WebhookError
 from osm_gitops.kube.clusters import Clusters
-from osm_gitops.model.left import ABSENT, APPLIED, MOVED, Left, LeftReason
+from osm_gitops.model.desired import ABSENT, APPLIED, MOVED, Left, LeftReason
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.model.plan import Action, ClusterPlan
-from osm_gitops.model.progress import Advance, unwatched
+from osm_gitops.model.plan import Action, Advance, ClusterPlan, unwatched
 from osm_gitops.plan.gate import is_as_read
 from osm_gitops.targets.cluster.finalizers import hold, read_machine
 from osm_gitops.targets.cluster.machines import apply_machine

@@ -9,10 +9,9 @@ from typing import Any
 from osm_gitops.errors import InputError
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Half
 from osm_gitops.lint.rules.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
-from osm_gitops.model.config import ConfigHalf
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
-from osm_gitops.model.profile import DropIn, File, OperatingSystemProfile, ProfileConfig, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, OperatingSystemProfile, ProfileConfig, Unit
 from osm_gitops.sources import builtin
 from tests.conformance_data import load_case
 from tests.profiles.rendering import read, render

@@ -11,8 +11,7 @@ from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit, Ha
 from osm_gitops.lint.rules.catalogue import RULES
 from osm_gitops.lint.rules.cloud_config import check_user_data_size
 from osm_gitops.lint.rules.files import check_node_file
-from osm_gitops.model.config import ConfigHalf
-from osm_gitops.model.profile import File
+from osm_gitops.model.profile import ConfigHalf, File
 from tests.lint.rules.documents import document, findings_of
 
 _SOURCES = "Types: deb\nURIs: https://a.example.com\nSuites: noble\n"

@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact, ServiceAccountFact
+from osm_gitops.model.inputs import ConfigMapFact, Facts, SecretFact, ServiceAccountFact
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster_info import base_kubeconfig, certificate_authority
 from tests.render.resolve.facts import facts

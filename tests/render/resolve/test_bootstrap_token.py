@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.facts import SecretFact, ServiceAccountFact
+from osm_gitops.model.inputs import SecretFact, ServiceAccountFact
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.bootstrap_token import getter_token, token_index
 from tests.render.resolve.facts import ORIGIN, facts, machine, secret

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.model.provider import KubeletOptions
+from osm_gitops.model.machine import KubeletOptions
 from osm_gitops.render.resolve.kubelet import kubelet_options
 
 PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.provider import OsSpec
+from osm_gitops.model.machine import OsSpec
 from osm_gitops.render.resolve.machine_spec import decode_os_spec, dist_upgrade, provisioning_utility, rh_subscription
 
 SYSTEMS = ("amzn2", "flatcar", "rhel", "rockylinux", "ubuntu")

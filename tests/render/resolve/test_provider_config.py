@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.provider import Network, ProviderConfig
+from osm_gitops.model.machine import Network, ProviderConfig
 from osm_gitops.render.resolve.machine_spec import decode_provider_config
 
 

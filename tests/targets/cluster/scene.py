@@ -13,9 +13,8 @@ from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.context_ref import ContextRef
-from osm_gitops.model.desired import Side
+from osm_gitops.model.desired import Left, Side
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.left import Left
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin

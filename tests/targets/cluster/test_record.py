@@ -18,8 +18,7 @@ from osm_gitops.errors import Code, Problem
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.context_ref import ContextRef
-from osm_gitops.model.desired import Side
-from osm_gitops.model.left import ABSENT, PAUSED, Left, LeftReason
+from osm_gitops.model.desired import ABSENT, PAUSED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan

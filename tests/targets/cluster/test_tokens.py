@@ -15,7 +15,7 @@ from osm_gitops.errors import ClusterError, InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.context_ref import ContextRef
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Change

@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gocompat.semver import parse_version
-from osm_gitops.model.facts import Facts
-from osm_gitops.model.provider import PROVIDER_CONFIG_FIELD, ProviderConfig
+from osm_gitops.model.inputs import Facts
+from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cloudconfig import aws, azure, gce, kubevirt, openstack, vsphere
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, Variable

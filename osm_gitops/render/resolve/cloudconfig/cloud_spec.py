@@ -13,7 +13,7 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import encode
 from osm_gitops.gocompat.numbers import parse_bool
 from osm_gitops.gocompat.text import from_bytes
-from osm_gitops.model.facts import Facts
+from osm_gitops.model.inputs import Facts
 from osm_gitops.model.objects import Json
 from osm_gitops.render.resolve.json_fields import (
     UNSET,

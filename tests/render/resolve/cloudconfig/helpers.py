@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.facts import ConfigMapFact, Facts, SecretFact
+from osm_gitops.model.inputs import ConfigMapFact, Facts, SecretFact
+from osm_gitops.model.machine import ProviderConfig
 from osm_gitops.model.objects import Origin
-from osm_gitops.model.provider import ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cloudconfig import CloudConfig, cloud_config
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.model.facts import Facts
-from osm_gitops.model.provider import ProviderConfig
+from osm_gitops.model.inputs import Facts
+from osm_gitops.model.machine import ProviderConfig
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cloudconfig import ENVIRONMENT, cloud_config
 from osm_gitops.render.resolve.machine_spec import decode_provider_config
