@@ -1,4 +1,4 @@
-"""The one door to PyYAML: YAML in, as Kubernetes or yaml.v3 reads it; YAML out, one canonical way.
+"""The one door to PyYAML and ruamel.yaml: YAML in, as Kubernetes reads it; YAML out, one canonical way; edits of files.
 
 Belongs here: text ↔ plain Python data, with lines for error messages. May not come
 in: files, Kubernetes objects, templates.

@@ -262,7 +262,7 @@ def test_what_one_command_needs_alone_is_not_loaded_for_the_others() -> None:
             "commands.doctor.checkup",
             "commands.init.scaffold",
             "commands.osp.convert",
-            "yaml.editing",
+            "yaml.round_trip",
             "git.committing",
         ),
         *("pipeline.run", "pipeline.refresh", "commands.uninstall.run", "kube.api", "kube.transport", "kube.pool"),

@@ -13,8 +13,8 @@ from osm_gitops.sops.document import is_encrypted
 from osm_gitops.sources.manifests import CUSTOM_PROFILE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.workers.calls import call
-from osm_gitops.yaml.editing import Edit, Path, edit_texts
 from osm_gitops.yaml.kubernetes import load_documents
+from osm_gitops.yaml.round_trip import Edit, Path, edit_texts
 
 _ENCRYPTED: Final = "is encrypted with SOPS"
 _DECRYPT: Final = "Convert what sops decrypts, and encrypt the result"
