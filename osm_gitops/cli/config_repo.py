@@ -25,7 +25,7 @@ _Repo = Annotated[
     typer.Option(
         "--repo",
         metavar="URL",
-        help="Clone this config repo for the run; relative paths start in it.",
+        help="Clone this config repo for the run. Relative paths start in it.",
         envvar="OSM_GITOPS_REPO",
         rich_help_panel=WORK_PANEL,
     ),
@@ -35,7 +35,7 @@ _Ref = Annotated[
     typer.Option(
         "--ref",
         metavar="REF",
-        help="What to clone: a branch; for plans also a tag or a commit. Else the remote's default branch.",
+        help="Branch to clone, for plans also a tag or a commit. Without it, the default branch of the remote.",
         envvar="OSM_GITOPS_REF",
         rich_help_panel=WORK_PANEL,
     ),
@@ -45,7 +45,7 @@ _Token = Annotated[
     typer.Option(
         "--git-token-file",
         metavar="FILE",
-        help="File with a token for clones and pushes by HTTPS; else git finds credentials itself.",
+        help="File with a token for clones and pushes over HTTPS. Without it, git finds credentials itself.",
         envvar="OSM_GITOPS_GIT_TOKEN_FILE",
         rich_help_panel=WORK_PANEL,
     ),

@@ -29,7 +29,7 @@ _VARIABLES = (
 _LogFormat = Annotated[
     LogFormat,
     typer.Option(
-        "--log-format", help="How stderr is written; json: one object a line.", envvar=VARIABLE, case_sensitive=False
+        "--log-format", help="Format of stderr; json writes one object per line.", envvar=VARIABLE, case_sensitive=False
     ),
 ]
 

@@ -112,20 +112,25 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         _work(
             str | None,
             "--from",
-            "Cluster, or tree of manifests to read: a folder or a file, as it is or at a git revision.",
+            "Source to read: cluster, or a folder or file of manifests, with @REV at a git revision.",
             metavar="cluster|PATH[@REV]",
         ),
         None,
     ),
     "profiles_from": (
-        _work(str | None, "--profiles-from", "Read OperatingSystemProfiles from there.", metavar="cluster|PATH[@REV]"),
+        _work(
+            str | None,
+            "--profiles-from",
+            "Read OperatingSystemProfiles from here instead.",
+            metavar="cluster|PATH[@REV]",
+        ),
         None,
     ),
     "target": (
         _work(
             str | None,
             "--to",
-            "Cluster, or folder of the desired state (render: folder, or - for stdout).",
+            "Target to write: cluster, or the folder of the desired state. For render a folder, or - for stdout.",
             metavar="cluster|PATH",
         ),
         None,
@@ -134,21 +139,26 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         _work(
             list[str] | None,
             "--cluster",
-            "Name of the cluster; in a fleet, work only on clusters whose name matches. May be repeated there.",
+            "Name of the cluster. With a fleet file: work only on clusters whose name matches; may be repeated.",
             metavar="NAME|GLOB",
             autocompletion=complete_cluster,
         ),
         None,
     ),
     "fleet": (
-        _work(Path | None, "--fleet", "Fleet file; else osm-gitops.yaml here or in a folder above.", metavar="FILE"),
+        _work(
+            Path | None,
+            "--fleet",
+            "Fleet file. Without it, osm-gitops.yaml in the current folder or a folder above.",
+            metavar="FILE",
+        ),
         None,
     ),
     "only": (
         _work(
             list[str] | None,
             "--only",
-            "Work only on pools whose name matches; deletes nothing. May be repeated.",
+            "Work only on pools whose name matches. Deletes nothing. May be repeated.",
             metavar="GLOB",
             autocompletion=complete_pool,
         ),
@@ -158,17 +168,17 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         _work(
             list[str] | None,
             "--overlay",
-            "Overlay on top of those of the fleet. May be repeated; the last one wins.",
+            "Add an overlay after those of the fleet file. May be repeated; the last one wins.",
             metavar="PATH[@REV]|builtin:NAME",
         ),
         None,
     ),
-    "verbose": (_option(bool, "--verbose,-v", "Tell more."), False),
+    "verbose": (_option(bool, "--verbose,-v", "Print more details."), False),
     "untrusted": (
         _work(
             bool,
             "--untrusted",
-            "Read a tree that strangers may have written: run and ask nothing that it names, use no key or credential.",
+            "Read a tree of unknown authors: run nothing and ask no server that it names, use no keys or credentials.",
         ),
         False,
     ),
@@ -196,10 +206,18 @@ def refuse_untrusted(command: str) -> None:
 
 # Named as OSM names them, or in their style.
 _CONNECTION: Mapping[str, tuple[str, str, Completion | None]] = {
-    "kubeconfig": ("FILE", "Kubeconfig of the management cluster; else as kubectl finds it.", None),
-    "context": ("NAME", "Context in it.", complete_context),
-    "worker-cluster-kubeconfig": ("FILE", "Kubeconfig of the worker cluster, if that is another one.", None),
-    "worker-context": ("NAME", "Context in it, or in that of the management cluster.", complete_worker_context),
+    "kubeconfig": ("FILE", "Kubeconfig of the management cluster. Without it, the one that kubectl uses.", None),
+    "context": ("NAME", "Context in that kubeconfig.", complete_context),
+    "worker-cluster-kubeconfig": (
+        "FILE",
+        "Kubeconfig of the worker cluster, if that is another cluster.",
+        None,
+    ),
+    "worker-context": (
+        "NAME",
+        "Context in that kubeconfig, or in the management cluster's.",
+        complete_worker_context,
+    ),
 }
 
 

@@ -34,13 +34,13 @@ class Format(Enum):
 
 _ENDINGS = {".txt": Format.TEXT, ".json": Format.JSON, ".md": Format.MARKDOWN, ".html": Format.HTML}
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="How the plan is written.", envvar="OSM_GITOPS_OUTPUT")]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Format of the plan.", envvar="OSM_GITOPS_OUTPUT")]
 ReportFiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--report",
         metavar="FILE",
-        help=f"Write the whole plan into a file too, as its ending says ({', '.join(_ENDINGS)}); may be repeated.",
+        help=f"Also write the plan to a file; its ending selects the format ({', '.join(_ENDINGS)}). May be repeated.",
         envvar="OSM_GITOPS_REPORT",
         show_default=False,
     ),
@@ -51,7 +51,7 @@ MaxLength = Annotated[
         "--max-length",
         metavar="N",
         min=LEAST_LENGTH,
-        help="Cut the plan to this many bytes, at the border of an object; for -o markdown.",
+        help="With -o markdown: cut the plan to this many bytes, between objects or lines.",
         envvar="OSM_GITOPS_MAX_LENGTH",
         show_default=False,
     ),
@@ -61,7 +61,7 @@ FullReportAt = Annotated[
     typer.Option(
         "--full-report-at",
         metavar="TEXT|URL",
-        help="Where the whole plan is; a plan that was cut says so.",
+        help="Where the whole plan is, for the note in a plan that was cut.",
         envvar="OSM_GITOPS_FULL_REPORT_AT",
         show_default=False,
     ),

@@ -32,7 +32,7 @@ AllowEmpty = Annotated[
     bool,
     typer.Option(
         "--allow-empty",
-        help="Let an empty source delete everything.",
+        help="Allow an empty source to delete everything.",
         envvar="OSM_GITOPS_ALLOW_EMPTY",
         rich_help_panel=_GUARDS,
     ),
@@ -42,7 +42,7 @@ MaxDelete = Annotated[
     typer.Option(
         "--max-delete",
         metavar="N|P%",
-        help="Most pools of a cluster that may go.",
+        help="Maximum number, or share, of pools to delete per cluster.",
         envvar="OSM_GITOPS_MAX_DELETE",
         rich_help_panel=_GUARDS,
     ),
@@ -53,7 +53,7 @@ MaxChangedPools = Annotated[
         "--max-changed-pools",
         metavar="N",
         min=0,
-        help="Most pools of a cluster that may change.",
+        help="Maximum number of pools to change per cluster.",
         envvar="OSM_GITOPS_MAX_CHANGED_POOLS",
         rich_help_panel=_GUARDS,
     ),
@@ -62,7 +62,7 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Fail for warnings too; apply writes nothing then.",
+        help="Treat warnings as errors; apply then writes nothing.",
         envvar="OSM_GITOPS_STRICT",
         rich_help_panel=_GUARDS,
     ),
@@ -71,7 +71,7 @@ RequireClean = Annotated[
     bool,
     typer.Option(
         "--require-clean",
-        help="Refuse where something that is read from git is not committed.",
+        help="Refuse input from a git work tree that is not committed. Use it in pipelines and CronJobs.",
         envvar="OSM_GITOPS_REQUIRE_CLEAN",
         rich_help_panel=_GUARDS,
     ),
@@ -80,7 +80,7 @@ PlaintextSecrets = Annotated[
     bool,
     typer.Option(
         "--dangerously-plaintext-secrets",
-        help="Write Secrets into git in plain text: tokens and passwords stay in its history for ever.",
+        help="Write Secrets into git in plain text. Tokens and passwords then stay in its history.",
         envvar="OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS",
         rich_help_panel=_GUARDS,
     ),
@@ -90,7 +90,7 @@ AgeRecipients = Annotated[
     typer.Option(
         "--age-recipient",
         metavar="AGE",
-        help="Encrypt secrets for this age recipient, whatever .sops.yaml says; may be given several times.",
+        help="Encrypt for this age recipient instead of those in .sops.yaml. May be repeated.",
         envvar="OSM_GITOPS_AGE_RECIPIENT",
     ),
 ]
@@ -160,7 +160,7 @@ Settle = Annotated[
     typer.Option(
         "--settle",
         metavar="DURATION",
-        help="How long to wait for pools that machine-controller has not numbered yet; then they are left and named.",
+        help="How long to wait for pools without a revision from machine-controller; the next run does the rest.",
         envvar="OSM_GITOPS_SETTLE",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -170,7 +170,7 @@ LockTimeout = Annotated[
     typer.Option(
         "--lock-timeout",
         metavar="DURATION",
-        help="How long to wait for another run on the same clusters.",
+        help="How long to wait for another run on the same clusters to end.",
         envvar="OSM_GITOPS_LOCK_TIMEOUT",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -182,7 +182,7 @@ Concurrency = Annotated[
         metavar="N",
         min=1,
         max=64,
-        help="Pools that are written at a time.",
+        help="Number of pools to write at the same time.",
         envvar="OSM_GITOPS_CONCURRENCY",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -191,7 +191,7 @@ ForceConflicts = Annotated[
     bool,
     typer.Option(
         "--force-conflicts",
-        help="Take over fields that other writers own.",
+        help="Take over fields that other field managers own.",
         envvar="OSM_GITOPS_FORCE_CONFLICTS",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -200,7 +200,7 @@ Finalizers = Annotated[
     bool,
     typer.Option(
         "--finalizers/--no-finalizers",
-        help="Hold MachineDeployments that are deleted until what was made for them is gone.",
+        help="Keep deleted MachineDeployments until the objects that were made for them are gone.",
         envvar="OSM_GITOPS_FINALIZERS",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -209,7 +209,7 @@ Nudge = Annotated[
     bool,
     typer.Option(
         "--nudge/--no-nudge",
-        help="Wake Machines that had to wait for their bootstrap Secret, by an annotation.",
+        help="Annotate Machines that waited for their bootstrap Secret, so that they continue.",
         envvar="OSM_GITOPS_NUDGE",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -218,7 +218,7 @@ BesideOsm = Annotated[
     bool,
     typer.Option(
         "--beside-osm",
-        help="Write although Operating System Manager runs and writes the same objects.",
+        help="Write even if Operating System Manager runs and writes the same objects.",
         envvar="OSM_GITOPS_BESIDE_OSM",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -258,7 +258,7 @@ MetricsFile = Annotated[
     typer.Option(
         "--metrics-file",
         metavar="FILE",
-        help="Write the run's figures for Prometheus here, for the node exporter's textfile collector.",
+        help="Write metrics of the run to this file, for the textfile collector of Prometheus' node exporter.",
         envvar="OSM_GITOPS_METRICS_FILE",
         rich_help_panel=_METRICS_PANEL,
         show_default=False,
@@ -269,7 +269,7 @@ PushgatewayAddress = Annotated[
     typer.Option(
         "--pushgateway",
         metavar="URL",
-        help="Send the run's figures to this Pushgateway of Prometheus.",
+        help="Send metrics of the run to this Prometheus Pushgateway.",
         envvar="OSM_GITOPS_PUSHGATEWAY",
         rich_help_panel=_METRICS_PANEL,
         show_default=False,

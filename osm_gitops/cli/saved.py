@@ -27,14 +27,16 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="Save the plan, for apply FILE; it holds no secret.",
+        help="Save the plan for apply FILE. It contains no secret.",
         envvar="OSM_GITOPS_OUT",
         show_default=False,
     ),
 ]
 PlanFile = Annotated[
     Path | None,
-    typer.Argument(metavar="[PLAN]", help="A plan that plan --out saved: apply exactly that, or refuse."),
+    typer.Argument(
+        metavar="[PLAN]", help="Plan saved by plan --out. Apply exactly that, or refuse if something changed."
+    ),
 ]
 
 _PLACES: Final = {

@@ -64,7 +64,7 @@ def apply(
         bool | None,
         typer.Option(
             "--push/--no-push",
-            help="Push the commits; else as the fleet file says.",
+            help="Push the commits, or not. Without it, as the fleet file says.",
             envvar="OSM_GITOPS_PUSH",
             show_default=False,
         ),
@@ -74,7 +74,7 @@ def apply(
         typer.Option(
             "--branch",
             metavar="NAME",
-            help="Commit to this branch of its own, for a pull request; what is checked out stays as it is.",
+            help="Commit to this branch, for a pull request. The branch that is checked out does not change.",
             envvar="OSM_GITOPS_BRANCH",
         ),
     ] = "",
@@ -82,7 +82,7 @@ def apply(
         bool | None,
         typer.Option(
             "--sign/--no-sign",
-            help="Sign the commits with the key that git is configured for; else as the fleet file or git says.",
+            help="Sign the commits with git's signing key, or not. Without it, as the fleet file or git says.",
             envvar="OSM_GITOPS_SIGN",
             show_default=False,
         ),
@@ -107,9 +107,9 @@ def apply(
 ) -> int:
     """Write the desired state: commit it, or apply it to clusters.
 
-    In git it makes one commit per cluster; nothing to do makes no commit. Shows the plan first and asks
-    for confirmation; with --yes or a saved plan it does not ask. Without a terminal on stdin one of the
-    two is required. Only what is owned is touched, and a pool that cannot be rendered keeps what it has.
+    Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
+    confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
+    required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
 
     Examples:
       osm-gitops apply                              # plan, ask, commit

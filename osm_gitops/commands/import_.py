@@ -222,19 +222,17 @@ def import_(
     ] = _STDOUT,
     overwrite: Annotated[
         bool,
-        typer.Option(
-            "--overwrite", help="Also write files that are there with other content.", envvar="OSM_GITOPS_OVERWRITE"
-        ),
+        typer.Option("--overwrite", help="Overwrite existing files with other content.", envvar="OSM_GITOPS_OVERWRITE"),
     ] = False,
     age_recipients: AgeRecipients = None,
 ) -> int:
     """Write clean manifests from a dump of a cluster.
 
-    One file per object, NAMESPACE/NAME.yaml (of facts NAMESPACE/KIND-NAME.yaml), with what people wrote
-    and without what servers added: status, uid, resourceVersion, managedFields, revisions, kubectl's copy.
-    Objects that are being deleted, of other kinds, or made by osm-gitops are left out. Secrets, and
-    MachineDeployments with credentials, are written encrypted for the recipients that .sops.yaml names
-    for the file, or --age-recipient, or not at all.
+    Writes one file per object, NAMESPACE/NAME.yaml (facts: NAMESPACE/KIND-NAME.yaml), without the fields
+    that servers add: status, uid, resourceVersion, managedFields, revisions, kubectl's copy. Leaves out
+    objects that are being deleted, objects of other kinds, and objects made by osm-gitops. Encrypts
+    Secrets, and MachineDeployments with credentials, for the recipients of .sops.yaml or
+    --age-recipient; without recipients it does not write them.
 
     Examples:
       osm-gitops import cluster-dump/machinedeployments.yaml --to pools/prod

@@ -37,7 +37,7 @@ def plan(
     detailed_exitcode: Annotated[
         bool,
         typer.Option(
-            "--detailed-exitcode", help="Exit with 2 when there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
+            "--detailed-exitcode", help="Exit with 2 if there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
         ),
     ] = False,
     against: Annotated[
@@ -45,7 +45,7 @@ def plan(
         typer.Option(
             "--against",
             metavar="REV",
-            help="Compare with what the sources render to at this git revision, not with the target.",
+            help="Compare with what the sources render to at this git revision, instead of the target.",
             envvar="OSM_GITOPS_AGAINST",
             show_default=False,
         ),
@@ -54,7 +54,7 @@ def plan(
         bool,
         typer.Option(
             "--without-keys",
-            help="With --against: as --untrusted, and open nothing encrypted; stand-ins show which values changed.",
+            help="With --against: like --untrusted, and decrypt nothing; placeholders show which values changed.",
             envvar="OSM_GITOPS_WITHOUT_KEYS",
         ),
     ] = False,
@@ -72,8 +72,8 @@ def plan(
 ) -> int:
     """Show what apply would do.
 
-    Per object the action and its reason, and what changes in the files inside. Reads sources and
-    target and changes nothing. Secrets are masked. Exits with 1 where apply would refuse the plan.
+    Shows for each object the action, its reason, and what changes in the files inside. Reads sources
+    and target, and changes nothing. Masks secrets. Exits with 1 if apply would refuse the plan.
 
     Examples:
       osm-gitops plan                                   # the fleet of osm-gitops.yaml

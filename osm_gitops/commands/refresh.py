@@ -44,12 +44,12 @@ def refresh(
     nudge: Nudge = True,
     beside_osm: BesideOsm = False,
 ) -> int:
-    """Do in clusters what cannot live in git.
+    """Maintain in clusters what cannot be in git.
 
-    For clusters whose desired state comes through git, by Flux or Argo CD: renews bootstrap tokens,
-    keeps the kubeconfigs of kubelets, stamps Secrets and OSCs with the revision that
-    machine-controller waits for, holds MachineDeployments until they are cleaned up after, and wakes
-    Machines. Run it more often than --interval. A run without anything due writes nothing but its lock.
+    For clusters whose desired state Flux or Argo CD applies from git. Renews bootstrap tokens and
+    kubeconfigs of kubelets, annotates Secrets and OSCs with the revision that machine-controller waits
+    for, keeps deleted MachineDeployments until their objects are gone, and wakes waiting Machines. Run
+    it more often than --interval. If nothing is due, a run writes only its lock.
 
     Examples:
       osm-gitops refresh                                   # the clusters of osm-gitops.yaml

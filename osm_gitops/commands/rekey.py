@@ -291,13 +291,14 @@ def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
 
 def rekey(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders; else the current folder.")
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Files and folders. Without them, the current folder."),
     ] = None,
     rotate: Annotated[
         bool,
         typer.Option(
             "--rotate",
-            help="New data keys for every file that osm-gitops wrote, whether its recipients changed or not.",
+            help="Make new data keys for every file that osm-gitops wrote.",
             envvar="OSM_GITOPS_ROTATE",
         ),
     ] = False,
@@ -306,8 +307,7 @@ def rekey(
         typer.Option(
             "--include",
             metavar="PATH",
-            help="New data keys also for SOPS files that osm-gitops did not write, at or below this path; "
-            "may be given several times.",
+            help="Also make new data keys for SOPS files at or below this path that others wrote. May be repeated.",
             envvar="OSM_GITOPS_INCLUDE",
         ),
     ] = None,

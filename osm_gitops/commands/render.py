@@ -26,12 +26,12 @@ _STDOUT = "-"
 
 @with_request
 def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
-    """Write the desired manifests; compare with nothing.
+    """Write the desired manifests, without a comparison.
 
-    The folder must be empty or one that render wrote before; stale files of ours are
-    removed. Files hold secrets: they are readable for you alone, and stdout masks nothing.
-    A dump of a cluster renders to what Operating System Manager makes there, revisions included; in a
-    folder that git keeps, revisions of files are left out, as plan and apply do.
+    The folder must be empty, or written by render before; outdated files of osm-gitops are removed. The
+    files contain secrets: only you can read them, and stdout is not masked. A dump of a cluster renders
+    to what Operating System Manager makes there, revisions included. In a git work tree, revisions are
+    left out, as in plan and apply.
 
     Examples:
       osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml

@@ -54,7 +54,7 @@ def schema(
 ) -> int:
     """Print the JSON schema of a file or of a report.
 
-    Draft 2020-12, for editors and for programs that read what ours writes.
+    Draft 2020-12, for editors and for programs that read the output of osm-gitops.
 
     An editor with the YAML language server finds the schema of a fleet file by its first line:
     # yaml-language-server: $schema=.osm-gitops/fleet.schema.json

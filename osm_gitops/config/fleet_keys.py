@@ -26,14 +26,14 @@ def _text(description: str, **more: Json) -> dict[str, Json]:
 
 GIT: Final[Keys] = {
     "path": _text("The folder for the desired state, in a git work tree; relative to the fleet file."),
-    "branch": _text("The branch that must be checked out; any if left out."),
+    "branch": _text("The branch that must be checked out. Without it, any branch."),
     "remote": _text("The remote to push to.", default="origin"),
     "push": {
-        "description": "Push after committing; fetches first, and plans again if the remote has moved.",
+        "description": "Push after committing. Fetches first, and plans again if the remote has moved.",
         "type": "boolean",
         "default": False,
     },
-    "sign": {"description": "Sign commits, or do not; else as git's configuration says.", "type": "boolean"},
+    "sign": {"description": "Sign commits, or not. Without it, as git's configuration says.", "type": "boolean"},
 }
 TARGET: Final[Keys] = {
     "git": {
@@ -43,9 +43,9 @@ TARGET: Final[Keys] = {
     }
 }
 MACHINES: Final[Keys] = {
-    "path": _text("Where they are: cluster, or a tree."),
+    "path": _text("Where they are: cluster, or a folder or file."),
     "apply": {
-        "description": "Apply the MachineDeployments of a tree to the worker cluster, where the target is cluster. "
+        "description": "Apply the MachineDeployments of the path to the worker cluster, if the target is cluster. "
         "None is ever deleted.",
         "type": "boolean",
         "default": False,
@@ -53,19 +53,19 @@ MACHINES: Final[Keys] = {
 }
 SOURCE: Final[Keys] = {
     "machineDeployments": {
-        "description": "Where the MachineDeployments are: cluster, or a tree (a folder or a file); "
+        "description": "Where the MachineDeployments are: cluster, or a folder or file, also PATH@REV; "
         "or a mapping that also says whether to apply them.",
         "type": ["string", "object"],
     },
-    "profiles": _text("Where the OperatingSystemProfiles are; with the MachineDeployments if left out."),
+    "profiles": _text("Where the OperatingSystemProfiles are. Without it, with the MachineDeployments."),
     "facts": _text(
-        "Where the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices are that rendering looks up; "
-        "with the MachineDeployments if left out."
+        "Where the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices are that rendering reads. "
+        "Without it, with the MachineDeployments."
     ),
 }
 WORKER: Final[Keys] = {
-    "kubeconfig": _text("Kubeconfig, relative to the fleet file; else as kubectl finds it.", **_NO_TILDE),
-    "context": _text("Context in the kubeconfig; else its current one."),
+    "kubeconfig": _text("Kubeconfig, relative to the fleet file. Without it, the one that kubectl uses.", **_NO_TILDE),
+    "context": _text("Context in the kubeconfig. Without it, the current one."),
 }
 MANAGEMENT: Final[Keys] = WORKER | {
     "namespace": {"description": "The same as the setting namespace.", "type": "string", "minLength": 1}
@@ -74,23 +74,23 @@ CLUSTER: Final[Keys] = {
     "name": _text(
         "Name of the cluster: the folder of its desired state, and what --cluster takes.", pattern=f"^{NAME_PATTERN}$"
     ),
-    "from": {"description": "Where the cluster's objects are read: cluster, a tree, or one of them for each part."},
-    "settings": {"description": "What Operating System Manager takes as flags.", "type": ["object", "null"]},
+    "from": {"description": "Where objects are read: cluster, a folder or file, or one of them for each part."},
+    "settings": {"description": "Settings by their keys.", "type": ["object", "null"]},
     "overlays": {
-        "description": "Overlays of the cluster, the later ones winning: folders with overlay.yaml relative to the "
-        "fleet file, at a git revision with PATH@REV, or builtin:NAME. Those of defaults come first.",
+        "description": "Overlays of the cluster: folders with overlay.yaml relative to the fleet file, PATH@REV "
+        "for a git revision, or builtin:NAME. Later ones win. Those of defaults come first.",
         "type": ["array", "null"],
         "items": _TEXT,
     },
     "to": {"description": "Where the desired state goes: cluster, or a folder in git."},
     "management": {"description": "The cluster of profiles and configurations.", "type": ["object", "null"]},
     "worker": {
-        "description": "The cluster of MachineDeployments and Secrets; that of management if left out.",
+        "description": "The cluster of MachineDeployments and Secrets. Without it, the management cluster.",
         "type": ["object", "null"],
     },
     "profilesVersion": {
-        "description": "Version of the built-in profiles, which upgrading osm-gitops does not change; "
-        "the same as the setting profilesVersion. The newest if left out.",
+        "description": "Version of the built-in profiles; an upgrade of osm-gitops does not change it. "
+        "The same as the setting profilesVersion. Without it, the newest.",
         "type": ["string", "null"],
         "pattern": r"^v[0-9]+\.[0-9]+\.[0-9]+",
     },
@@ -99,7 +99,7 @@ TOP: Final[Keys] = {
     "apiVersion": {"description": "Version of this format.", "const": API_VERSION},
     "kind": {"description": "What the file is.", "const": "Fleet"},
     "defaults": {
-        "description": "What all clusters share. A cluster's own key wins; settings are merged, overlays add up.",
+        "description": "Keys that all clusters share. A cluster's own key wins; settings are merged, overlays added.",
         "type": ["object", "null"],
     },
     "clusters": {"description": "The clusters of the fleet.", "type": "array", "minItems": 1},

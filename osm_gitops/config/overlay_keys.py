@@ -21,28 +21,28 @@ OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 _POINTER: Final = {"type": "string", "pattern": "^/"}
-_FILE: Final = "or the name of a file beside this one that holds it"
+_FILE: Final = "the name of a file in this folder that contains it"
 
 TOP: Final[Keys] = {
     "apiVersion": {"description": "Version of this format.", "const": API_VERSION},
     "kind": {"description": "What the file is.", "const": KIND},
     "overlays": {
-        "description": "Overlays that this one is built on, applied before it: folders relative to this file, at a "
-        "git revision with PATH@REV, or builtin:NAME.",
+        "description": "Overlays to apply before this one: folders relative to this file, PATH@REV for a git "
+        "revision, or builtin:NAME.",
         "type": ["array", "null"],
         "items": _TEXT,
     },
     "settings": {
-        "description": "What Operating System Manager takes as flags. Flags, environment and fleet file win over it.",
+        "description": "Settings by their keys. Flags, environment and fleet file win over them.",
         "type": ["object", "null"],
     },
     "values": {
-        "description": "Variables of your own, which profiles read as Values. Merged deeply; null takes away what an "
-        "earlier overlay set. Texts with {{ … }} are made of other values.",
+        "description": "Variables that profiles read as Values. Maps are merged; null removes what an earlier "
+        "overlay set. Texts may contain {{ … }} with other values.",
         "type": ["object", "null"],
     },
     "profiles": {
-        "description": "Names (globs) of the profiles that the cluster gets at all; all of them if left out.",
+        "description": "Names (globs) of the profiles that the cluster may use. Without it, all.",
         "type": ["array", "null"],
         "items": _TEXT,
     },
@@ -51,18 +51,18 @@ TOP: Final[Keys] = {
 PATCH: Final[Keys] = {
     "target": {"description": "Which profiles it changes.", "type": "object", "required": ["name"]},
     "merge": {
-        "description": "A piece of a profile to merge into it: files by path, templates by key, units and runtimes by "
-        f"name; {DELETE}: true removes one, new ones come last; {_FILE}.",
+        "description": "Part of a profile to merge into it: files by path, templates by key, units and runtimes by "
+        f"name. {DELETE}: true removes one, new ones come last. May also be {_FILE}.",
         "type": ["object", "string"],
     },
     "json6902": {
-        "description": f"Operations of JSON Patch (RFC 6902), with paths from the manifest on; {_FILE}.",
+        "description": f"JSON Patch operations (RFC 6902) with paths that start at the manifest. May also be {_FILE}.",
         "type": ["array", "string"],
     },
 }
 PROFILE_PIECE: Final[Keys] = {
-    "apiVersion": {"description": "As in a profile; may be left out."},
-    "kind": {"description": "As in a profile; may be left out.", "const": "OperatingSystemProfile"},
+    "apiVersion": {"description": "As in a profile; optional."},
+    "kind": {"description": "As in a profile; optional.", "const": "OperatingSystemProfile"},
     "metadata": {"description": "Annotations and labels.", "type": "object"},
     "spec": {"description": "What to change in the profile.", "type": "object"},
 }
@@ -76,7 +76,10 @@ PATCH_TARGET: Final[Keys] = {
 }
 OPERATION: Final[Keys] = {
     "op": {"description": "What to do.", "enum": list(OPERATIONS)},
-    "path": {"description": "Where: /spec/provisioningConfig/files/0/content/inline/data.", **_POINTER},
-    "from": {"description": "Where from, for move and copy.", **_POINTER},
+    "path": {
+        "description": "Path to change, such as /spec/provisioningConfig/files/0/content/inline/data.",
+        **_POINTER,
+    },
+    "from": {"description": "Path to move or copy from.", **_POINTER},
     "value": {"description": "What to add, replace with, or test for."},
 }

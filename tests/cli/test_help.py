@@ -80,7 +80,7 @@ def test_what_most_people_want_comes_before_the_settings_of_operating_system_man
 
 def test_defaults_are_shown_and_the_variables_of_options_too() -> None:
     page = " ".join(osm_gitops("plan", "--help").out.split())
-    assert "cluster that may go. [default: 50%]" in page
+    assert "pools to delete per cluster. [default: 50%]" in page
     assert "OSM_GITOPS_DETAILED_EXITCODE for --detailed-exitcode" in page
     for setting in SETTINGS:
         assert f"--{setting.flag}" in page

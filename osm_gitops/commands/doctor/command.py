@@ -32,7 +32,7 @@ def doctor(
         typer.Option(
             "--fleet",
             metavar="FILE",
-            help="Fleet file; else osm-gitops.yaml here or in a folder above.",
+            help="Fleet file. Without it, osm-gitops.yaml in the current folder or a folder above.",
             envvar="OSM_GITOPS_FLEET",
         ),
     ] = None,
@@ -41,41 +41,44 @@ def doctor(
         typer.Option(
             "--age-recipient",
             metavar="AGE",
-            help="Encrypt for this age recipient, whatever .sops.yaml says; may be given several times.",
+            help="Encrypt for this age recipient instead of those in .sops.yaml. May be repeated.",
             envvar="OSM_GITOPS_AGE_RECIPIENT",
         ),
     ] = None,
     kubeconfig: Annotated[
-        str, typer.Option("--kubeconfig", metavar="FILE", help="Look at this one.", envvar="OSM_GITOPS_KUBECONFIG")
+        str, typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig to check.", envvar="OSM_GITOPS_KUBECONFIG")
     ] = "",
     context: Annotated[
-        str, typer.Option("--context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_CONTEXT")
+        str, typer.Option("--context", metavar="NAME", help="Context in that kubeconfig.", envvar="OSM_GITOPS_CONTEXT")
     ] = "",
     worker_kubeconfig: Annotated[
         str,
         typer.Option(
             "--worker-cluster-kubeconfig",
             metavar="FILE",
-            help="Look at this one of a worker cluster.",
+            help="Kubeconfig of a worker cluster to check.",
             envvar="OSM_GITOPS_WORKER_CLUSTER_KUBECONFIG",
         ),
     ] = "",
     worker_context: Annotated[
-        str, typer.Option("--worker-context", metavar="NAME", help="Context in it.", envvar="OSM_GITOPS_WORKER_CONTEXT")
+        str,
+        typer.Option(
+            "--worker-context", metavar="NAME", help="Context in that kubeconfig.", envvar="OSM_GITOPS_WORKER_CONTEXT"
+        ),
     ] = "",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail for warnings of sources too.", envvar="OSM_GITOPS_STRICT")
+        bool, typer.Option("--strict", help="Treat warnings about sources as errors.", envvar="OSM_GITOPS_STRICT")
     ] = False,
     untrusted: Untrusted = False,
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="How the findings are written.", envvar="OSM_GITOPS_OUTPUT")
+        Form, typer.Option("--output", "-o", help="Format of the findings.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
 ) -> int:
-    """Say what is missing on this machine.
+    """Check what this machine needs for runs.
 
-    Looks at git, private keys, the fleet file, sources, targets, kubeconfigs and programs; a line
-    each: ok, note (worth knowing) or fix (a run would fail). Asks servers only where the fleet file
-    says cluster: what a run reads there, and what it may do. Changes nothing, and exits with 1 if
+    Checks git, private keys, the fleet file, sources, targets, kubeconfigs and programs. Prints a line
+    for each: ok, note (for information) or fix (a run would fail). Asks servers only if the fleet file
+    says cluster: whether a run can read what it needs, and may write. Changes nothing. Exits with 1 if
     there is something to fix.
 
     Examples:

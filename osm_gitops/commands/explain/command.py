@@ -35,7 +35,7 @@ def explain(
         str,
         typer.Argument(
             metavar="[MD]",
-            help="A MachineDeployment: its name, also with its namespace and a slash before it.",
+            help="MachineDeployment: NAME or NAMESPACE/NAME.",
             autocompletion=complete_pool,
             show_default=False,
         ),
@@ -45,14 +45,16 @@ def explain(
         typer.Option(
             "--file",
             metavar="PATH",
-            help="Print this file or unit as it is rendered, with secrets masked.",
+            help="Print this file or unit as rendered, with secrets masked.",
             envvar="OSM_GITOPS_FILE",
             show_default=False,
         ),
     ] = "",
     half: Annotated[
         HalfName | None,
-        typer.Option("--half", help="The half to look for --file in.", envvar="OSM_GITOPS_HALF"),
+        typer.Option(
+            "--half", help="With --file: the half to search, if both have the file.", envvar="OSM_GITOPS_HALF"
+        ),
     ] = None,
     user_data: Annotated[
         HalfName | None,
@@ -66,20 +68,20 @@ def explain(
         bool,
         typer.Option(
             "--downloads",
-            help="List every URL, host, package and image that nodes ask for while they boot; without MD of all pools.",
+            help="List every URL, host, package and image that nodes fetch while they boot. Without MD, of all pools.",
             envvar="OSM_GITOPS_DOWNLOADS",
         ),
     ] = False,
     output: Annotated[
         Form,
-        typer.Option("--output", "-o", help="How the explanation is written.", envvar="OSM_GITOPS_OUTPUT"),
+        typer.Option("--output", "-o", help="Format of the explanation.", envvar="OSM_GITOPS_OUTPUT"),
     ] = Form.TEXT,
 ) -> int:
-    """Say what made the boot configuration of a pool.
+    """Show where the boot configuration of a pool comes from.
 
-    Its profile and why it is that one, where each setting comes from, the values that its templates ask
-    for, facts, kubelet annotations that count and those that do not, the objects and files that result, and
-    the size of the user-data against the provider's limit. Secrets are named and never shown.
+    Shows the profile and why it is used, the origin of each setting, the values that its templates read,
+    facts, kubelet annotations that apply and those that are ignored, the resulting objects and files, and
+    the size of the user-data compared with the provider's limit. Names secrets and never shows them.
 
     Examples:
       osm-gitops explain workers                                   # a pool of the fleet

@@ -55,7 +55,7 @@ OsmDeployment = Annotated[
     typer.Option(
         "--osm-deployment",
         metavar="NAMESPACE/NAME",
-        help="Deployment of Operating System Manager, else it is searched for; none where it is gone.",
+        help="Deployment of Operating System Manager. Without it, init searches for one; none if it is gone.",
         envvar="OSM_GITOPS_OSM_DEPLOYMENT",
         rich_help_panel=_ADOPTION,
     ),
@@ -65,7 +65,7 @@ OsmKubeconfig = Annotated[
     typer.Option(
         "--osm-kubeconfig",
         metavar="FILE",
-        help="Kubeconfig of the cluster that it runs in, if that is another one (KKP: the seed).",
+        help="Kubeconfig of the cluster in which Operating System Manager runs, if it is another one (KKP: the seed).",
         envvar="OSM_GITOPS_OSM_KUBECONFIG",
         rich_help_panel=_ADOPTION,
     ),
@@ -75,7 +75,7 @@ OsmContext = Annotated[
     typer.Option(
         "--osm-context",
         metavar="NAME",
-        help="Context in it, or in the kubeconfig of the management cluster.",
+        help="Context in that kubeconfig, or in the management cluster's.",
         envvar="OSM_GITOPS_OSM_CONTEXT",
         rich_help_panel=_ADOPTION,
     ),
@@ -86,7 +86,7 @@ WithPools = Annotated[
     bool,
     typer.Option(
         "--with-pools",
-        help="Write the MachineDeployments too, for apply to apply them; else they are read from the cluster.",
+        help="Also write the MachineDeployments, for apply to apply them. Without it, runs read them from the cluster.",
         envvar="OSM_GITOPS_WITH_POOLS",
         rich_help_panel=_ADOPTION,
     ),
@@ -96,13 +96,15 @@ WithPools = Annotated[
 @with_cluster
 def init(
     request: Request,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; made if it is not there.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of the repository. Created if it does not exist.")
+    ] = Path(),
     recipients: Annotated[
         list[str] | None,
         typer.Option(
             "--age-recipient",
             metavar="AGE",
-            help="Encrypt for this age recipient, in place of a new key; may be given several times.",
+            help="Encrypt for this age recipient instead of a new key. May be repeated.",
             envvar="OSM_GITOPS_AGE_RECIPIENT",
         ),
     ] = None,
@@ -114,10 +116,9 @@ def init(
     """Scaffold a config repository.
 
     Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
-    workflow for GitHub and a README. Overwrites and commits nothing. A new private key goes into the key
-    file of sops in your home, beside those that are there. With --from cluster the settings are those of
-    Operating System Manager's Deployment, and the profiles the cluster's own; MachineDeployments are read
-    from it at each run.
+    workflow for GitHub and a README. Overwrites and commits nothing. Adds a new private key to the key
+    file of sops in your home. With --from cluster, takes the settings from Operating System Manager's
+    Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster.
 
     Examples:
       osm-gitops init nodes                    # a new folder with a new git repository

@@ -50,7 +50,7 @@ HalfChoice = Annotated[
     Half | None,
     typer.Option(
         "--side",
-        help="Where two clusters are worked on: the one to print for.",
+        help="With two clusters: print the manifests for this one.",
         envvar="OSM_GITOPS_SIDE",
         show_default=False,
     ),
@@ -59,7 +59,7 @@ Parts = Annotated[
     list[Part] | None,
     typer.Option(
         "--part",
-        help="Print this part only; may be given several times.",
+        help="Print only this part. May be repeated.",
         envvar="OSM_GITOPS_PART",
         show_default=False,
     ),
@@ -78,7 +78,7 @@ Writers = Annotated[
     typer.Option(
         "--writer",
         metavar="USER|group:NAME",
-        help="Who else may change OSCs, such as Flux or you by hand; may be given several times.",
+        help="User or group that may also change OSCs, such as Flux. May be repeated.",
         envvar="OSM_GITOPS_WRITER",
     ),
 ]
@@ -87,7 +87,7 @@ Secrets = Annotated[
     typer.Option(
         "--secret",
         metavar="NAMESPACE/NAME",
-        help="Secret that runs may read besides those named by settings and MachineDeployments; may be repeated.",
+        help="Secret that runs may read besides those that settings and MachineDeployments name. May be repeated.",
         envvar="OSM_GITOPS_SECRET",
     ),
 ]
@@ -102,7 +102,7 @@ PullSecrets = Annotated[
     typer.Option(
         "--image-pull-secret",
         metavar="NAME",
-        help="Secret to pull the image with; may be given several times.",
+        help="Secret to pull the image with. May be repeated.",
         envvar="OSM_GITOPS_IMAGE_PULL_SECRET",
         rich_help_panel=_RUNS,
     ),
@@ -112,7 +112,7 @@ Schedule = Annotated[
     typer.Option(
         "--schedule",
         metavar="CRON",
-        help="When runs start; a wide one needs --interval.",
+        help="When runs start. If they are more than --interval apart, raise that setting.",
         envvar="OSM_GITOPS_SCHEDULE",
         rich_help_panel=_RUNS,
     ),
@@ -122,7 +122,7 @@ EnvironmentSecrets = Annotated[
     typer.Option(
         "--env-secret",
         metavar="NAME",
-        help="Secret whose keys are variables of the runs, such as cloud credentials; may be given several times.",
+        help="Secret whose keys become environment variables of the runs, such as cloud credentials. May be repeated.",
         envvar="OSM_GITOPS_ENV_SECRET",
         rich_help_panel=_RUNS,
     ),
@@ -132,7 +132,7 @@ WorkerKubeconfigSecret = Annotated[
     typer.Option(
         "--worker-kubeconfig-secret",
         metavar="NAME",
-        help="Secret with the kubeconfig of another worker cluster under kubeconfig.",
+        help="Secret with the kubeconfig of a separate worker cluster under the key kubeconfig.",
         envvar="OSM_GITOPS_WORKER_KUBECONFIG_SECRET",
         rich_help_panel=_RUNS,
     ),
@@ -142,21 +142,23 @@ Repo = Annotated[
     typer.Option(
         "--repo",
         metavar="URL",
-        help="Config repo to run in; else runs apply to the cluster.",
+        help="Config repo for the runs. Without it, runs apply to the cluster.",
         envvar="OSM_GITOPS_REPO",
         rich_help_panel=_GIT,
     ),
 ]
 Ref = Annotated[
     str,
-    typer.Option("--ref", metavar="BRANCH", help="Its branch.", envvar="OSM_GITOPS_REF", rich_help_panel=_GIT),
+    typer.Option(
+        "--ref", metavar="BRANCH", help="Branch of the config repo.", envvar="OSM_GITOPS_REF", rich_help_panel=_GIT
+    ),
 ]
 GitTokenSecret = Annotated[
     str,
     typer.Option(
         "--git-token-secret",
         metavar="NAME",
-        help="Secret with a token for HTTPS under token.",
+        help="Secret with a token for HTTPS under the key token.",
         envvar="OSM_GITOPS_GIT_TOKEN_SECRET",
         rich_help_panel=_GIT,
     ),
@@ -166,7 +168,7 @@ GitSshSecret = Annotated[
     typer.Option(
         "--git-ssh-secret",
         metavar="NAME",
-        help="Secret with identity and known_hosts for SSH, as Flux has it.",
+        help="Secret with the keys identity and known_hosts for SSH, as Flux uses it.",
         envvar="OSM_GITOPS_GIT_SSH_SECRET",
         rich_help_panel=_GIT,
     ),
@@ -176,7 +178,7 @@ AgeKeySecret = Annotated[
     typer.Option(
         "--age-key-secret",
         metavar="NAME",
-        help="Secret with the private age key under age.agekey.",
+        help="Secret with the private age key under the key age.agekey.",
         envvar="OSM_GITOPS_AGE_KEY_SECRET",
         rich_help_panel=_GIT,
     ),
@@ -220,14 +222,13 @@ def install(
     age_key_secret: AgeKeySecret = "",
     commit_as: CommitAs = f"{DEFAULT_AUTHOR[0]} <{DEFAULT_AUTHOR[1]}>",
 ) -> int:
-    """Print the manifests that a cluster needs, in their order.
+    """Print the manifests that a cluster needs for runs.
 
-    Kinds, accounts with the rights that runs need and no others, the account of booting machines,
-    policies of the API server, and CronJobs. Reads the MachineDeployments, where a source is named,
-    for the Secrets that they name; changes nothing. --part prints a part: to remove an installation,
-    leave out crds, with which all profiles and configurations would go. Two parts are printed only by
-    name: init lets the reader write a config repo from the cluster, uninstall lets the account of the
-    runs give the cluster back.
+    Prints CRDs, accounts with only the rights that runs need, the account of booting machines, policies
+    of the API server, and CronJobs. If a source is given, reads its MachineDeployments for the Secrets
+    that they name. Changes nothing. --part prints a part. To remove an installation, leave out crds:
+    deleting CRDs deletes all profiles and configurations. Two parts are printed only by name: init
+    grants the rights to write a config repo from the cluster, uninstall those to give the cluster back.
 
     Examples:
       osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml

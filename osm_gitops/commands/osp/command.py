@@ -65,13 +65,13 @@ def options() -> None:
 def list_profiles(
     request: Request,
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="How the list is written.", envvar="OSM_GITOPS_OUTPUT")
+        Form, typer.Option("--output", "-o", help="Format of the list.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
 ) -> int:
-    """List the profiles at hand, and how many pools use each.
+    """List the available profiles, and how many pools use each.
 
-    Reads the sources of the fleet, or a tree, and opens nothing that is encrypted. The built-in profiles are
-    listed too, where the source has none of the same name; without any source they alone.
+    Reads the sources of the fleet file, or --from, and decrypts nothing. Also lists the built-in profiles
+    whose names the source does not have. Without a source, lists only the built-in profiles.
 
     Examples:
       osm-gitops osp list                                   # those of the fleet
@@ -96,17 +96,17 @@ def show(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Its name, also with its namespace and a slash before it; NAME@VERSION for a built-in one.",
+            help="Name, or NAMESPACE/NAME; NAME@VERSION for a built-in profile.",
             autocompletion=complete_profile,
         ),
     ],
     output: Annotated[
-        ShownForm, typer.Option("--output", "-o", help="How the profile is written.", envvar="OSM_GITOPS_OUTPUT")
+        ShownForm, typer.Option("--output", "-o", help="Format of the profile.", envvar="OSM_GITOPS_OUTPUT")
     ] = ShownForm.YAML,
 ) -> int:
     """Print one profile, with the defaults of its CRD.
 
-    It is the one that pools get, as it stands in the source; what is encrypted there is not opened.
+    Prints the profile that pools get, as it is in the source. Decrypts nothing.
 
     Examples:
       osm-gitops osp show osp-ubuntu                              # that of the whole fleet
@@ -133,7 +133,7 @@ def diff(
         str,
         typer.Argument(
             metavar="A",
-            help="NAME of a profile at hand, NAME@VERSION of a built-in one, or PATH[@REV] of a file with one.",
+            help="NAME of an available profile, NAME@VERSION of a built-in one, or PATH[@REV] of a file with one.",
             autocompletion=complete_profile,
         ),
     ],
@@ -141,19 +141,19 @@ def diff(
         str,
         typer.Argument(
             metavar="[B]",
-            help="Likewise; left out, A with the overlays that --overlay names.",
+            help="The same. Without it: A with the overlays of --overlay.",
             show_default=False,
             autocompletion=complete_profile,
         ),
     ] = "",
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="How the differences are written.", envvar="OSM_GITOPS_OUTPUT")
+        Form, typer.Option("--output", "-o", help="Format of the differences.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
 ) -> int:
     """Show how two profiles differ, text by text.
 
-    Files, templates, units and fields are compared as they stand in the profiles, not rendered. It exits
-    with 0 whether they differ or not; JSON says so under "differ".
+    Compares files, templates, units and fields as they are in the profiles, without rendering. Exits with
+    0 whether they differ or not; in JSON, the key "differ" says it.
 
     Examples:
       osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml       # a fork and what it came from
@@ -198,14 +198,14 @@ def _at_hand(request: Request, name: str = "") -> ProfilesAtHand:
 
 @osp.command()
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of manifests, YAML or JSON; - for stdin.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of manifests, YAML or JSON; - for stdin.")],
     untrusted: Untrusted = False,
 ) -> int:
     """Print a file of profiles with its Go templates as Jinja2.
 
-    Machines boot from the same bytes: the files that the profile renders to do not change. Comments,
-    layout and everything that is no template stay as they are; a profile that is Jinja2 already does
-    too. What should be looked at by hand is said on stderr; docs/how-to/convert-profiles.md tells more.
+    The files that the profile renders to do not change. Comments, layout, everything that is not a
+    template, and profiles that are already Jinja2 stay as they are. stderr lists what to check by
+    hand; docs/how-to/convert-profiles.md explains it.
 
     Examples:
       osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml

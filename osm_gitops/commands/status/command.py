@@ -27,22 +27,23 @@ _DEFAULTS = (
 def status(
     request: Request,
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="How the status is written.", envvar="OSM_GITOPS_OUTPUT")
+        Form, typer.Option("--output", "-o", help="Format of the status.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
     detailed_exitcode: Annotated[
         bool,
         typer.Option(
             "--detailed-exitcode",
-            help="Exit with 2 where something is in trouble.",
+            help="Exit with 2 if there are problems.",
             envvar="OSM_GITOPS_DETAILED_EXITCODE",
         ),
     ] = False,
 ) -> int:
-    """Say how each pool stands, and what is in the way.
+    """Show the state of each pool and any blockers.
 
-    Looks at clusters and changes nothing: configuration and Secrets of each pool against what would be
-    rendered now, machine-controller's gate and the Machines that wait at it, the life of tokens, the last
-    run; and what Operating System Manager has left. Without a fleet and --from, pools are the cluster's own.
+    Reads clusters and changes nothing. Compares configuration and Secrets of each pool with what would be
+    rendered now. Shows whether machine-controller can create machines and which wait, the life of tokens,
+    the last run, and what remains of Operating System Manager. Without a fleet file and --from, shows the
+    pools of the cluster.
 
     Examples:
       osm-gitops status                                 # the fleet's clusters

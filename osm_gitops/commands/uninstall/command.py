@@ -70,8 +70,8 @@ def uninstall(
         Finalizers,
         typer.Option(
             "--finalizers",
-            help="Whether MachineDeployments keep the finalizer, which is Operating System Manager's too; auto: where "
-            "its Deployment is there to clean up.",
+            help="Whether MachineDeployments keep the finalizer, which Operating System Manager uses too. auto: if "
+            "its Deployment exists, which then cleans up.",
             envvar="OSM_GITOPS_FINALIZERS",
         ),
     ] = Finalizers.AUTO,
@@ -79,11 +79,11 @@ def uninstall(
 ) -> int:
     """Give a cluster back to Operating System Manager.
 
-    Takes our labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes the Lease
-    and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating System
-    Manager takes over without rendering anything anew; pools that it would render are named. Shows what
-    it will do and asks for confirmation; without a terminal on stdin --yes is required. First stop the
-    runs, such as CronJobs, Flux or Argo CD.
+    Removes osm-gitops' labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes
+    the Lease and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating
+    System Manager takes over without rendering again; pools that it would render are named. Shows what
+    it will do and asks for confirmation; if stdin is not a terminal, --yes is required. Stop all runs
+    first: CronJobs, Flux, Argo CD.
 
     Examples:
       osm-gitops uninstall                          # the cluster of osm-gitops.yaml, or of the kubeconfig

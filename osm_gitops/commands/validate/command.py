@@ -40,23 +40,26 @@ def validate(
     request: Request,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Files or folders of manifests; else the fleet's sources."),
+        typer.Argument(
+            metavar="[PATH]...", help="Files or folders of manifests. Without them, the sources of the fleet file."
+        ),
     ] = None,
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="How findings are written.", envvar="OSM_GITOPS_OUTPUT")
+        Form, typer.Option("--output", "-o", help="Format of the findings.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
     severity: Annotated[
-        Severity, typer.Option("--severity", help="Show findings from this severity on.", envvar="OSM_GITOPS_SEVERITY")
+        Severity,
+        typer.Option("--severity", help="Show findings of this severity and above.", envvar="OSM_GITOPS_SEVERITY"),
     ] = Severity.NOTE,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail for warnings too.", envvar="OSM_GITOPS_STRICT")
+        bool, typer.Option("--strict", help="Treat warnings as errors.", envvar="OSM_GITOPS_STRICT")
     ] = False,
     against: Annotated[
         str,
         typer.Option(
             "--against",
             metavar="REV",
-            help="Also tell which specs of profiles changed since this git revision without a new version.",
+            help="Also report profiles whose spec changed since this git revision without a new version.",
             envvar="OSM_GITOPS_AGAINST",
             show_default=False,
         ),
@@ -64,10 +67,10 @@ def validate(
 ) -> int:
     """Check profiles and pools, and what they render to.
 
-    Asks no cluster and needs no key: every profile is rendered for all its providers, Kubernetes
-    versions and settings that it tells apart, every pool as it is. Scripts, units, cloud-config,
-    Ignition, containerd's and the kubelet's configuration are judged, by programs made for it where
-    they are installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
+    Asks no cluster and needs no key. Renders every profile for all its providers, Kubernetes versions
+    and relevant settings, and every pool as it is. Checks scripts, units, cloud-config, Ignition, and
+    the configuration of containerd and the kubelet, also with external linters if they are
+    installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
     all rules and how to suppress one. Exits with 1 if there is an error.
 
     Examples:

@@ -19,7 +19,9 @@ from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import load_documents
 
 SCHEMA: Final = Rule("cloud-init-schema", Severity.ERROR, "cloud-init does not accept the user-data")
-NOT_INSTALLED: Final = Rule("cloud-init-not-installed", Severity.NOTE, "user-data was not looked at by cloud-init")
+NOT_INSTALLED: Final = Rule(
+    "cloud-init-not-installed", Severity.NOTE, "cloud-init is not installed, so user-data was not checked with it"
+)
 RULES: Final = (SCHEMA, NOT_INSTALLED)
 
 _ERRORS: Final = re.compile(r"Cloud config schema errors: (.*?)(?:\n\n|\nError: Invalid|\Z)", re.DOTALL)

@@ -23,11 +23,13 @@ from osm_gitops.lint.rules.boot_file import BootFile, Remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.shell.syntax import nesting, parse
 
-SHELLCHECK: Final = Rule("shellcheck", Severity.WARNING, "shellcheck warns of a script")
-BASH: Final = Rule("bash-syntax", Severity.ERROR, "bash cannot read a script")
-NO_SHELLCHECK: Final = Rule("shellcheck-not-installed", Severity.WARNING, "scripts were not looked at by shellcheck")
-NO_BASH: Final = Rule("bash-not-installed", Severity.NOTE, "scripts were not looked at by bash")
-STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "a checker did not judge a file")
+SHELLCHECK: Final = Rule("shellcheck", Severity.WARNING, "shellcheck reports a problem in a script")
+BASH: Final = Rule("bash-syntax", Severity.ERROR, "bash cannot parse a script")
+NO_SHELLCHECK: Final = Rule(
+    "shellcheck-not-installed", Severity.WARNING, "shellcheck is not installed, so scripts were not checked with it"
+)
+NO_BASH: Final = Rule("bash-not-installed", Severity.NOTE, "bash is not installed, so scripts were not checked with it")
+STOPPED: Final = Rule("checker-stopped", Severity.WARNING, "an external linter did not check a file")
 RULES: Final = (SHELLCHECK, BASH, NO_SHELLCHECK, NO_BASH, STOPPED)
 
 _SHELL: Final = re.compile(r"#![ \t]*\S*/(?:env[ \t]+(?:-\S+[ \t]+)*)?(?:\S*/)?(bash|dash|ksh|sh)\b")

@@ -20,7 +20,9 @@ from osm_gitops.model.finding import Finding, Rule, Severity
 
 VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
 NOT_INSTALLED: Final = Rule(
-    "systemd-analyze-not-installed", Severity.NOTE, "units were not looked at by systemd-analyze"
+    "systemd-analyze-not-installed",
+    Severity.NOTE,
+    "systemd-analyze is not installed, so units were not checked with it",
 )
 RULES: Final = (VERIFY, NOT_INSTALLED)
 

@@ -27,7 +27,7 @@ from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.render.user_data import UserDataSize, bootstrap_size, provisioning_size
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
-SSH_KEY: Final = Rule("ssh-key", Severity.WARNING, "an SSH key is none that sshd takes")
+SSH_KEY: Final = Rule("ssh-key", Severity.WARNING, "sshd does not accept an SSH key")
 _KINDS: Final = re.compile(
     r"(ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
     r"(?:-cert-v01@openssh\.com)?[ \t]+(\S+)"
@@ -40,8 +40,8 @@ def key_fault(text: str) -> str:
 
 
 HEADER: Final = Rule("cloud-config-header", Severity.ERROR, "the user-data does not begin with #cloud-config")
-SYNTAX: Final = Rule("cloud-config-syntax", Severity.ERROR, "the cloud-config is no YAML, or a key stands twice in it")
-UNKNOWN_KEY: Final = Rule("cloud-config-unknown-key", Severity.ERROR, "cloud-init knows no such key, and ignores it")
+SYNTAX: Final = Rule("cloud-config-syntax", Severity.ERROR, "the cloud-config is not YAML, or has a duplicate key")
+UNKNOWN_KEY: Final = Rule("cloud-config-unknown-key", Severity.ERROR, "cloud-init does not know a key and ignores it")
 WRITE_FILES: Final = Rule("cloud-config-write-files", Severity.ERROR, "cloud-init cannot write a file")
 COMMAND: Final = Rule("cloud-config-command", Severity.ERROR, "cloud-init cannot run a command")
 TYPE: Final = Rule("cloud-config-type", Severity.ERROR, "a key of a cloud-config has the wrong type")
@@ -266,8 +266,8 @@ def _content_fault(content: str, encoding: str) -> str:
     return ""
 
 
-TOO_LARGE: Final = Rule("user-data-too-large", Severity.ERROR, "the provider does not take so much user-data")
-HEADROOM: Final = Rule("user-data-headroom", Severity.NOTE, "user-data is near the most that its provider takes")
+TOO_LARGE: Final = Rule("user-data-too-large", Severity.ERROR, "the user-data exceeds the limit of the provider")
+HEADROOM: Final = Rule("user-data-headroom", Severity.NOTE, "the user-data is close to the limit of the provider")
 SIZE_RULES: Final = (TOO_LARGE, HEADROOM)
 
 _NEAR_LIMIT: Final = 0.85

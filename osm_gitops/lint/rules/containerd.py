@@ -21,18 +21,18 @@ from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import value_at
 
-SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a file of containerd is no TOML")
-VERSION: Final = Rule(
-    "containerd-version", Severity.ERROR, "containerd's configuration has no version that it can have"
+SYNTAX: Final = Rule("toml-syntax", Severity.ERROR, "a configuration file of containerd is not TOML")
+VERSION: Final = Rule("containerd-version", Severity.ERROR, "the configuration of containerd has an invalid version")
+UNKNOWN_KEY: Final = Rule("containerd-unknown-key", Severity.ERROR, "containerd does not know a key and ignores it")
+UNKNOWN_PLUGIN: Final = Rule(
+    "containerd-unknown-plugin", Severity.ERROR, "containerd does not have a plugin that its configuration names"
 )
-UNKNOWN_KEY: Final = Rule("containerd-unknown-key", Severity.ERROR, "containerd knows no such key, and ignores it")
-UNKNOWN_PLUGIN: Final = Rule("containerd-unknown-plugin", Severity.ERROR, "containerd has no such plugin")
-RUNC_OPTION: Final = Rule("containerd-runc-option", Severity.ERROR, "runc has no such option, or of another type")
-VALUE: Final = Rule("containerd-value", Severity.ERROR, "containerd cannot use a value of its configuration")
-TOO_OLD: Final = Rule(
-    "containerd-too-old", Severity.ERROR, "the containerd that is installed cannot read its configuration"
+RUNC_OPTION: Final = Rule(
+    "containerd-runc-option", Severity.ERROR, "runc does not know an option, or expects another type"
 )
-HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use a registry's hosts.toml")
+VALUE: Final = Rule("containerd-value", Severity.ERROR, "containerd does not accept a value of its configuration")
+TOO_OLD: Final = Rule("containerd-too-old", Severity.ERROR, "the installed containerd cannot read its configuration")
+HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use the hosts.toml of a registry")
 RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
 
 _TABLE: Final = read_table("containerd.toml")

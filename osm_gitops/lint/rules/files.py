@@ -17,13 +17,13 @@ from osm_gitops.model.finding import Rule, Severity
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.yaml.kubernetes import load_documents
 
-PATH: Final = Rule("unclean-path", Severity.ERROR, "a file has no absolute, clean path")
-PERMISSIONS: Final = Rule("permissions", Severity.ERROR, "permissions are no octal digits, or let nobody use the file")
-WORLD_WRITABLE: Final = Rule("world-writable", Severity.WARNING, "everybody on the node may change a file")
-SECRET: Final = Rule("world-readable-secret", Severity.WARNING, "everybody on the node may read a secret")
-TEMPLATE: Final = Rule("template-left-over", Severity.ERROR, "a rendered file still has template text, or a Go value")
+PATH: Final = Rule("unclean-path", Severity.ERROR, "the path of a file is not absolute and clean")
+PERMISSIONS: Final = Rule("permissions", Severity.ERROR, "permissions are not octal digits, or make the file unusable")
+WORLD_WRITABLE: Final = Rule("world-writable", Severity.WARNING, "every user of the node can change a file")
+SECRET: Final = Rule("world-readable-secret", Severity.WARNING, "every user of the node can read a secret")
+TEMPLATE: Final = Rule("template-left-over", Severity.ERROR, "a rendered file contains template text or a Go value")
 CARRIAGE_RETURNS: Final = Rule("carriage-returns", Severity.ERROR, "lines of a script or unit end in CR LF")
-SHEBANG: Final = Rule("shebang", Severity.ERROR, "the kernel does not find a script's interpreter")
+SHEBANG: Final = Rule("shebang", Severity.ERROR, "the interpreter of a script cannot be found")
 RULES: Final = (PATH, PERMISSIONS, WORLD_WRITABLE, SECRET, TEMPLATE, CARRIAGE_RETURNS, SHEBANG)
 
 _DECIMALS_OF_OCTAL: Final = {384: "600", 420: "644", 416: "640", 448: "700", 488: "750", 493: "755", 511: "777"}
@@ -144,14 +144,14 @@ def is_script(file: BootFile) -> bool:
     return file.text.lstrip().startswith("#!") or file.path.endswith((".sh", ".bash"))
 
 
-SYSCTL: Final = Rule("sysctl-syntax", Severity.ERROR, "sysctl cannot read a line")
-MODULES: Final = Rule("modules-load-syntax", Severity.ERROR, "a line names no kernel module")
-APT_SOURCE: Final = Rule("apt-source-syntax", Severity.ERROR, "apt cannot read one of its sources")
+SYSCTL: Final = Rule("sysctl-syntax", Severity.ERROR, "sysctl cannot parse a line")
+MODULES: Final = Rule("modules-load-syntax", Severity.ERROR, "a line does not name a kernel module")
+APT_SOURCE: Final = Rule("apt-source-syntax", Severity.ERROR, "apt cannot parse a source")
 NETPLAN: Final = Rule("netplan", Severity.ERROR, "netplan cannot use a file")
 CRICTL: Final = Rule("crictl-config", Severity.ERROR, "crictl does not know a key of its configuration")
-YAML: Final = Rule("yaml-syntax", Severity.ERROR, "a YAML file is no YAML")
-JSON: Final = Rule("json-syntax", Severity.ERROR, "a JSON file is no JSON")
-ENVIRONMENT: Final = Rule("environment-syntax", Severity.ERROR, "a line of a file of variables is no assignment")
+YAML: Final = Rule("yaml-syntax", Severity.ERROR, "a YAML file is not valid YAML")
+JSON: Final = Rule("json-syntax", Severity.ERROR, "a JSON file is not valid JSON")
+ENVIRONMENT: Final = Rule("environment-syntax", Severity.ERROR, "a line of an environment file is not an assignment")
 FORMAT_RULES: Final = (SYSCTL, MODULES, APT_SOURCE, NETPLAN, CRICTL, YAML, JSON, ENVIRONMENT)
 
 _SYSCTL_LINE: Final = re.compile(r"-?[\w./*-]+[ \t]*=[ \t]*\S.*|-[\w./*-]+")

@@ -100,11 +100,11 @@ CONFIG: Final[Shape] = {
 """The whole document."""
 
 
-SYNTAX: Final = Rule("ignition-syntax", Severity.ERROR, "the user-data is no Ignition 2.3.0")
-SCHEMA: Final = Rule("ignition-schema", Severity.ERROR, "Ignition knows no such member, or wants another type")
+SYNTAX: Final = Rule("ignition-syntax", Severity.ERROR, "the user-data is not Ignition 2.3.0")
+SCHEMA: Final = Rule("ignition-schema", Severity.ERROR, "Ignition does not know a member, or expects another type")
 VALUE: Final = Rule("ignition-value", Severity.ERROR, "Ignition cannot use a value")
-DUPLICATE: Final = Rule("ignition-duplicate", Severity.ERROR, "two parts of an Ignition config are in each other's way")
-MODE: Final = Rule("ignition-mode", Severity.ERROR, "a mode is no octal number written as a decimal one")
+DUPLICATE: Final = Rule("ignition-duplicate", Severity.ERROR, "two parts of an Ignition config conflict")
+MODE: Final = Rule("ignition-mode", Severity.ERROR, "a mode is not an octal number in decimal notation")
 RULES: Final = (SYNTAX, SCHEMA, VALUE, DUPLICATE, MODE)
 
 VERSION: Final = "2.3.0"

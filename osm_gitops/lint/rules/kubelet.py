@@ -34,7 +34,7 @@ from osm_gitops.lint.rules.kubelet_tables import (
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
-VALUE: Final = Rule("kubelet-value", Severity.ERROR, "the kubelet cannot use a value of its configuration")
+VALUE: Final = Rule("kubelet-value", Severity.ERROR, "the kubelet does not accept a value of its configuration")
 
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)%")
 _DOMAIN: Final = re.compile(r"(?=.{1,253}\.?$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\.?")
@@ -186,10 +186,10 @@ def _is_address(text: str) -> bool:
     return True
 
 
-SYNTAX: Final = Rule("kubelet-syntax", Severity.ERROR, "the kubelet's configuration is no single YAML document")
+SYNTAX: Final = Rule("kubelet-syntax", Severity.ERROR, "the configuration of the kubelet is not a single YAML document")
 UNKNOWN_FIELD: Final = Rule("kubelet-unknown-field", Severity.ERROR, "the kubelet does not know a field")
-FIELD_TYPE: Final = Rule("kubelet-type", Severity.ERROR, "a field of the kubelet's configuration has the wrong type")
-FEATURE_GATE: Final = Rule("kubelet-feature-gate", Severity.ERROR, "the kubelet does not take a feature gate")
+FIELD_TYPE: Final = Rule("kubelet-type", Severity.ERROR, "a field of the kubelet configuration has the wrong type")
+FEATURE_GATE: Final = Rule("kubelet-feature-gate", Severity.ERROR, "the kubelet does not accept a feature gate")
 CGROUP_V1: Final = Rule("kubelet-cgroup-v1", Severity.ERROR, "a kubelet from 1.35 on does not start with cgroup v1")
 RULES: Final = (SYNTAX, UNKNOWN_FIELD, FIELD_TYPE, VALUE, FEATURE_GATE, CGROUP_V1)
 

@@ -13,12 +13,14 @@ from osm_gitops.lint.rules.systemd import is_unit_file, parse, unit_name_remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 DUPLICATE_PATH: Final = Rule("duplicate-path", Severity.ERROR, "two files have the same path")
-FILE_AND_UNIT: Final = Rule("file-and-unit", Severity.ERROR, "a file lies where a unit of the profile is written")
-FILE_BELOW_FILE: Final = Rule("file-below-file", Severity.ERROR, "a file lies below another file")
+FILE_AND_UNIT: Final = Rule("file-and-unit", Severity.ERROR, "a file has the path of a unit of the profile")
+FILE_BELOW_FILE: Final = Rule("file-below-file", Severity.ERROR, "a file has a path below another file")
 DUPLICATE_UNIT: Final = Rule("duplicate-unit", Severity.ERROR, "two units or drop-ins have the same name")
-NOT_EXECUTABLE: Final = Rule("not-executable", Severity.ERROR, "a unit runs a file that may not be executed")
-UNIT_NOT_ENABLED: Final = Rule("unit-without-install", Severity.WARNING, "a unit is enabled and has no [Install]")
-DROP_IN_NAME: Final = Rule("drop-in-name", Severity.ERROR, "systemd does not read a drop-in because of its name")
+NOT_EXECUTABLE: Final = Rule("not-executable", Severity.ERROR, "a unit runs a file that is not executable")
+UNIT_NOT_ENABLED: Final = Rule(
+    "unit-without-install", Severity.WARNING, "a unit is enabled but has no [Install] section"
+)
+DROP_IN_NAME: Final = Rule("drop-in-name", Severity.ERROR, "systemd ignores a drop-in because of its name")
 RULES: Final = (
     DUPLICATE_PATH,
     FILE_AND_UNIT,

@@ -12,7 +12,7 @@ from osm_gitops.lint.rules.boot_file import BootFile, Remark, suggested_fix, wor
 from osm_gitops.lint.tables import read_table
 from osm_gitops.model.finding import Rule, Severity
 
-SYNTAX: Final = Rule("systemd-syntax", Severity.ERROR, "a file of systemd has lines that it cannot read")
+SYNTAX: Final = Rule("systemd-syntax", Severity.ERROR, "systemd cannot parse a line of a unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,13 @@ def _logical_lines(text: str, remarks: list[Remark]) -> Iterator[tuple[int, str]
         yield start, " ".join(parts).strip()
 
 
-UNKNOWN_KEY: Final = Rule("systemd-unknown-key", Severity.ERROR, "systemd knows no such key and ignores the line")
-UNKNOWN_SECTION: Final = Rule("systemd-unknown-section", Severity.ERROR, "systemd ignores a whole section")
-VALUE: Final = Rule("systemd-value", Severity.ERROR, "systemd cannot read a value and ignores the line")
+UNKNOWN_KEY: Final = Rule("systemd-unknown-key", Severity.ERROR, "systemd does not know a key and ignores the line")
+UNKNOWN_SECTION: Final = Rule(
+    "systemd-unknown-section", Severity.ERROR, "systemd does not know a section and ignores it"
+)
+VALUE: Final = Rule("systemd-value", Severity.ERROR, "systemd cannot parse a value and ignores the line")
 EXEC_START: Final = Rule("systemd-exec-start", Severity.ERROR, "a service has no command, or several")
-UNIT_NAME: Final = Rule("systemd-unit-name", Severity.ERROR, "a unit has a name that systemd does not take")
+UNIT_NAME: Final = Rule("systemd-unit-name", Severity.ERROR, "a unit has an invalid name")
 RULES: Final = (SYNTAX, UNKNOWN_KEY, UNKNOWN_SECTION, VALUE, EXEC_START, UNIT_NAME)
 
 _TABLE: Final = read_table("systemd.toml")
