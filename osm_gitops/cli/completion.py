@@ -56,7 +56,7 @@ def complete_worker_context(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _contexts(kubeconfig: str | None, incomplete: str) -> list[str]:
-    from osm_gitops.kube.context_ref import ContextRef  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.context_ref import ContextRef  # noqa: PLC0415 - only once somebody asks
     from osm_gitops.kube.kubeconfig import read_kubeconfig  # noqa: PLC0415 - only once somebody asks
 
     entries = read_kubeconfig(ContextRef(kubeconfig or ""), os.environ).entries

@@ -21,10 +21,10 @@ from osm_gitops.children import for_untrusted
 from osm_gitops.cli.completion import complete_cluster, complete_context, complete_pool, complete_worker_context
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, SettingName
 from osm_gitops.config.settings import RawSetting
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, input_error
 from osm_gitops.git.clone import Clone
 from osm_gitops.git.credentials import TokenFile
-from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.sources.trust import FLAG
 

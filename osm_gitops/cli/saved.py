@@ -15,8 +15,8 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from osm_gitops.config.settings import RawSetting
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.mask import Masker

@@ -160,7 +160,8 @@ def apply(
     for cluster, commit in outcome.commits.items():
         console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
     for cluster, delivery in outcome.deliveries.items():
-        _tell(cluster, delivery)
+        if not delivery.commit:
+            _tell(cluster, delivery)
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
     for remark in outcome.remarks:

@@ -89,10 +89,10 @@ def _write(desired: Desired, target: Path | None, sealing: FileEncryption) -> bo
         for text in stream(desired.objects):
             console.out(text)
     else:
-        changes = render_to(target, desired, sealing)
+        done = render_to(target, desired, sealing)
         pools = "1 pool" if len(desired.pools) == 1 else f"{len(desired.pools)} pools"
         console.say(
             f"{desired.cluster}: {len(desired.objects)} objects of {pools}, "
-            f"{len(changes.write)} files written, {len(changes.remove)} removed"
+            f"{done.files_written} files written, {done.files_removed} removed"
         )
     return bool(desired.failed)

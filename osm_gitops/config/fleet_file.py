@@ -24,8 +24,8 @@ from osm_gitops.config.overlay_files import overlay_ref
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, SETTINGS_BY_KEY
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, TargetSpec, source_ref
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.render.resolve.json_fields import did_you_mean, type_name

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from osm_gitops.config.settings import RawSetting
-from osm_gitops.kube.context_ref import UNNAMED, ContextRef
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.sources.trust import TRUSTED, Trust
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.credentials import credentials_of
 from osm_gitops.kube.kubeconfig import Context, Entry, read_kubeconfig
 from osm_gitops.kube.pool import Server

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem, input_error
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.yaml.kubernetes import load_documents
 
 _LISTS = ("contexts", "clusters", "users")

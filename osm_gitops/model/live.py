@@ -89,11 +89,12 @@ class LivePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of a plan in a cluster.
+    """What became of a plan in a target.
 
     ``written`` are pools whose objects were written (``None`` for what belongs to no pool); ``failed`` has the
     problems of those that were not; ``left`` are pools that were passed over.
-    ``notes`` are for ``-v``. ``webhook`` is one that could not be called, so that the others were left.
+    ``notes`` are for ``-v``. ``webhook`` is one that could not be called, so that the others were left. ``commit`` is
+    the id of the commit that was made in git. Of a folder ``files_written`` and ``files_removed`` are counted.
     """
 
     written: tuple[ObjectRef | None, ...] = ()
@@ -101,3 +102,6 @@ class Delivery:
     left: Mapping[ObjectRef, Left] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     webhook: str = ""
+    commit: str = ""
+    files_written: int = 0
+    files_removed: int = 0

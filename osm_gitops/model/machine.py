@@ -3,8 +3,9 @@ strict decoding (osm-behaviour.md, "MachineDeployment" and "JSON decoding")."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 from osm_gitops.model.objects import Json, Manifest, ObjectRef
@@ -159,3 +160,8 @@ def token_key(pool: ObjectRef) -> str:
 def kubelet_kubeconfig_name(key: str) -> str:
     """The Secret that holds the kubeconfig with the token of this key."""
     return key + KUBECONFIG_SUFFIX
+
+
+def is_chosen(name: str, only: Sequence[str]) -> bool:
+    """Whether a run works on a pool of this name; globs in ``only`` narrow it, if there are any."""
+    return not only or any(fnmatchcase(name, glob) for glob in only)

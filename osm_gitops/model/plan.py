@@ -66,7 +66,8 @@ class CurrentState:
     ``objects`` are all that were read; ``identical`` names desired objects that the
     target was seen to hold byte for byte, which are not read at all. ``unreadable``
     are documents that could not be understood: they forbid deletion. ``live`` says
-    that the API server and others add fields of their own (a cluster, not a folder).
+    that the API server and others add fields of their own (a cluster, not a folder). ``immutable_kinds`` cannot be
+    updated there, as immutable Secrets cannot (OSCs while OSM's webhook is there).
     """
 
     objects: Mapping[ObjectRef, CurrentObject] = field(default_factory=dict)
@@ -74,18 +75,19 @@ class CurrentState:
     unreadable: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     live: bool = False
+    immutable_kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to one object, and why. ``group`` is what stands for its pool in names of objects. ``gone`` is the
-    pool that it was made for, as far as its name tells, where the cluster has none of that name any more.
+    """What happens to one object, and why. ``group`` is what stands for its pool in names of objects. ``gone`` is
+    the pool that it was made for, as far as its name tells, where the cluster has none of that name any more.
     ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
     finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
     ``metadata_only``: what machines boot with stays as it is. ``rolls_machines``: machine-controller replaces the
-    Machines of the pool because of it. ``digest`` is that of the desired object. For a live
-    cluster ``after`` is the whole body that is to be applied. ``texts``: in what an update or a replacement
-    differs from what is there."""
+    Machines of the pool because of it. ``digest`` is that of the desired object, ``after`` the whole body that is
+    to be written, and ``sealed`` says that it is secret whatever its kind. ``texts``: in what an update or a
+    replacement differs from what is there."""
 
     ref: ObjectRef
     side: Side
@@ -101,6 +103,7 @@ class Change:
     metadata_only: bool = False
     rolls_machines: bool = False
     digest: bytes = b""
+    sealed: bool = False
     gone: ObjectRef | None = None
 
     @property
@@ -170,6 +173,11 @@ class ClusterPlan:
     def effective(self) -> tuple[Change, ...]:
         """The changes that do something."""
         return tuple(change for change in self.changes if change.action is not Action.UNCHANGED)
+
+    @property
+    def changed_pools(self) -> tuple[ObjectRef | None, ...]:
+        """The pools that the changes are of, ``None`` for those of no pool."""
+        return tuple(dict.fromkeys(change.pool for change in self.effective))
 
     @property
     def has_changes(self) -> bool:

@@ -11,9 +11,9 @@ from osm_gitops.model.desired import Side
 from osm_gitops.model.settings import Settings
 
 if TYPE_CHECKING:
+    from osm_gitops.context_ref import ContextRef
     from osm_gitops.kube.api import Api
     from osm_gitops.kube.clusters import Clusters
-    from osm_gitops.kube.context_ref import ContextRef
 
 
 def refuse_server(spec: ClusterSpec, part: str) -> None:

@@ -9,12 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from osm_gitops import __version__
 from osm_gitops.config.spec import ClusterSpec, TargetSpec
-from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError, UnsafePlanError
+from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError
 from osm_gitops.git.clone import CLONE_REMOTE
 from osm_gitops.git.remote import PushOutcome
-from osm_gitops.model.desired import Desired
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
@@ -23,9 +21,9 @@ from osm_gitops.pipeline.osm_activity import osm_in_sources
 from osm_gitops.pipeline.recording import Ended, measure
 from osm_gitops.pipeline.states import desired_states
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.session import GitSession
+from osm_gitops.targets.target import plan_for
 
 _PUSH_ATTEMPTS: Final = 5
 COMPARED: Final = "files compared"
@@ -56,19 +54,20 @@ class GitWork:
     session: GitSession
     specs: list[ClusterSpec]
     read: ReadClusters
-    planned: list[tuple[Desired, ClusterPlan]] = field(default_factory=list)
-    commits: Mapping[str, str] = field(default_factory=dict)
+    plans: list[ClusterPlan] = field(default_factory=list)
+    pools: list[ObjectRef] = field(default_factory=list)
+    deliveries: Mapping[str, Delivery] = field(default_factory=dict)
     pushed: bool = False
     moved: bool = False
     stale: bool = False
 
     @property
-    def plans(self) -> list[ClusterPlan]:
-        return [plan for _, plan in self.planned]
+    def published(self) -> tuple[str, ...]:
+        return (self.session.published_to,) if self.pushed else ()
 
     @property
-    def pools(self) -> list[ObjectRef]:
-        return [pool for desired, _ in self.planned for pool in (*desired.pools, *desired.failed)]
+    def remark(self) -> str:
+        return self.session.remark
 
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
         """Plan from what the remote has now. The sources may lie in the same repo, so they are read after."""
@@ -78,26 +77,26 @@ class GitWork:
                 self._read_again()
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
-            self.planned = []
+            self.plans, self.pools = [], []
             return
         self.plan(options, problems)
 
     def plan(self, options: RunOptions, problems: list[Problem]) -> None:
-        self.planned = []
+        self.plans, self.pools = [], []
         for spec, desired in desired_states(self.specs, options, problems, into_git=True):
             try:
                 osm = osm_in_sources(spec, options)
                 osm.refuse(spec.name, options.live, unknown=False)
                 advance = options.advance(desired.cluster, COMPARED)
-                plan = plan_folder(self.session.root, desired, options.plan, self.session.sealing, advance=advance)
-                plan = replace(plan, warnings=(*osm.warnings, *plan.warnings))
-                self.planned.append((desired, plan))
+                plan = plan_for(self.session, desired, options.plan, advance=advance)
+                self.plans.append(replace(plan, warnings=(*osm.warnings, *plan.warnings)))
+                self.pools += (*desired.pools, *desired.failed)
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
-        """Commit, and push where asked; then ``commits`` has them by cluster."""
-        self.commits = self._deliver(options, confirm, problems)
+        """Commit, and push where asked; then ``deliveries`` has what became of each cluster that was changed."""
+        self.deliveries = self._deliver(options, confirm, problems)
 
     def finish(
         self, options: RunOptions, started: datetime, problems: Sequence[Problem]
@@ -108,16 +107,14 @@ class GitWork:
     def _ended(self, cluster: str, problems: Sequence[Problem]) -> Ended:
         others = {f"cluster {spec.name}" for spec in self.specs if spec.name != cluster}
         plan = next((plan for plan in self.plans if plan.cluster == cluster), None)
-        changes = plan.effective if plan and cluster in self.commits else ()
-        written = tuple(dict.fromkeys(change.pool for change in changes))
-        delivery = Delivery(written=written, left=plan.left if plan else {})
+        delivery = self.deliveries.get(cluster) or Delivery(left=plan.left if plan else {})
         return Ended(plan, delivery, tuple(problem for problem in problems if problem.about not in others))
 
-    def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, str]:
+    def _deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> Mapping[str, Delivery]:
         if self.stale and not self._plan_again(options, confirm, problems):
             return {}
         for _ in range(_PUSH_ATTEMPTS):
-            commits = self._commit(options, problems)
+            done = self._commit(options, problems)
             try:
                 outcome = self.session.publish() if self.session.is_published else PushOutcome.KEPT
             except TargetError as failure:
@@ -125,7 +122,7 @@ class GitWork:
                 return {}  # it says what became of them
             if outcome is not PushOutcome.MOVED:
                 self.pushed = outcome is PushOutcome.PUSHED
-                return commits
+                return done
             self.moved = True
             options.note("The remote has newer commits: planning again from them.")
             if not self._plan_again(options, confirm, problems):
@@ -161,17 +158,14 @@ class GitWork:
                 raise TargetError([Problem(Code.UNCODED, what, about=f"cluster {spec.name}", fix=fix)])
         self.specs = [now[spec.name] for spec in self.specs]
 
-    def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, str]:
-        commits = {}
-        for desired, plan in self.planned:
+    def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, Delivery]:
+        done = {}
+        for plan in self.plans:
             try:
-                if plan.refusals:
-                    raise UnsafePlanError(plan.refusals)
-                advance = options.advance(desired.cluster, "files written")
-                commit = self.session.commit(desired, plan, __version__, advance=advance)
+                delivery = self.session.deliver(plan, options.advance(plan.cluster, "files written"))
             except OsmGitopsError as failure:
                 problems.extend(failure.problems)
                 continue
-            if commit is not None:
-                commits[desired.cluster] = commit
-        return commits
+            if delivery.commit:
+                done[plan.cluster] = delivery
+        return done

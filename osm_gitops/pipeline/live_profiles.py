@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.kube.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
@@ -18,6 +17,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.osm_activity import OsmActivity
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import whole_profile
+from osm_gitops.sources.manifests import PROFILE
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
@@ -46,7 +46,7 @@ def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, osm: OsmActi
             *_unreadable_ones(written, osm),
         )
     }
-    left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in broken}
+    left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE, *key) not in broken}
     return replace(inputs, broken={**inputs.broken, **broken}, profiles=left)
 
 
@@ -57,9 +57,7 @@ def refuse_unfit_names(inputs: Inputs) -> Inputs:
     return replace(
         inputs,
         machines=tuple(each for each in inputs.machines if each.ref not in inputs.unfit),
-        profiles={
-            key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE.name, *key) not in inputs.unfit
-        },
+        profiles={key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE, *key) not in inputs.unfit},
         broken={**inputs.unfit, **inputs.broken},
         warnings=tuple(each for each in inputs.warnings if each not in told),
     )
@@ -78,7 +76,7 @@ def _unfit_for(
         else:
             problem = _foreign(profile, api.display)
         if problem is not None:
-            yield ObjectRef(PROFILE.name, *key), problem
+            yield ObjectRef(PROFILE, *key), problem
 
 
 def _unreadable_ones(
@@ -110,8 +108,10 @@ def _unreadable_ones(
 
 def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tuple[str, str], Mapping[str, Json]]]:
     """The live objects of those that are there."""
+    from osm_gitops.kube.kinds import PROFILE as KIND  # noqa: PLC0415 - a run from trees to git asks no server
+
     for namespace in sorted({namespace for namespace, _ in profiles}):
-        for body in api.list(PROFILE, dict, namespace):
+        for body in api.list(KIND, dict, namespace):
             key = (namespace, body["metadata"]["name"])
             if key in profiles:
                 yield key, body

@@ -22,7 +22,6 @@ from osm_gitops.pipeline.default_profiles import default_profiles, with_default_
 from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
 from osm_gitops.pipeline.provenance import Origin, named_files, origins_of
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources import cluster
 from osm_gitops.sources.builtin import check_version
 from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision
@@ -203,14 +202,18 @@ class _Reader:
         if isinstance(part, TreeRef):
             return self._tree(part)
         refuse_server(self.spec, "from.machineDeployments")
-        return cluster.read_machines(self._worker)
+        from osm_gitops.sources.cluster import read_machines  # noqa: PLC0415 - a run from trees to git asks no server
+
+        return read_machines(self._worker)
 
     def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
         part = self.spec.source.facts
         if isinstance(part, TreeRef):
             return self._tree(part)
         refuse_server(self.spec, "from.facts")
-        return cluster.read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
+        from osm_gitops.sources.cluster import read_facts  # noqa: PLC0415 - a run from trees to git asks no server
+
+        return read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
 
     def profiles(self, inputs: Inputs) -> Inputs:
         part = self.spec.source.profiles
@@ -219,7 +222,9 @@ class _Reader:
         refuse_server(self.spec, "from.profiles")
         management = self._connections.management(self.spec)
         at_hand = default_profiles(self.settings)
-        return cluster.read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
+        from osm_gitops.sources.cluster import read_profiles  # noqa: PLC0415 - a run from trees to git asks no server
+
+        return read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
 
     def hosts(self) -> tuple[str, ...]:
         """The API servers that were read."""

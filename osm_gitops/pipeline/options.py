@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
@@ -19,8 +19,7 @@ from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.targets.cluster.lease import LOCK_TIMEOUT
-from osm_gitops.targets.cluster.write_options import WriteOptions
+from osm_gitops.targets.cluster.write_options import LOCK_TIMEOUT, WriteOptions
 from osm_gitops.targets.file_encryption import FileEncryption
 
 _FIRST_PAUSE: Final = 1.0  # seconds
@@ -68,7 +67,8 @@ class LiveOptions:
 class RunOptions:
     """How a run works. ``environment`` is the process's, read at its outer end; ``tell`` takes sentences, ``note``
     those for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and
-    ``connections`` lead to the clusters. ``only`` are globs of names of pools; empty chooses all."""
+    ``connections`` lead to the clusters. ``only`` are globs of names of pools; empty chooses all. ``check`` raises
+    LostLockError where another run may write to the cluster by now."""
 
     environment: Mapping[str, str]
     keys: KeySearch
@@ -82,28 +82,33 @@ class RunOptions:
     plaintext_secrets: bool = False
     age_recipients: tuple[str, ...] = ()
     git: GitOptions = field(default_factory=GitOptions)
+    check: Callable[[], None] = lambda: None
 
     def checked(self, check: Callable[[], None]) -> RunOptions:
         """The same, with ``check`` called before every try of a request that writes to a cluster."""
-        return replace(self, connections=self.connections.checked(check))
+        return replace(self, connections=self.connections.checked(check), check=check)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run came to: a plan of the clusters that could be planned, and what failed as a whole.
 
-    ``commits`` and ``deliveries`` tell by cluster what became of the plan in git and in live clusters. ``measured`` are
+    ``deliveries`` tell by cluster what became of the plan. ``measured`` are
     the figures of every cluster, ``warnings`` what could not be left behind for those who look at clusters later.
     """
 
     plan: Plan
     problems: tuple[Problem, ...] = ()
-    commits: Mapping[str, str] = field(default_factory=dict)
     deliveries: Mapping[str, Delivery] = field(default_factory=dict)
     pushed: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     measured: tuple[Measured, ...] = ()
     warnings: tuple[Problem, ...] = ()
+
+    @property
+    def commits(self) -> Mapping[str, str]:
+        """The commits that were made, by cluster."""
+        return {cluster: done.commit for cluster, done in self.deliveries.items() if done.commit}
 
     @property
     def failed(self) -> bool:
@@ -120,7 +125,8 @@ ReadClusters = Callable[[], Sequence[ClusterSpec]]
 class Work(Protocol):
     """What a run does in one target, which nobody else writes in the meantime.
 
-    ``moved``: it met newer commits of others; works after it are then ``stale`` and plan again.
+    ``moved``: it met newer commits of others; works after it are then ``stale`` and plan again. ``deliveries`` has what
+    became of each cluster that was changed, ``published`` where commits went, ``remark`` what the user should know.
     """
 
     stale: bool
@@ -134,6 +140,15 @@ class Work(Protocol):
     @property
     def pools(self) -> list[ObjectRef]: ...
 
+    @property
+    def deliveries(self) -> Mapping[str, Delivery]: ...
+
+    @property
+    def published(self) -> tuple[str, ...]: ...
+
+    @property
+    def remark(self) -> str: ...
+
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
         """Read and plan; what fails adds its problems."""
 
@@ -144,6 +159,11 @@ class Work(Protocol):
         self, options: RunOptions, started: datetime, problems: Sequence[Problem]
     ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
         """Leave behind what the run came to, given what this work added to ``problems``: figures, and warnings."""
+
+
+def named(cluster: str, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Problems of a whole cluster, which they name."""
+    return (problem.at(about=f"cluster {cluster}") for problem in problems)
 
 
 def sealing_of(options: RunOptions) -> FileEncryption:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef
 from osm_gitops.errors import ClusterError, Code, Problem, UnsafePlanError
-from osm_gitops.kube.kinds import LEASE
 from osm_gitops.model.objects import Json
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import LiveOptions, RunOptions
-from osm_gitops.sources.osm_deployment import OSM_LEASE, OsmDeployment, find_osm
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
+    from osm_gitops.sources.osm_deployment import OsmDeployment
 
 RECENT: Final = timedelta(minutes=1)
 """A running controller renews its Lease every two seconds; the rest is for clocks that differ."""
@@ -72,6 +71,9 @@ def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActi
 
     What this user may not read is ``unknown``. Raises ClusterError for a server that does not answer.
     """
+    from osm_gitops.kube.kinds import LEASE  # noqa: PLC0415 - a run from trees to git asks no server
+    from osm_gitops.sources.osm_deployment import OSM_LEASE, find_osm  # noqa: PLC0415 - as above
+
     unknown: list[Problem] = []
     deployments: list[OsmDeployment] = []
     try:
@@ -82,7 +84,8 @@ def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActi
     if not running:
         try:
             lease = management.get(LEASE, namespace, OSM_LEASE)
-            running = [_leading(namespace)] if lease is not None and _is_renewed(lease, now) else []
+            where = f"{LEASE.name} {namespace}/{OSM_LEASE}"
+            running = [_leading(where)] if lease is not None and _is_renewed(lease, where, now) else []
         except ClusterError as failure:
             unknown += _forbidden(failure)
     return OsmActivity(
@@ -109,10 +112,10 @@ def _switch_off(osm: OsmDeployment) -> str:
     return f"Switch it off as docs/how-to/adoption.md says: {scale}"
 
 
-def _leading(namespace: str) -> Problem:
+def _leading(lease: str) -> Problem:
     what = "Operating System Manager runs, as its controller renews this Lease, and writes the same objects"
     fix = f"Switch it off where it runs, as docs/how-to/adoption.md says, and wait a minute. {_UNTIL_THEN}"
-    return Problem(Code.UNCODED, what, about=f"{LEASE.name} {namespace}/{OSM_LEASE}", fix=fix)
+    return Problem(Code.UNCODED, what, about=lease, fix=fix)
 
 
 def _forbidden(failure: ClusterError) -> tuple[Problem, ...]:
@@ -126,7 +129,7 @@ def _unknown(problem: Problem) -> Problem:
     return replace(problem, what=what, fix=f"{problem.fix}. {_UNTIL_THEN}" if problem.fix else _UNTIL_THEN)
 
 
-def _is_renewed(lease: Mapping[str, Json], now: datetime) -> bool:
+def _is_renewed(lease: Mapping[str, Json], where: str, now: datetime) -> bool:
     """Whether somebody holds it and has said so lately. A controller that ends leaves it as it is, or gives it back."""
     spec = lease.get("spec") or {}
     if not (spec.get("holderIdentity") and spec.get("renewTime")):
@@ -135,5 +138,5 @@ def _is_renewed(lease: Mapping[str, Json], now: datetime) -> bool:
         renewed = datetime.fromisoformat(spec["renewTime"]).astimezone(UTC)
     except (ValueError, OverflowError) as fault:
         what = f"spec.renewTime is not a time: {spec['renewTime']!r}"
-        raise ClusterError([Problem(Code.UNCODED, what, about=f"{LEASE.name} {OSM_LEASE}")]) from fault
+        raise ClusterError([Problem(Code.UNCODED, what, about=where)]) from fault
     return now - renewed < RECENT

@@ -1,39 +1,22 @@
-"""The beginning and the end of a run over a live cluster: its Lease, what it leaves behind, its figures."""
+"""What a run over a cluster came to, and its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
-from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, Problem, some
-from osm_gitops.kube.clusters import Clusters
 from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan
 from osm_gitops.model.record import Ran
-from osm_gitops.pipeline.load import load_settings
-from osm_gitops.pipeline.options import RunOptions
+from osm_gitops.pipeline.options import Confirm, RunOptions
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.cluster.lease import Held, holder_name, lease
-from osm_gitops.targets.cluster.record import record_run
 
 _NAMED: Final = 3
-
-
-def hold(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
-    """Keep all other runs from writing to a cluster while this one does. Raises OsmGitopsError where one is at work."""
-    return lease(
-        options.connections.management(spec),
-        load_settings(spec).namespace,
-        holder=holder_name(),
-        timeout=options.live.lock_timeout.total_seconds(),
-        note=lambda sentence: options.tell(f"{spec.name}: {sentence}"),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +49,6 @@ def measure(cluster: str, ended: Ended, started: datetime, options: RunOptions) 
     return Measured(ran, ran.ended if ran.good and not ran.narrowed else None)
 
 
-def record(
-    spec: ClusterSpec, held: Held, ended: Ended, started: datetime, options: RunOptions
-) -> tuple[Measured, tuple[Problem, ...]]:
-    """Leave behind in the clusters what the run came to; its figures, and what could not be left."""
-    live = options.connections.clusters(spec)
-    ran = measure(spec.name, ended, started, options).ran
-    recorded = record_run(live, held, ran, ended.uids)
-    good = recorded.record.last_good_run
-    last_good = datetime.fromisoformat(good).astimezone(UTC) if good else None
-    # What the run itself has failed with need not be told again as a warning.
-    known = {problem.what for problem in ended.problems}
-    warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
-    return Measured(replace(recorded.ran, requests=_requests(live)), last_good), warnings
-
-
 def stuck_problems(ran: Ran) -> Iterator[Problem]:
     """Pools that two runs in a row have left, as problems: one for each reason."""
     groups: dict[tuple[LeftReason, str], list[ObjectRef]] = {}
@@ -99,6 +67,30 @@ def uids_of(pools: Mapping[ObjectRef, LivePool]) -> Mapping[ObjectRef, str]:
     return {ref: pool.uid for ref, pool in pools.items() if pool.uid}
 
 
-def _requests(live: Clusters) -> int:
-    apis = {id(api): api for api in (live.management, live.worker)}
-    return sum(api.requests for api in apis.values())
+@dataclass(slots=True)
+class LockedOut:
+    """Clusters in which nothing is done, for what has to be locked could not be: another run is at work."""
+
+    clusters: tuple[str, ...]
+    why: tuple[Problem, ...]
+    moved: bool = False
+    stale: bool = False
+    plans: list[ClusterPlan] = field(default_factory=list)
+    pools: list[ObjectRef] = field(default_factory=list)
+    deliveries: Mapping[str, Delivery] = field(default_factory=dict)
+    published: tuple[str, ...] = ()
+    remark: str = ""
+
+    def prepare(self, _options: RunOptions, problems: list[Problem]) -> None:
+        """Tell why."""
+        problems.extend(self.why)
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Do nothing."""
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Figures of a run that failed."""
+        ended = Ended(problems=tuple(problems))
+        return tuple(measure(cluster, ended, started, options) for cluster in self.clusters), ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
@@ -13,7 +12,7 @@ from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, Side
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.packed import Packer
 from osm_gitops.model.plan import Advance, unwatched
@@ -239,11 +238,6 @@ class _SecretTexts:
                 found = ALL_SECRET
             self._last = (pool, found)
         return self._last[1]
-
-
-def is_chosen(name: str, only: Sequence[str]) -> bool:
-    """Whether a run works on a pool of this name; globs in ``only`` narrow it, if there are any."""
-    return not only or any(fnmatchcase(name, glob) for glob in only)
 
 
 def bounds_of(settings: Settings) -> Bounds:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -17,17 +16,15 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
 from osm_gitops.pipeline.connections import refuse_server
 from osm_gitops.pipeline.git_work import COMPARED, GitWork, git_place
-from osm_gitops.pipeline.live import LiveWork, read_live
-from osm_gitops.pipeline.maintenance import named
-from osm_gitops.pipeline.options import Confirm, Outcome, ReadClusters, RunOptions, Work, sealing_of
+from osm_gitops.pipeline.options import Confirm, Outcome, ReadClusters, RunOptions, Work, named, sealing_of
 from osm_gitops.pipeline.osm_activity import osm_in_sources, osm_in_target
-from osm_gitops.pipeline.recording import Ended, hold, measure, stuck_problems
+from osm_gitops.pipeline.recording import LockedOut, stuck_problems
 from osm_gitops.pipeline.states import check_only, desired_states
-from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.file_encryption import FileEncryption
-from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.inspection import obstacles
+from osm_gitops.targets.target import plan_for
 
 
 def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
@@ -50,6 +47,8 @@ def _planned(
     """A cluster's desired state and plan, or nothing but problems."""
     try:
         if isinstance(spec.target, LiveTarget):
+            from osm_gitops.pipeline.live import read_live  # noqa: PLC0415 - a run from trees to git asks no server
+
             refuse_server(spec, "to")
             look = read_live(spec, options, osm_in_target(spec, options))
             problems.extend(look.problems)
@@ -61,7 +60,7 @@ def _planned(
             if spec.trust.untrusted:
                 spec.trust.check(folder, _folder(spec).display)
                 sealing = sealing.within(spec.trust.allows)
-            plan = plan_folder(folder, desired, options.plan, sealing, advance=advance)
+            plan = plan_for(FolderTarget(folder, sealing), desired, options.plan, advance=advance)
             warnings = (*osm_in_sources(spec, options).warnings, *plan.warnings)
             refusals = (*plan.refusals, *_git_refusals(spec, options, sealing))
             yield desired, replace(plan, warnings=warnings, refusals=refusals)
@@ -83,15 +82,23 @@ def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) ->
 
     A push that meets newer commits plans again from them, and asks again.
     """
+    return carry_out(lambda locks: _works(read, options, locks), options, confirm, options.only)
+
+
+def carry_out(
+    works_of: Callable[[ExitStack], Iterable[Work]], options: RunOptions, confirm: Confirm, only: Sequence[str] = ()
+) -> Outcome:
+    """Do the works of a run: plan all, deliver one after the other what ``confirm`` said yes to, and leave behind what
+    each came to. They are locked while it lasts. Each glob of ``only`` has to match a pool."""
     started = options.live.now()
     problems: list[Problem] = []
     with ExitStack() as locks:
-        works = list(_works(read, options, locks))
+        works = list(works_of(locks))
         troubles: list[list[Problem]] = [[] for _ in works]
         for work, own in zip(works, troubles, strict=True):
             work.prepare(options, own)
         if not any(troubles):
-            check_only(options.only, [pool for work in works for pool in work.pools], problems)
+            check_only(only, [pool for work in works for pool in work.pools], problems)
         if not confirm(_whole(works)):
             return Outcome(_whole(works), tuple(chain(problems, *troubles)))
         for number, work in enumerate(works):
@@ -126,52 +133,21 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterato
             yield GitWork(session, specs, read)
         except OsmGitopsError as failure:
             yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
-    for spec in live:
-        try:
-            osm = osm_in_target(spec, options)
-            osm.refuse(spec.name, options.live)
-            yield LiveWork(spec, locks.enter_context(hold(spec, options)), osm)
-        except OsmGitopsError as failure:
-            yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
+    if live:
+        from osm_gitops.pipeline.live_work import LiveWork, live_works  # noqa: PLC0415 - a run from trees to git asks no server
 
-
-@dataclass(slots=True)
-class LockedOut:
-    """Clusters in which nothing is done, for what has to be locked could not be: another run is at work."""
-
-    clusters: tuple[str, ...]
-    why: tuple[Problem, ...]
-    moved: bool = False
-    stale: bool = False
-    plans: list[ClusterPlan] = field(default_factory=list)
-    pools: list[ObjectRef] = field(default_factory=list)
-
-    def prepare(self, _options: RunOptions, problems: list[Problem]) -> None:
-        """Tell why."""
-        problems.extend(self.why)
-
-    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
-        """Do nothing."""
-
-    def finish(
-        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
-    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
-        """Figures of a run that failed."""
-        ended = Ended(problems=tuple(problems))
-        return tuple(measure(cluster, ended, started, options) for cluster in self.clusters), ()
+        yield from live_works(live, LiveWork, options, locks)
 
 
 def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
-    in_git = [work for work in works if isinstance(work, GitWork)]
     return Outcome(
         # A push that met newer commits has planned again.
         plan=_whole(works),
         # What could not be read is told once, however often it was planned.
         problems=tuple(dict.fromkeys(problems)),
-        commits={cluster: commit for work in in_git for cluster, commit in work.commits.items()},
-        deliveries={work.spec.name: work.delivery for work in works if isinstance(work, LiveWork)},
-        pushed=tuple(dict.fromkeys(work.session.published_to for work in in_git if work.pushed)),
-        remarks=tuple(dict.fromkeys(work.session.remark for work in in_git if work.session.remark)),
+        deliveries={cluster: done for work in works for cluster, done in work.deliveries.items()},
+        pushed=tuple(dict.fromkeys(place for work in works for place in work.published)),
+        remarks=tuple(dict.fromkeys(work.remark for work in works if work.remark)),
     )
 
 

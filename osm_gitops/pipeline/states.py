@@ -10,6 +10,7 @@ from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 from osm_gitops.model.desired import PAUSED, Desired, Left
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate
+from osm_gitops.model.machine import is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.model.settings import Settings
@@ -17,9 +18,8 @@ from osm_gitops.pipeline.live_profiles import written_profiles
 from osm_gitops.pipeline.load import load_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.provenance import deciding_rules, in_git, origins_of
-from osm_gitops.pipeline.rendering import is_chosen, prepare, render_cluster
+from osm_gitops.pipeline.rendering import prepare, render_cluster
 from osm_gitops.sources.manifests import PROFILE
-from osm_gitops.targets.cluster.pools import read_gates
 
 
 def desired_states(
@@ -84,6 +84,8 @@ def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[Obj
     if isinstance(spec.source.machines, TreeRef):
         specs = ((machine.ref, machine.manifest.body.get("spec")) for machine in inputs.machines)
         return {ref: PAUSED for ref, body in specs if isinstance(body, Mapping) and body.get("paused") is True}
+    from osm_gitops.targets.cluster.pools import read_gates  # noqa: PLC0415 - a run from trees to git asks no server
+
     pools = read_gates(options.connections.worker(spec), inputs.machines)
     held = {Gate.PAUSED, Gate.WAITING}
     return {ref: pool.left for ref, pool in pools.items() if pool.left and pool.revision and pool.gate in held}

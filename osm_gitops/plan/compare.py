@@ -28,12 +28,10 @@ _ENCRYPTED_PARTS = frozenset({"data", "stringData", "spec"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """What a user asked for. ``immutable_kinds`` cannot be updated in this target besides immutable
-    Secrets (OSCs while OSM's webhook stands). ``leaving`` are pools whose live MachineDeployment is
-    being deleted: they do not count as deleted; ``strays`` are live and not in the source."""
+    """What a user asked for. ``leaving`` are pools whose live MachineDeployment is being deleted: they do not count as
+    deleted; ``strays`` are live and not in the source."""
 
     limits: Limits = field(default_factory=Limits)
-    immutable_kinds: frozenset[str] = frozenset()
     leaving: frozenset[ObjectRef] = field(default_factory=frozenset)
     strays: frozenset[ObjectRef] = field(default_factory=frozenset)
 
@@ -46,7 +44,7 @@ def make_cluster_plan(
     ``machines`` are changes of MachineDeployments, which are compared elsewhere. A plan is made even where it must not
     be applied: ``refusals`` say so.
     """
-    comparing = _Comparing(current, options, _groups_present(desired, current))
+    comparing = _Comparing(current, _groups_present(desired, current))
     changes = [comparing.change(wanted) for wanted in desired.objects]
     if current.live:
         changes = comparing.with_shut_gates(changes, desired)
@@ -175,7 +173,6 @@ class _Comparing:
     changes, and ``known`` the texts that differ: pools that change alike share them."""
 
     current: CurrentState
-    options: PlanOptions
     present: set[str]
     packer: Packer = field(default_factory=Packer)
     known: dict[str, str] = field(default_factory=dict)
@@ -191,6 +188,7 @@ class _Comparing:
             pool=wanted.pool,
             after=wanted.body,
             digest=wanted.digest,
+            sealed=wanted.sealed,
         )
         if wanted.ref in self.current.identical:
             return change
@@ -237,18 +235,18 @@ class _Comparing:
     def _hidden(self, change: Change, there: Mapping[str, Json], body: Mapping[str, Json]) -> Change:
         """What changes inside cannot be told: only what is clear is compared and shown."""
         before, after = _clear(_normal(there)), _clear(_normal(body))
-        replaced = change.ref.kind in self.options.immutable_kinds or before.get("immutable") is True
+        replaced = change.ref.kind in self.current.immutable_kinds or before.get("immutable") is True
         texts = changed_texts(before, after)
         causes = "" if _is_same(before, after) else why_changed(before, after, texts)
         unseen = "encrypted content changed, which a private key would show"
         reason = f"{causes}; {unseen}" if causes else unseen
         action = Action.REPLACE if replaced else Action.UPDATE
-        return replace(change, action=action, reason=reason, before=before, after=after, texts=self._shared(texts))
+        return replace(change, action=action, reason=reason, before=before, texts=self._shared(texts))
 
     def _must_replace(self, there: Mapping[str, Json], body: Mapping[str, Json]) -> bool:
         """Whether something immutable is in the way of an update."""
         before, after = _normal(there), _normal(body)
-        if after.get("kind") in self.options.immutable_kinds:
+        if after.get("kind") in self.current.immutable_kinds:
             return bool(before.get("spec") != after.get("spec"))
         if after.get("kind") != "Secret":
             return False

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import DesiredObject
+from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.profile import OperatingSystemConfig, OperatingSystemProfile, ProfileConfig
+from osm_gitops.model.settings import Settings
 from osm_gitops.render.config import CompiledProfile, compile_profile, render_config
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
 from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.render.resolve.cluster import ClusterFacts, ErrorCollector
-from osm_gitops.render.resolve.pools import ResolvedPool
+from osm_gitops.render.resolve.machine_spec import readable_provider_config
+from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
 from osm_gitops.render.user_data import Pool, edge_script, user_data
 from osm_gitops.render.user_data_warnings import user_data_warnings
 
@@ -186,3 +190,16 @@ def _half_texts(half: ProfileConfig) -> Iterator[str]:
     for runtime in half.runtimes:
         yield from runtime.templates.values()
         yield from (file.content for file in runtime.files)
+
+
+def printing_pools(inputs: Inputs, settings: Settings, only: Sequence[str]) -> Iterator[MachineDeployment]:
+    """The pools whose profile prints the kubeconfig itself: they cannot be rendered without a token."""
+    profiles = {key for key, profile in inputs.profiles.items() if prints_kubeconfig(profile)}
+    chosen = (machine for machine in inputs.machines if is_chosen(machine.name, only))
+    for machine in chosen if profiles else ():
+        try:
+            named = profile_ref(machine, readable_provider_config(machine.provider_spec), settings.namespace)
+        except InputError:
+            continue  # reported with the pool
+        if named in profiles and not machine.deleting:
+            yield machine

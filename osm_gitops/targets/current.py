@@ -38,7 +38,7 @@ def read_folder(root: Path, desired: Desired, sealing: FileEncryption, advance: 
     TargetError where files are encrypted and nothing at hand can compare them.
     """
     refuse_links(root, desired.cluster)
-    paths = paths_of(desired.cluster, desired.objects)
+    paths = paths_of(desired.cluster, (wanted.ref for wanted in desired.objects))
     wanted = _Wanted(root, sealing)
     for done, item in enumerate(desired.objects, start=1):
         wanted.read(item, paths[item.ref])

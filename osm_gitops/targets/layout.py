@@ -56,9 +56,9 @@ def object_folders() -> tuple[PurePosixPath, ...]:
     return tuple(PurePosixPath(side.value, folder) for side, folder in _FOLDERS.values())
 
 
-def paths_of(cluster: str, objects: Iterable[DesiredObject]) -> dict[ObjectRef, PurePosixPath]:
+def paths_of(cluster: str, objects: Iterable[ObjectRef]) -> dict[ObjectRef, PurePosixPath]:
     """The files of all objects; refused where two objects would share one."""
-    paths = {wanted.ref: path_of(cluster, wanted.ref) for wanted in objects}
+    paths = {ref: path_of(cluster, ref) for ref in objects}
     owners: dict[PurePosixPath, ObjectRef] = {}
     problems = []
     for ref, path in paths.items():

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import PurePosixPath
 
-from osm_gitops.errors import Code, Problem, TargetError
+from osm_gitops import __version__
+from osm_gitops.errors import Code, Problem, TargetError, UnsafePlanError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.git.repository import Repository
-from osm_gitops.model.desired import Desired
+from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Advance, ClusterPlan, unwatched
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.current import refuse_links
@@ -24,7 +25,7 @@ from osm_gitops.targets.files import (
     remove_temporary,
     stage_files,
 )
-from osm_gitops.targets.folder import file_changes
+from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.journal import JournaledFiles
 from osm_gitops.targets.layout import owned_path
 from osm_gitops.targets.message import commit_message
@@ -33,7 +34,7 @@ from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.upstream import Upstream
 
 
-class GitSession:
+class GitSession(FolderTarget):
     """One folder in a git work tree that this run alone works on. ``root`` is that folder."""
 
     def __init__(
@@ -44,8 +45,7 @@ class GitSession:
         upstream: Upstream,
         sealing: FileEncryption,
     ) -> None:
-        self.root = place.folder
-        self.sealing = sealing
+        super().__init__(place.folder, sealing)
         self._place = place
         self._repository = repository
         self._files = files
@@ -75,14 +75,15 @@ class GitSession:
         self._upstream.catch_up()
         self.sealing = self.sealing.anew()
 
+    def deliver(self, plan: ClusterPlan, advance: Advance = unwatched) -> Delivery:
+        """Commit the plan's files. Raises UnsafePlanError where a guard refuses the plan, else TargetError."""
+        if plan.refusals:
+            raise UnsafePlanError(plan.refusals)
+        commit = self.commit(plan, advance=advance)
+        return Delivery(written=plan.changed_pools if commit else (), left=plan.left, commit=commit or "")
+
     def commit(
-        self,
-        desired: Desired,
-        plan: ClusterPlan,
-        version: str,
-        *,
-        advance: Advance = unwatched,
-        step: Callable[[str], None] = no_step,
+        self, plan: ClusterPlan, *, advance: Advance = unwatched, step: Callable[[str], None] = no_step
     ) -> str | None:
         """Write a plan's files and commit exactly them; the commit's id, or ``None`` if nothing changes.
 
@@ -90,12 +91,12 @@ class GitSession:
         """
         self._sensitive |= plan.sensitive
         if not self._place.plaintext_secrets:
-            refuse_plaintext(self.root, (desired.cluster,), self.sealing)
-        refuse_links(self.root, desired.cluster)
-        remove_temporary(self.root, desired.cluster)
-        refuse_dirty(self._repository, f"{self._prefix}{owned_path(desired.cluster)}")
-        changes = file_changes(self.root, desired, plan, self.sealing)
-        message = commit_message(plan, version, self._place.own_branch)
+            refuse_plaintext(self.root, (plan.cluster,), self.sealing)
+        refuse_links(self.root, plan.cluster)
+        remove_temporary(self.root, plan.cluster)
+        refuse_dirty(self._repository, f"{self._prefix}{owned_path(plan.cluster)}")
+        changes = self.changes(plan)
+        message = commit_message(plan, __version__, self._place.own_branch)
         return self._write(changes, message, advance, step) if changes.paths else None
 
     def publish(self, *, step: Callable[[str], None] = no_step) -> PushOutcome:

@@ -16,8 +16,8 @@ from osm_gitops.config.spec import (
     TargetSpec,
     TreeRef,
 )
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import InputError
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.pipeline.load import load_settings
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"

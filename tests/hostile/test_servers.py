@@ -17,12 +17,12 @@ from typing import Any, Final
 import pytest
 
 from osm_gitops.bounded.programs import Limits
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, OsmGitopsError
 from osm_gitops.kube import api as api_module
 from osm_gitops.kube import connecting, plugin, pushgateway
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
 from osm_gitops.kube.pushgateway import Pushgateway
 from osm_gitops.kube.retry_policy import RetryPolicy

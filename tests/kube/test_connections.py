@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from osm_gitops import __version__
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import ClusterError, InputError
 from osm_gitops.kube import connecting
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP
 from tests.apiserver.authority import issue
 from tests.apiserver.cluster import Cluster

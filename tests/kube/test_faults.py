@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube import connecting, pool, transport
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE_DEPLOYMENT, PROFILE, SECRET
 from osm_gitops.kube.retry_policy import RetryPolicy
 from tests.apiserver.cluster import Cluster

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import InputError
 from osm_gitops.kube import connecting
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kubeconfig import Entry
 from osm_gitops.kube.pool import Server
 

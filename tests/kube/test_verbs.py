@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, ConflictError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE, SECRET, SERVICE_ACCOUNT, Kind
 from tests.apiserver.cluster import Cluster
 

@@ -10,8 +10,8 @@ import pytest
 
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, LostLockError, Problem
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.kinds import CONFIG_MAP
 from osm_gitops.model.desired import Side
 from osm_gitops.pipeline.connections import Connections, check_live_targets

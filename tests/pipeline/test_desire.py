@@ -14,7 +14,8 @@ from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.fingerprint import fingerprint
 from osm_gitops.report.text import Style, format_plan
 from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.folder import plan_folder, render_to
+from osm_gitops.targets.folder import FolderTarget, render_to
+from osm_gitops.targets.target import plan_for
 from osm_gitops.workers import messages
 from osm_gitops.workers.messages import Encoded, Request
 from tests.cli.scenes import pool, profile
@@ -45,10 +46,10 @@ def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatc
     asked.clear()
 
     desired = render_cluster("c", inputs, Settings())
-    plan = plan_folder(folder, desired, PlanOptions(), NO_SEALING)
+    plan = plan_for(FolderTarget(folder, NO_SEALING), desired, PlanOptions())
     assert format_plan(Plan((plan,)), Style())
     assert fingerprint(plan)
-    assert render_to(folder, desired, NO_SEALING).write
+    assert render_to(folder, desired, NO_SEALING).files_written
 
     assert len(plan.effective) == 6
     assert asked["render_pool"] == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec, TreeRef
-from osm_gitops.kube.context_ref import ContextRef
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.model.plan import Plan, unwatched
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.options import LiveOptions, Outcome, RunOptions

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.plan import unwatched
 from osm_gitops.model.record import PoolState

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
-from osm_gitops.pipeline.token_facts import with_tokens
+from osm_gitops.render.pools import printing_pools
 from osm_gitops.render.resolve.cluster_info import base_kubeconfig
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
@@ -43,9 +44,11 @@ def _tokens(worker: Cluster, tmp_path: Path, inputs: Inputs, now: datetime = _NO
 
 def _printed(inputs: Inputs, tokens: Tokens, *, make: bool) -> tuple[str, frozenset[str]]:
     """The token that is rendered, and what reports mask."""
-    printed = with_tokens(inputs, Settings(), tokens, (), make=make)
-    assert printed.stand_ins is not make
-    desired = render_cluster("a", printed.inputs, Settings())
+    machines = tuple(printing_pools(inputs, Settings(), ()))
+    if make:
+        tokens.make(machines)
+    assert tokens.lack_any(machines) is not make
+    desired = render_cluster("a", replace(inputs, facts=tokens.added_to(inputs.facts, machines)), Settings())
     assert not desired.failed
     body = next(each.body for each in desired.objects if each.ref.name == "prints-kube-system-bootstrap-config")
     text = b64decode(body["data"]["cloud-config"]).decode()
@@ -77,17 +80,13 @@ def test_apply_makes_the_token_of_such_a_pool_alone_and_keeps_it(
     assert _printed(inputs, late, make=True) == made
 
 
-def test_where_no_profile_prints_it_nothing_is_asked(worker: Cluster, tmp_path: Path, inputs: Inputs) -> None:
-    worker.namespace("cloud-init-settings")
+def test_where_no_profile_prints_it_no_token_is_needed(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "other", profile(), pool())
     other = read_tree(Folder(tree, "tree"), management_namespace="kube-system", environment={})
-    printed = with_tokens(other, Settings(), _tokens(worker, tmp_path, inputs), (), make=True)
-    assert printed.inputs is other
-    assert not printed.stand_ins
+    assert tuple(printing_pools(other, Settings(), ())) == ()
 
 
 def test_a_narrowed_run_makes_no_tokens_for_others(worker: Cluster, tmp_path: Path, inputs: Inputs) -> None:
     worker.namespace("cloud-init-settings")
-    printed = with_tokens(inputs, Settings(), _tokens(worker, tmp_path, inputs), ("names",), make=True)
-    assert printed.inputs is inputs
+    _tokens(worker, tmp_path, inputs).make(printing_pools(inputs, Settings(), ("names",)))
     assert worker.client().get("/api/v1/namespaces/kube-system/secrets")["items"] == []

@@ -16,8 +16,9 @@ from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.files import FileChanges, place_files, stage_files
-from osm_gitops.targets.folder import file_changes, plan_folder, render_to, stream
+from osm_gitops.targets.folder import FolderTarget, render_to, stream
 from osm_gitops.targets.layout import path_of
+from osm_gitops.targets.target import plan_for
 from tests.plan.objects import LABELS, desired, pool
 
 _SECRET = "prod/worker/secrets/a-kube-system-bootstrap-config.yaml"
@@ -34,7 +35,7 @@ def _profile(name: str = "osp-a") -> DesiredObject:
 
 
 def _changes(root: Path, wanted: Desired, options: PlanOptions) -> FileChanges:
-    return file_changes(root, wanted, plan_folder(root, wanted, options, NO_SEALING), NO_SEALING)
+    return FolderTarget(root, NO_SEALING).changes(plan_for(FolderTarget(root, NO_SEALING), wanted, options))
 
 
 def _apply(root: Path, wanted: Desired, options: PlanOptions = PlanOptions()) -> None:  # noqa: B008 (frozen)
@@ -72,7 +73,7 @@ def test_what_was_written_is_unchanged(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n", "b": "y\n"})
     render_to(tmp_path, wanted, NO_SEALING)
     assert read_folder(tmp_path, wanted, NO_SEALING).identical == frozenset(each.ref for each in wanted.objects)
-    assert not plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).has_changes
+    assert not plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).has_changes
 
 
 def test_another_spelling_of_the_same_content_is_left_alone(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_an_edited_file_is_healed(tmp_path: Path) -> None:
     good = (tmp_path / _SECRET).read_text()
     for broken in (good.replace("Opaque", "Other"), "{", "a: 1\n---\nb: 2\n", ""):
         (tmp_path / _SECRET).write_text(broken)
-        plan = plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING)
+        plan = plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions())
         assert len(plan.effective) == 1
         _apply(tmp_path, wanted)
         assert (tmp_path / _SECRET).read_text() == good
@@ -101,9 +102,11 @@ def test_a_lost_kustomization_is_written_again(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
     render_to(tmp_path, wanted, NO_SEALING)
     (tmp_path / "prod/worker/kustomization.yaml").unlink()
-    assert plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).layout == ("prod/worker/kustomization.yaml",)
+    assert plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).layout == (
+        "prod/worker/kustomization.yaml",
+    )
     _apply(tmp_path, wanted)
-    assert not plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).has_changes
+    assert not plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).has_changes
 
 
 def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
@@ -116,7 +119,7 @@ def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
     assert not [name for name in _files(tmp_path) if "/b-" in name]
     assert set(foreign) <= set(_files(tmp_path))
     assert "mine.yaml" not in (tmp_path / "prod/worker/kustomization.yaml").read_text()
-    warnings = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions(), NO_SEALING).warnings
+    warnings = plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions()).warnings
     assert "prod/README.md, prod/worker/secrets/mine.yaml" in warnings[0].what
 
 
@@ -133,7 +136,7 @@ def test_an_unreadable_file_of_ours_forbids_deletion_and_stays_listed(tmp_path: 
     render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
     broken = tmp_path / "prod/worker/secrets/b-kube-system-bootstrap-config.yaml"
     broken.write_text(broken.read_text() + "{")
-    plan = plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions(), NO_SEALING)
+    plan = plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions())
     assert not plan.count()[Action.DELETE]
     assert len(plan.not_deleted) == 2
     _apply(tmp_path, desired({"a": "x\n"}))
@@ -163,7 +166,7 @@ def test_the_first_render_can_be_killed_and_done_again(tmp_path: Path) -> None:
     (tmp_path / "prod/management/.osm-gitops-abc.tmp").write_text("half")
     wanted = desired({"a": "x\n"})
     render_to(tmp_path, wanted, NO_SEALING)
-    assert not plan_folder(tmp_path, wanted, PlanOptions(), NO_SEALING).has_changes
+    assert not plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).has_changes
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -173,7 +176,7 @@ def test_a_link_in_the_owned_path_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "prod").mkdir(parents=True)
     (tmp_path / "out" / "prod" / "worker").symlink_to(elsewhere)
     with pytest.raises(TargetError, match="symbolic link"):
-        plan_folder(tmp_path / "out", desired({"a": "x\n"}), PlanOptions(), NO_SEALING)
+        plan_for(FolderTarget(tmp_path / "out", NO_SEALING), desired({"a": "x\n"}), PlanOptions())
 
 
 def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
@@ -181,7 +184,7 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / _SECRET).unlink()
     (tmp_path / _SECRET).symlink_to("/etc/hostname")
     with pytest.raises(TargetError, match="symbolic link"):
-        plan_folder(tmp_path, desired({"a": "x\n"}), PlanOptions(), NO_SEALING)
+        plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions())
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", "..", "a\x00b", "a\nb", "x" * 300])
@@ -201,7 +204,7 @@ def test_two_objects_in_one_file_are_refused(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
     other = replace(wanted.objects[1], ref=replace(wanted.objects[1].ref, namespace="other"))
     with pytest.raises(TargetError, match="would both be written"):
-        plan_folder(tmp_path, replace(wanted, objects=(*wanted.objects, other)), PlanOptions(), NO_SEALING)
+        plan_for(FolderTarget(tmp_path, NO_SEALING), replace(wanted, objects=(*wanted.objects, other)), PlanOptions())
 
 
 def test_a_stream_is_one_text_of_all_documents() -> None:

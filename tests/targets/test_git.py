@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops import __version__
 from osm_gitops.errors import TargetError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
@@ -16,11 +17,12 @@ from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.files import no_step
-from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
 from osm_gitops.targets.session import GitSession
+from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
@@ -43,8 +45,8 @@ def _place(repository: Path) -> GitPlace:
 
 
 def _commit(session: GitSession, wanted: Desired, step: Callable[[str], None] = no_step) -> str | None:
-    plan = plan_folder(session.root, wanted, _OPTIONS, NO_SEALING)
-    return session.commit(wanted, plan, "1.2.3", step=step)
+    plan = plan_for(session, wanted, _OPTIONS)
+    return session.commit(plan, step=step)
 
 
 def _apply(repository: Path, wanted: Desired) -> str | None:
@@ -62,7 +64,7 @@ def test_a_plan_becomes_one_commit_with_a_clean_work_tree(repository: Path) -> N
     assert git(repository, "status", "--porcelain") == ""
     assert git(repository, "log", "-1", "--format=%B") == (
         "osm-gitops: prod: 3 created, 0 updated, 0 deleted\n\n- kube-system/a\n\n"
-        "Osm-Gitops-Source: machines@abc\nOsm-Gitops-Version: 1.2.3\nOsm-Gitops-Cluster: prod"
+        f"Osm-Gitops-Source: machines@abc\nOsm-Gitops-Version: {__version__}\nOsm-Gitops-Cluster: prod"
     )
     assert git(repository, "log", "-1", "--format=%an <%ae>") == "A Tester <tester@example.com>"
 
@@ -180,7 +182,7 @@ def test_line_endings_of_a_work_tree_are_no_change(repository: Path) -> None:
     git(repository, "rm", "--quiet", "-r", "--cached", "clusters")
     git(repository, "reset", "--quiet", "--hard")
     assert b"\r\n" in (repository / _SECRET).read_bytes()
-    assert not plan_folder(repository / "clusters", desired({"a": "x\n"}), _OPTIONS, NO_SEALING).effective
+    assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), desired({"a": "x\n"}), _OPTIONS).effective
     assert _apply(repository, desired({"a": "x\n"})) is None
     assert git(repository, "status", "--porcelain") == ""
 
@@ -345,7 +347,7 @@ def test_a_run_that_is_killed_leaves_before_or_after_and_the_next_one_finishes(r
     assert bool(_apply(repository, wanted)) is not committed
     assert git(repository, "status", "--porcelain") == ""
     assert git(repository, "rev-list", "--count", f"{before}..HEAD") == "1"
-    assert not plan_folder(repository / "clusters", wanted, _OPTIONS, NO_SEALING).has_changes
+    assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), wanted, _OPTIONS).has_changes
     assert not list(repository.rglob("*.tmp"))
 
 

@@ -21,9 +21,10 @@ import pytest
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.folder import plan_folder
+from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
@@ -54,7 +55,7 @@ def scene(tmp_path: Path) -> Path:
     repository, human = scene / "repo", scene / "human"
     with git_session(_place(repository), NO_SEALING) as session:
         wanted = desired({"a": "x\n", "b": "x\n"})
-        session.commit(wanted, plan_folder(session.root, wanted, PlanOptions(), session.sealing), "1.2.3")
+        session.commit(plan_for(session, wanted, PlanOptions()))
     (human / "theirs.txt").write_text("theirs\n")
     git(human, "add", ".")
     git(human, "commit", "--quiet", "-m", "theirs")
@@ -93,7 +94,7 @@ def _own_place(repository: Path) -> GitPlace:
 def _run(place: GitPlace) -> None:
     with git_session(place, NO_SEALING) as session:
         session.catch_up()
-        session.commit(_WANTED, plan_folder(session.root, _WANTED, PlanOptions(), session.sealing), "1.2.3")
+        session.commit(plan_for(session, _WANTED, PlanOptions()))
         session.publish()
 
 
@@ -156,12 +157,12 @@ def _stopped(place: GitPlace, stop: Callable[[str], None]) -> int:
 
     def victim() -> None:
         with git_session(place, NO_SEALING) as session:
-            plan = plan_folder(session.root, _WANTED, PlanOptions(), session.sealing)
+            plan = plan_for(session, _WANTED, PlanOptions())
 
             def advance(done: int, _all: int) -> None:
                 stop(f"content {done}")
 
-            session.commit(_WANTED, plan, "1.2.3", advance=advance, step=stop)
+            session.commit(plan, advance=advance, step=stop)
 
     process = multiprocessing.get_context("fork").Process(target=victim)
     process.start()
@@ -200,7 +201,7 @@ def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next(scene: Path, f
         remote = repository.with_name("remote.git")
         assert git(repository, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
         assert git(remote, "log", "--format=%s", "main").splitlines()[-2:] == ["theirs", "start"]
-        assert not plan_folder(repository / "clusters", _WANTED, PlanOptions(), NO_SEALING).has_changes
+        assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), _WANTED, PlanOptions()).has_changes
     assert steps > 4
 
 
@@ -297,4 +298,4 @@ def test_a_run_for_which_the_disk_has_no_room_loses_nothing_and_is_finished_by_t
     _check_users_work(repository)
     _check_repository(repository)
     assert git(repository, "rev-parse", "HEAD") == git(repository.with_name("remote.git"), "rev-parse", "main")
-    assert not plan_folder(repository / "clusters", _WANTED, PlanOptions(), NO_SEALING).has_changes
+    assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), _WANTED, PlanOptions()).has_changes

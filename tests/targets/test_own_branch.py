@@ -12,9 +12,9 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
@@ -35,7 +35,7 @@ def _place(repository: Path, *, push: bool = True, cloned: bool = False, branch:
 def _apply(place: GitPlace, wanted: Desired) -> tuple[PushOutcome, str]:
     with git_session(place, NO_SEALING) as session:
         session.catch_up()
-        session.commit(wanted, plan_folder(session.root, wanted, _OPTIONS, session.sealing), "1.2.3")
+        session.commit(plan_for(session, wanted, _OPTIONS))
         return session.publish(), session.remark
 
 
@@ -80,9 +80,7 @@ def test_nothing_to_do_makes_no_branch(repository: Path, remote: Path) -> None:
     git(repository, "switch", "--quiet", "-c", "done")
     place = GitPlace(folder=repository / "clusters", plaintext_secrets=True)
     with git_session(place, NO_SEALING) as session:
-        session.commit(
-            desired({"a": "x\n"}), plan_folder(session.root, desired({"a": "x\n"}), _OPTIONS, NO_SEALING), "1.2.3"
-        )
+        session.commit(plan_for(session, desired({"a": "x\n"}), _OPTIONS))
     git(repository, "push", "--quiet", "origin", "done")
     assert _run(repository, desired({"a": "x\n"})) is PushOutcome.KEPT
     assert git(remote, "branch", "--format=%(refname:short)").splitlines() == ["done", "main"]
@@ -172,11 +170,11 @@ def test_another_run_that_is_faster_is_built_upon(repository: Path, remote: Path
     with git_session(_place(repository), NO_SEALING) as one:
         one.catch_up()
         wanted = desired({"a": "x\n"})
-        one.commit(wanted, plan_folder(one.root, wanted, _OPTIONS, one.sealing), "1.2.3")
+        one.commit(plan_for(one, wanted, _OPTIONS))
         _run(other, desired({"a": "y\n"}))
         assert one.publish() is PushOutcome.MOVED
         assert "y" in _shown(remote)
-        one.commit(wanted, plan_folder(one.root, wanted, _OPTIONS, one.sealing), "1.2.3")
+        one.commit(plan_for(one, wanted, _OPTIONS))
         assert one.publish() is PushOutcome.PUSHED
     assert git(remote, "rev-list", "--count", f"main..{_BRANCH}") == "2"
 
@@ -186,7 +184,7 @@ def test_a_push_of_somebody_in_between_is_not_overwritten(repository: Path, remo
     with git_session(_place(repository), NO_SEALING) as session:
         session.catch_up()
         wanted = desired({"a": "x\n"})
-        session.commit(wanted, plan_folder(session.root, wanted, _OPTIONS, session.sealing), "1.2.3")
+        session.commit(plan_for(session, wanted, _OPTIONS))
         theirs = _push_to(human, _BRANCH)
         with pytest.raises(TargetError, match="did not make for it"):
             session.publish()

@@ -15,10 +15,10 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.session import GitSession
+from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, pin_git, write_hook
 from tests.git.server import serving
 from tests.plan.objects import desired
@@ -43,7 +43,7 @@ def _place(repository: Path, token: TokenFile | None = None) -> GitPlace:
 
 
 def _commit(session: GitSession, wanted: Desired) -> str | None:
-    return session.commit(wanted, plan_folder(session.root, wanted, _OPTIONS, session.sealing), "1.2.3")
+    return session.commit(plan_for(session, wanted, _OPTIONS))
 
 
 def _run(place: GitPlace, text: str = "x\n", cluster: str = "prod") -> PushOutcome:

@@ -23,7 +23,8 @@ from osm_gitops.sops.rules import Rule
 from osm_gitops.sops.selection import Selection
 from osm_gitops.targets.file_encryption import NO_SEALING, FileEncryption
 from osm_gitops.targets.files import place_files, stage_files
-from osm_gitops.targets.folder import file_changes, plan_folder, render_to
+from osm_gitops.targets.folder import FolderTarget, render_to
+from osm_gitops.targets.target import plan_for
 from osm_gitops.yaml.emit import dump
 from tests.plan.objects import desired
 
@@ -60,13 +61,13 @@ def _rules(root: Path, *recipients: str, more: str = "") -> None:
 
 
 def _plan(root: Path, wanted: Desired, environment: Mapping[str, str]) -> ClusterPlan:
-    return plan_folder(root, wanted, _ANY, FileEncryption(environment))
+    return plan_for(FolderTarget(root, FileEncryption(environment)), wanted, _ANY)
 
 
 def _write(root: Path, wanted: Desired, environment: Mapping[str, str]) -> ClusterPlan:
     sealing = FileEncryption(environment)
-    plan = plan_folder(root, wanted, _ANY, sealing)
-    place_files(root, stage_files(root, file_changes(root, wanted, plan, sealing)))
+    plan = plan_for(FolderTarget(root, sealing), wanted, _ANY)
+    place_files(root, stage_files(root, FolderTarget(root, sealing).changes(plan)))
     return plan
 
 

@@ -16,9 +16,9 @@ import yaml
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.folder import plan_folder
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git
 from tests.plan.objects import desired
 
@@ -59,7 +59,7 @@ def _place(repository: Path, *, sign: bool | None = None) -> GitPlace:
 def _apply(place: GitPlace, text: str = "x\n") -> str | None:
     with git_session(place, NO_SEALING) as session:
         wanted = desired({"a": text})
-        commit = session.commit(wanted, plan_folder(session.root, wanted, PlanOptions(), session.sealing), "1.2.3")
+        commit = session.commit(plan_for(session, wanted, PlanOptions()))
         if session.is_published:
             session.publish()
         return commit
@@ -154,7 +154,7 @@ def test_logs_that_verify_signatures_do_not_hide_whose_commits_are(repository: P
         with git_session(place, NO_SEALING) as session:
             session.catch_up()
             wanted = desired({"a": text})
-            assert session.commit(wanted, plan_folder(session.root, wanted, PlanOptions(), session.sealing), "1.2.3")
+            assert session.commit(plan_for(session, wanted, PlanOptions()))
             session.publish()
     assert git(repository, "rev-list", "--count", "main..osm-gitops/update") == "2"
 

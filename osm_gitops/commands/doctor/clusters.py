@@ -23,10 +23,10 @@ from osm_gitops.commands.doctor.checks import (
 from osm_gitops.commands.install.install_plan import InstallPlan, for_cluster
 from osm_gitops.commands.install.rights import Right, management_reads, management_writes, worker_reads, worker_writes
 from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec, TreeRef
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 from osm_gitops.git.repository import find_work_tree
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kubeconfig import Entry, read_kubeconfig
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.pipeline.connections import Connections

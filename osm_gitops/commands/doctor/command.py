@@ -89,7 +89,7 @@ def doctor(
     # Imported here, as what it looks at is: no other command needs it.
     from osm_gitops.commands.doctor.checkup import Checkup, examine  # noqa: PLC0415
     from osm_gitops.commands.doctor.clusters import Connection  # noqa: PLC0415
-    from osm_gitops.kube.context_ref import ContextRef  # noqa: PLC0415
+    from osm_gitops.context_ref import ContextRef  # noqa: PLC0415
 
     connections = (
         Connection("management", ContextRef(kubeconfig, context)),

@@ -21,9 +21,9 @@ from osm_gitops.commands.init.scaffold import CREDENTIALS, Scaffold, checked_rec
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from osm_gitops.config.settings import parse_settings
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec
+from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, InputError, Problem, input_error, some
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.context_ref import UNNAMED, ContextRef
 from osm_gitops.kube.kinds import PROFILE
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, MachineDeployment

@@ -19,8 +19,8 @@ from osm_gitops.cli.options import Request, with_cluster
 from osm_gitops.commands.schema import Described, schema_text
 from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
 from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, input_error
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.keys import add_identity, default_key_file, new_identity
 

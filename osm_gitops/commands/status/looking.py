@@ -16,7 +16,7 @@ from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Gate, LivePool
-from osm_gitops.model.machine import PoolNames, token_key
+from osm_gitops.model.machine import PoolNames, is_chosen, token_key
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.record import PoolState, RunRecord
@@ -27,7 +27,6 @@ from osm_gitops.pipeline.live import LiveState, read_live
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity, osm_in_target
-from osm_gitops.pipeline.rendering import is_chosen
 from osm_gitops.plan.tokens import read_bootstrap_token
 from osm_gitops.render.manifests import REVISION
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE

@@ -9,9 +9,8 @@ from typing import Final
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.kinds import CONFIG, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
-from osm_gitops.model.machine import KUBECONFIG_SUFFIX, PROFILE_ANNOTATION
+from osm_gitops.model.machine import KUBECONFIG_SUFFIX, PROFILE_ANNOTATION, is_chosen
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
-from osm_gitops.pipeline.rendering import is_chosen
 from osm_gitops.plan.compare import group_name, group_of, is_ours, pool_of_group
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION
 

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
 
 LEASE_NAME: Final = "osm-gitops"
-LOCK_TIMEOUT: Final = 90.0
-"""Seconds. Longer than a Lease lives, so that the run after one that was killed takes over by itself."""
-
 _RACES: Final = 5
 """How often a Lease may be lost to a faster run when there is no more time."""
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
-from osm_gitops.kube.kinds import CONFIG, PROFILE, SECRET, Kind
+from osm_gitops.kube.kinds import CONFIG, PROFILE, SECRET, VALIDATING_WEBHOOKS, Kind
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
@@ -39,6 +39,7 @@ def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
     """What the clusters hold of ``desired``, and what else of ours is there. Raises ClusterError.
 
     Takes ⌈N/500⌉ requests for each kind, as many again where more than a hundred objects differ, and a constant.
+    Webhooks are listed where a configuration differs.
     """
     wanted = {each.ref: each for each in desired.objects}
     reading = _Reading(wanted, frozenset(map(group_name, scope.leaving)), scope.keeps_profiles)
@@ -46,7 +47,30 @@ def read_state(live: Clusters, desired: Desired, scope: Scope) -> CurrentState:
         reading.read(live.management, PROFILE, namespace, Side.MANAGEMENT)
     reading.read(live.management, CONFIG, scope.namespace, Side.MANAGEMENT)
     reading.read(live.worker, SECRET, CLOUD_INIT_NAMESPACE, Side.WORKER, labels=NO_KUBECONFIG)
-    return CurrentState(objects=reading.objects, identical=frozenset(reading.identical), live=True)
+    differs = any(ref.kind == CONFIG.name for ref in reading.objects.keys() & wanted.keys())
+    return CurrentState(
+        objects=reading.objects,
+        identical=frozenset(reading.identical),
+        live=True,
+        immutable_kinds=frozenset({CONFIG.name} if differs and _guards_configs(live.management) else ()),
+    )
+
+
+def _guards_configs(management: Api) -> bool:
+    """Whether a webhook (OSM's, osm-behaviour.md, "Webhooks") looks at updates of configurations: it refuses all of
+    their specs."""
+
+    def guards(configuration: Mapping[str, Json]) -> bool | None:
+        rules = [rule for hook in configuration.get("webhooks") or () for rule in hook.get("rules") or ()]
+        found = (
+            {CONFIG.plural, "*", "*/*"}.intersection(rule.get("resources") or ())
+            and {CONFIG.group, "*"}.intersection(rule.get("apiGroups") or ())
+            and {"UPDATE", "*"}.intersection(rule.get("operations") or ())
+            for rule in rules
+        )
+        return True if any(found) else None
+
+    return bool(management.list(VALIDATING_WEBHOOKS, guards))
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -156,14 +157,19 @@ class Tokens:
         """What :meth:`bring` met that a person should know."""
         return self._account.warnings() if self._account else ()
 
-    def for_rendering(self, facts: Facts, machines: Iterable[MachineDeployment], *, make: bool) -> Facts:
-        """``facts`` with tokens for ``machines``, whose profiles print the kubeconfig itself.
+    def make(self, machines: Iterable[MachineDeployment]) -> None:
+        """Make and renew the tokens of pools that print them, before they are rendered. Raises ClusterError."""
+        for machine in machines if self._account is None else ():
+            with suppress(InputError):  # rendering or changes() says so, of this pool alone
+                self._tokens.bring(checked_key(machine))
 
-        With ``make`` the tokens that are due are made in the cluster first, before anything is rendered with them.
-        Without it a pool whose token would be made has a stand-in, the same in every run: what is rendered from it is
-        for plans only. Both are Secrets of the facts, so reports mask them. An extended token is the same text, expired
-        or not, so what is rendered changes only with a new one. A token that would have to be requested anew in every
-        other run is none to be rendered, so there is none then. Raises ClusterError.
+    def added_to(self, facts: Facts, machines: Iterable[MachineDeployment]) -> Facts:
+        """``facts`` with the tokens of ``machines``, whose profiles print the kubeconfig itself, as they were read.
+
+        A pool without one has a placeholder, the same in every run: what is rendered from it is for plans only. Both
+        are Secrets of the facts, so reports mask them. An extended token is the same text, expired or not, so what is
+        rendered changes only with a new one. A token that would have to be requested anew in every other run is none
+        to be rendered, so there is none then.
         """
         if self._account is not None:
             found = self._account.facts()
@@ -177,7 +183,7 @@ class Tokens:
         for machine in machines:
             try:
                 key = checked_key(machine)
-                text = self._tokens.bring(key) if make else self._token(key) or _stand_in(key)
+                text = self._token(key) or _placeholder(key)
             except InputError:
                 continue  # rendering or changes() says so, of this pool alone
             tokens[key] = _token_fact(key, text, self._setup)
@@ -310,7 +316,7 @@ def _token_fact(key: str, text: str, setup: TokenSetup) -> SecretFact:
     return SecretFact(NAMESPACE, TOKEN_PREFIX + token_id, TOKEN_TYPE, data, {NAME_LABEL: key}, origin)
 
 
-def _stand_in(key: str) -> str:
+def _placeholder(key: str) -> str:
     """A text with the shape of a token that is none."""
     digits = hashlib.sha256(f"stand-in {key}".encode()).hexdigest()
     return f"{digits[:6]}.{digits[6:22]}"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+LOCK_TIMEOUT: Final = 90.0
+"""Seconds. Longer than a Lease lives, so that the run after one that was killed takes over by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from osm_gitops.commands.init.osm_settings import OsmSettings, read_osm_settings
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.sources.osm_deployment import Pod, PodText, find_osm
 from tests.apiserver.after_osm import recorded_authority
 from tests.apiserver.cluster import Cluster

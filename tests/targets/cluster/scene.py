@@ -9,10 +9,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.desired import Left, Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
@@ -109,13 +109,14 @@ class Scene:
     def machines(self) -> tuple[MachineDeployment, ...]:
         return machines_of(self.worker)
 
-    def plan(self, **options: Any) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
+    def plan(self, *, guarded: bool = False) -> tuple[ClusterPlan, Mapping[ObjectRef, LivePool]]:
         inputs = self.inputs()
         pools = read_pools(self.live.worker, inputs.machines)
         desired = render_cluster("prod", inputs, Settings())
         leaving = frozenset(each for each, pool in pools.items() if pool.gate is Gate.DELETING)
         state = read_state(self.live, desired, Scope("kube-system", frozenset({"kube-system"}), leaving))
-        plan = make_cluster_plan(desired, state, PlanOptions(leaving=leaving, **options))
+        kinds = frozenset({"OperatingSystemConfig"} if guarded else ())
+        plan = make_cluster_plan(desired, replace(state, immutable_kinds=kinds), PlanOptions(leaving=leaving))
         return replace(plan, changes=(*plan.changes, *_finalizers(pools.values()))), pools
 
     def run(

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, LostLockError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.kube.retry_policy import RetryPolicy
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster

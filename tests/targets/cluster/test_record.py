@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from osm_gitops import __version__
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, Problem
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.desired import ABSENT, PAUSED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.context_ref import ContextRef
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
@@ -501,18 +501,19 @@ def _index(facts: Facts, account: tuple[str, str] | None = None) -> str | None:
     return token_index(Settings(bootstrap_token_service_account=account), facts).token(machine())
 
 
-def test_a_plan_renders_with_a_stand_in_that_is_the_same_every_time(worker: Cluster, api: Api) -> None:
+def test_a_plan_renders_with_a_placeholder_that_is_the_same_every_time(worker: Cluster, api: Api) -> None:
     tokens = Tokens.read(api, [machine()], setup())
-    first = _index(tokens.for_rendering(Facts(), [machine()], make=False))
+    first = _index(tokens.added_to(Facts(), [machine()]))
     assert first is not None
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", first)
-    assert _index(tokens.for_rendering(Facts(), [machine()], make=False)) == first
+    assert _index(tokens.added_to(Facts(), [machine()])) == first
     assert tokens_in(worker) == []
 
 
 def test_apply_makes_the_token_before_it_renders(worker: Cluster, api: Api) -> None:
     tokens = Tokens.read(api, [machine()], setup())
-    made = _index(tokens.for_rendering(Facts(), [machine()], make=True))
+    tokens.make([machine()])
+    made = _index(tokens.added_to(Facts(), [machine()]))
     tokens.bring(machine().ref)
     (token,) = tokens_in(worker)
     data = data_of(token)
@@ -520,18 +521,20 @@ def test_apply_makes_the_token_before_it_renders(worker: Cluster, api: Api) -> N
     assert data_of(kubelet_in(worker))["kubeconfig"] == _KUBECONFIG.with_token(made)
     for hours in (20, 50, 90):  # in its second half, expired
         late = Tokens.read(api, [machine()], setup(NOW + timedelta(hours=hours)))
-        for make in (False, True):  # an extended token is the same
-            assert _index(late.for_rendering(Facts(), [machine()], make=make)) == made
+        assert _index(late.added_to(Facts(), [machine()])) == made
+        late.make([machine()])  # an extended token is the same
+        assert _index(late.added_to(Facts(), [machine()])) == made
 
 
 def test_a_legacy_token_is_rendered_and_a_requested_one_is_not(worker: Cluster, api: Api) -> None:
     account = _account(worker, _legacy("first", token="eyJhbGci"))
     tokens = Tokens.read(api, [machine()], setup(account=account))
-    facts = tokens.for_rendering(Facts(), [machine()], make=False)
+    facts = tokens.added_to(Facts(), [machine()])
     assert _index(facts, ("kube-system", "robot")) == "eyJhbGci"
     worker.client().delete("/api/v1/namespaces/kube-system/secrets/first")
     tokens = Tokens.read(api, [machine()], setup(account=account))
-    assert tokens.for_rendering(Facts(), [machine()], make=True) == Facts()
+    tokens.make([machine()])
+    assert tokens.added_to(Facts(), [machine()]) == Facts()
 
 
 def test_a_refused_write_tells_no_token(worker: Cluster, tmp_path: Path, api: Api) -> None:

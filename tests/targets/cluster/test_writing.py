@@ -107,7 +107,7 @@ def test_a_configuration_behind_osms_webhook_is_replaced_and_secrets_need_no_gap
     single.run()
     single.roll("a", "2", "1.35.0")
     since = single.now()
-    single.run(plan=single.plan(immutable_kinds=frozenset({"OperatingSystemConfig"})))
+    single.run(plan=single.plan(guarded=True))
     assert single.events(since) == [
         ("DELETED", "a-config"),
         ("ADDED", "a-config"),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import InputError
 from osm_gitops.model.desired import ABSENT, Left, Side
 from osm_gitops.model.live import CLEANUP_FINALIZER, Gate, LivePool
-from osm_gitops.model.machine import MachineDeployment
+from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
-from osm_gitops.pipeline.rendering import is_chosen
 from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.guards import nothing_desired
 from osm_gitops.plan.machines import is_machine_change
@@ -98,8 +97,3 @@ class Maintenance:
                 yield change.pool, ABSENT
             elif pool.gate in {Gate.WAITING, Gate.PAUSED} and pool.left is not None:
                 yield change.pool, pool.left
-
-
-def named(cluster: str, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Problems of a whole cluster, which they name."""
-    return (problem.at(about=f"cluster {cluster}") for problem in problems)

@@ -1,0 +1,245 @@
+"""A run in live clusters: plan, write, until every pool has settled that can (design.md, "Writing to clusters")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from osm_gitops.config.spec import ClusterSpec
+from osm_gitops.errors import OsmGitopsError, Problem, UnsafePlanError
+from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.kinds import SECRET
+from osm_gitops.model.desired import Left, LeftReason
+from osm_gitops.model.live import Delivery, Gate
+from osm_gitops.model.objects import Json, ObjectRef
+from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan
+from osm_gitops.pipeline.live import LiveState, plan_live, read_live
+from osm_gitops.pipeline.load import load_settings
+from osm_gitops.pipeline.options import Confirm, RunOptions, Work, named
+from osm_gitops.pipeline.osm_activity import OsmActivity, osm_in_target
+from osm_gitops.pipeline.recording import Ended, LockedOut, measure, uids_of
+from osm_gitops.plan.machines import is_machine_change
+from osm_gitops.report.metrics import Measured
+from osm_gitops.targets.cluster.lease import Held, holder_name, lease
+from osm_gitops.targets.cluster.record import record_run
+
+_MOVED_ON: Final = Left(LeftReason.NOT_AS_SHOWN, "it is not any more what the plan showed")
+
+
+def hold(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
+    """Keep all other runs from writing to a cluster while this one does. Raises OsmGitopsError where one is at work."""
+    return lease(
+        options.connections.management(spec),
+        load_settings(spec).namespace,
+        holder=holder_name(),
+        timeout=options.live.lock_timeout.total_seconds(),
+        note=lambda sentence: options.tell(f"{spec.name}: {sentence}"),
+    )
+
+
+def live_works(
+    clusters: Sequence[ClusterSpec],
+    kind: Callable[[ClusterSpec, Held, OsmActivity], Work],
+    options: RunOptions,
+    locks: ExitStack,
+) -> Iterator[Work]:
+    """A work of a ``kind`` for each live cluster, which ``locks`` hold; where another run is at work it says so."""
+    for spec in clusters:
+        try:
+            osm = osm_in_target(spec, options)
+            osm.refuse(spec.name, options.live)
+            yield kind(spec, locks.enter_context(hold(spec, options)), osm)
+        except OsmGitopsError as failure:
+            yield LockedOut((spec.name,), tuple(named(spec.name, failure.problems)))
+
+
+@dataclass(slots=True)
+class LiveWork:
+    """What is to be done in one cluster, while its Lease is held."""
+
+    spec: ClusterSpec
+    held: Held
+    osm: OsmActivity
+    look: LiveState | None = None
+    delivery: Delivery = field(default_factory=Delivery)
+    moved: bool = False
+    stale: bool = False
+    published: tuple[str, ...] = ()
+    remark: str = ""
+
+    @property
+    def deliveries(self) -> Mapping[str, Delivery]:
+        return {self.spec.name: self.delivery}
+
+    @property
+    def plans(self) -> list[ClusterPlan]:
+        return [self.look.plan] if self.look else []
+
+    @property
+    def pools(self) -> list[ObjectRef]:
+        return [*self.look.desired.pools, *self.look.desired.failed] if self.look else []
+
+    def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
+        """Plan; a cluster that cannot be planned adds its problems."""
+        self.look = None
+        try:
+            # Tokens keep the connections that they were read by.
+            self.look = self.read(options.checked(self.held.check))
+            problems.extend(self.look.problems)
+        except OsmGitopsError as failure:
+            problems.extend(named(self.spec.name, failure.problems))
+
+    def read(self, options: RunOptions) -> LiveState:
+        """Look at the cluster, and plan. Raises OsmGitopsError."""
+        return read_live(self.spec, options, self.osm)
+
+    def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
+        """Write what was planned, and once more what had to wait for machine-controller, for as long as it may."""
+        if self.stale:
+            before = self.plans
+            self.prepare(options, problems)
+            if self.plans != before and not confirm(Plan(tuple(self.plans))):
+                return
+        if self.look is None:
+            return
+        options = options.checked(self.held.check)
+        try:
+            if self.look.lacks_tokens and not self.look.plan.refusals:
+                look = self._with_tokens(self.look, options)
+                self.look = self._as_shown(look, self.look.plan, lambda now, then: now.action is then.action)
+            self._write(self.look, options)
+            self._settle(self.look, options)
+        except OsmGitopsError as failure:
+            problems.extend(named(self.spec.name, failure.problems))
+        for found in self.delivery.failed.values():
+            problems.extend(named(self.spec.name, found))
+
+    def finish(
+        self, options: RunOptions, started: datetime, problems: Sequence[Problem]
+    ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
+        """Record the run in the cluster."""
+        of_pools = {each for found in self.delivery.failed.values() for each in named(self.spec.name, found)}
+        whole = tuple(problem for problem in problems if problem not in of_pools)
+        ended = Ended(None, self.delivery, whole)
+        if self.look is not None:
+            tokens = self.look.tokens
+            ended = replace(
+                ended,
+                plan=self.plans[0],
+                known=self.look.desired.pools,
+                uids=uids_of(self.look.pools),
+                tokens_end=tokens.first_end() if tokens is not None else None,
+            )
+        measured, warnings = record(self.spec, self.held, ended, started, options)
+        self.delivery = measured.ran.delivery
+        return (measured,), tuple(named(self.spec.name, (*warnings, *self._warnings())))
+
+    def _warnings(self) -> tuple[Problem, ...]:
+        """What the plan does not say yet."""
+        return self.look.tokens.warnings() if self.look and self.look.tokens else ()
+
+    def _with_tokens(self, look: LiveState, options: RunOptions) -> LiveState:
+        """The same, planned again with the tokens that pools print: the first step of delivery makes them."""
+        read = look.lacks_tokens
+        if read is None or read.tokens is None:
+            return look
+        self.held.check()
+        read.tokens.make(read.printing)
+        return plan_live(self.spec, options, read)
+
+    def _write(self, look: LiveState, options: RunOptions) -> None:
+        if look.plan.refusals:
+            # Tokens end while somebody makes up their mind.
+            self._deliver(replace(look, plan=_kept_tokens(look.plan)), options)
+            raise UnsafePlanError(look.plan.refusals)
+        self._deliver(look, options)
+
+    def _deliver(self, look: LiveState, options: RunOptions) -> None:
+        done = look.target.deliver(look.plan, options.advance(self.spec.name, "pools processed"))
+        for note in done.notes:
+            options.note(note)
+        tried = {change.pool for change in look.plan.changes}
+        before = self.delivery
+        self.delivery = Delivery(
+            written=tuple(dict.fromkeys((*before.written, *done.written))),
+            failed={**before.failed, **done.failed},
+            left={pool: why for pool, why in before.left.items() if pool not in tried} | dict(done.left),
+            notes=(*before.notes, *done.notes),
+            webhook=done.webhook,
+        )
+
+    def _settle(self, look: LiveState, options: RunOptions) -> None:
+        """Look again at pools that machine-controller had not got to; nothing else is written any more."""
+        shown = look.plan
+        for pause in options.live.pauses():
+            waiting = _may_settle(self.delivery, look)
+            if not waiting or self.delivery.webhook:
+                return
+            options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
+            options.live.wait(pause)
+            look = self._with_tokens(self.read(options), options)
+            # The guards have let these pools pass; what became of others, or is going, is the next run's business. A
+            # MachineDeployment is applied once a run: where it differs again, a webhook changes what is applied.
+            there = {ref for ref in waiting if ref in look.pools and look.pools[ref].gate is not Gate.DELETING}
+            changes = tuple(
+                change for change in look.plan.changes if change.pool in there and not is_machine_change(change)
+            )
+            narrowed = replace(look, plan=replace(look.plan, changes=changes, refusals=()))
+            if options.live.as_shown:
+                narrowed = self._as_shown(narrowed, shown, _is_same_but_for_its_revision)
+            self._deliver(narrowed, options)
+
+    def _as_shown(self, look: LiveState, shown: ClusterPlan, same: Callable[[Change, Change], bool]) -> LiveState:
+        """``look`` without the pools for which anything else would be done than what was ``shown``: they are left."""
+        then = {change.ref: change for change in shown.changes}
+        content = (change for change in look.plan.effective if not change.upkeep)
+        other = {change.pool for change in content if change.ref not in then or not same(change, then[change.ref])}
+        changes = tuple(change for change in look.plan.changes if change.pool not in other)
+        left = {**self.delivery.left, **{pool: _MOVED_ON for pool in other if pool is not None}}
+        self.delivery = replace(self.delivery, left=left)
+        return replace(look, plan=replace(look.plan, changes=changes))
+
+
+def _kept_tokens(plan: ClusterPlan) -> ClusterPlan:
+    """Of a plan what keeps machines joining: tokens and kubeconfigs, and nothing that goes."""
+    kept = (each for each in plan.changes if each.upkeep and each.ref.kind == SECRET.name)
+    return replace(plan, changes=tuple(each for each in kept if each.action is not Action.DELETE))
+
+
+def _is_same_but_for_its_revision(now: Change, then: Change) -> bool:
+    """Whether machines boot with what was shown: metadata alone may be other, for machine-controller numbers pools."""
+    return now.action is then.action and _content(now) == _content(then)
+
+
+def _content(change: Change) -> Mapping[str, Json]:
+    return {key: value for key, value in (change.after or {}).items() if key != "metadata"}
+
+
+def _may_settle(delivery: Delivery, look: LiveState) -> frozenset[ObjectRef]:
+    """Pools that were left and that another look may find ready."""
+    over = {Gate.PAUSED, Gate.DELETING}
+    left = (ref for ref, why in delivery.left.items() if why != _MOVED_ON)
+    return frozenset(ref for ref in left if ref not in look.pools or look.pools[ref].gate not in over)
+
+
+def record(
+    spec: ClusterSpec, held: Held, ended: Ended, started: datetime, options: RunOptions
+) -> tuple[Measured, tuple[Problem, ...]]:
+    """Leave behind in the clusters what the run came to; its figures, and what could not be left."""
+    live = options.connections.clusters(spec)
+    ran = measure(spec.name, ended, started, options).ran
+    recorded = record_run(live, held, ran, ended.uids)
+    good = recorded.record.last_good_run
+    last_good = datetime.fromisoformat(good).astimezone(UTC) if good else None
+    # What the run itself has failed with need not be told again as a warning.
+    known = {problem.what for problem in ended.problems}
+    warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
+    return Measured(replace(recorded.ran, requests=_requests(live)), last_good), warnings
+
+
+def _requests(live: Clusters) -> int:
+    apis = {id(api): api for api in (live.management, live.worker)}
+    return sum(api.requests for api in apis.values())

@@ -1,0 +1,36 @@
+"""The interface of targets: a folder, a folder in a git work tree, live clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from osm_gitops.model.desired import Desired
+from osm_gitops.model.live import Delivery
+from osm_gitops.model.plan import Advance, Change, ClusterPlan, CurrentState, unwatched
+from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
+
+
+class Target(Protocol):
+    """Where the objects of one cluster go. Its methods raise OsmGitopsError; ``advance`` counts what is done."""
+
+    def read(self, desired: Desired, advance: Advance = unwatched, /) -> CurrentState:
+        """What is there of what is desired, and what else of ours. Changes nothing."""
+
+    def complete(self, plan: ClusterPlan) -> ClusterPlan:
+        """The plan with what this target needs beside the desired objects. Changes nothing."""
+
+    def deliver(self, plan: ClusterPlan, advance: Advance = unwatched, /) -> Delivery:
+        """Carry out a plan that was made for this target. It says all that is to be written."""
+
+
+def plan_for(
+    target: Target,
+    desired: Desired,
+    options: PlanOptions,
+    machines: Sequence[Change] = (),
+    advance: Advance = unwatched,
+) -> ClusterPlan:
+    """What would change in a target. ``machines`` are changes of MachineDeployments, which are compared elsewhere."""
+    current = target.read(desired, advance)
+    return target.complete(make_cluster_plan(desired, current, options, machines))
