@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from osm_gitops.bounded.files import SMALL, read_file
@@ -116,7 +117,10 @@ class Repository:
 
     def hash_name(self) -> str:
         """The hash function that names objects: ``sha1`` or ``sha256``."""
-        return self.git.attempt("config", "--get", "extensions.objectFormat") or "sha1"
+        # Only for work trees that git has accepted: GitPython opens those of other users too, and reads configuration
+        # without limits (tests/git/test_gitpython.py says what else keeps the other questions with git itself).
+        with import_module("git").Repo(self.root, expand_vars=False) as library:
+            return str(library.config_reader("repository").get_value("extensions", "objectformat", "sha1"))
 
     def tree_of(self, commit: str) -> str:
         """The id of a commit's root folder: equal where all files are."""
