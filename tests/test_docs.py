@@ -46,6 +46,19 @@ def test_the_site_is_strict_about_links_anchors_and_pages() -> None:
     assert "mkdocs build --quiet --strict" in (ROOT / "Makefile").read_text("utf-8")
 
 
+def test_the_documents_that_files_name_are_there() -> None:
+    folders = ("osm_gitops", "tests", "overlays", "osps", ".github", ".ci")
+    named = {
+        (name, path.relative_to(ROOT).as_posix())
+        for folder in folders
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix in {".py", ".md", ".yaml", ".yml", ".sh", ".go", ".service"}
+        for name in re.findall(r"(?<![\w/-])docs/[\w/-]+\.md\b", path.read_text("utf-8"))
+    }
+    assert len(named) > 20
+    assert [each for each in sorted(named) if not (ROOT / each[0]).is_file()] == []
+
+
 # --- generated parts ---
 
 

@@ -118,5 +118,5 @@ def uninstall(
         options.connections.close()
     console.problems(failed)
     if not failed:
-        console.say("Given back. What install has printed is still there; docs/install.md says how to remove it.")
+        console.say("Given back. What install printed is still there; docs/how-to/install.md says how to remove it.")
     return 1 if failed else 0
