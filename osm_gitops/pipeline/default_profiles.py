@@ -3,14 +3,13 @@ clusters"): which are at hand, and who wins."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 from osm_gitops.errors import Code, InputError, Problem
-from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OperatingSystemProfile
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.inputs import ClusterInputs, ProfileKey
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.resolve.named_facts import named_profiles
 from osm_gitops.sources import builtin
@@ -27,15 +26,15 @@ def default_profiles(settings: Settings) -> frozenset[tuple[str, str]]:
     return frozenset((settings.namespace, name) for name in builtin.names(_version(settings)))
 
 
-def with_default_profiles(
-    inputs: Inputs,
+def add_default_profiles(
+    inputs: ClusterInputs,
     settings: Settings,
     *,
     from_cluster: bool,
     unused: bool = False,
     unreadable: Sequence[Problem] = (),
-) -> Inputs:
-    """``inputs`` with the built-in profiles that pools refer to, or with all of them (``unused``).
+) -> None:
+    """Add the built-in profiles that pools refer to, or all of them (``unused``).
 
     A profile of the source wins. Only where profiles were read ``from_cluster``, one that carries our label and says
     that it is built in is nobody else's: the version that is asked for takes its place, and with
@@ -45,9 +44,12 @@ def with_default_profiles(
     every = at_hand = default_profiles(settings)
     if not unused:
         at_hand &= named_profiles(inputs.machines, settings.namespace)
-    inputs = replace(inputs, unread=every - at_hand)
+    inputs.unread = every - at_hand
     taken = sorted(key for key in at_hand if _gives_way(inputs, key, settings, from_cluster))
-    return _with(inputs, taken, settings) if not unreadable else _without(inputs, taken, unreadable)
+    if unreadable:
+        _break(inputs, taken, unreadable)
+    elif taken:
+        _add(inputs, taken, settings)
 
 
 def built_in_profile(name: str, version: str) -> OperatingSystemProfile:
@@ -58,7 +60,7 @@ def built_in_profile(name: str, version: str) -> OperatingSystemProfile:
     return checked.value
 
 
-def _gives_way(inputs: Inputs, key: tuple[str, str], settings: Settings, from_cluster: bool) -> bool:
+def _gives_way(inputs: ClusterInputs, key: tuple[str, str], settings: Settings, from_cluster: bool) -> bool:
     """Whether the source has nothing of this name that wins."""
     ref, found = ObjectRef(PROFILE, *key), inputs.profiles.get(key)
     if from_cluster and settings.replace_default_osps:
@@ -69,43 +71,31 @@ def _gives_way(inputs: Inputs, key: tuple[str, str], settings: Settings, from_cl
     return from_cluster and is_ours(found.manifest.body) and BUILT_IN_ANNOTATION in annotations
 
 
-def _without(inputs: Inputs, keys: Iterable[tuple[str, str]], unreadable: Sequence[Problem]) -> Inputs:
-    """``inputs`` in which profiles are broken that may stand in what nobody could read."""
-    broken = dict(inputs.broken)
+def _break(inputs: ClusterInputs, keys: Iterable[ProfileKey], unreadable: Sequence[Problem]) -> None:
+    """Break profiles that may be in what could not be read."""
     for key in keys:
         ref = ObjectRef(PROFILE, *key)
         what = "the built-in profile is not taken: what cannot be read here may be one of that name, which would win"
-        broken[ref] = (
+        inputs.broken[ref] = (
             Problem(
                 Code.UNCODED, what, where=unreadable[0].where, about=str(ref), fix="Correct what cannot be read first"
             ),
         )
-    return replace(inputs, broken=broken)
 
 
-def _with(inputs: Inputs, keys: Collection[tuple[str, str]], settings: Settings) -> Inputs:
-    if not keys:
-        return inputs
+def _add(inputs: ClusterInputs, keys: Iterable[ProfileKey], settings: Settings) -> None:
     version = _version(settings)
-    profiles, broken = dict(inputs.profiles), dict(inputs.broken)
-    warnings: list[Problem] = []
     for namespace, name in keys:
         checked = builtin.read_builtin(name, version, namespace)
         ref = ObjectRef(PROFILE, namespace, name)
-        broken.pop(ref, None)
-        profiles.pop((namespace, name), None)
-        warnings += checked.warnings
+        inputs.broken.pop(ref, None)
+        inputs.profiles.pop((namespace, name), None)
+        inputs.warnings += tuple(checked.warnings)
         if checked.value is not None:
-            profiles[namespace, name] = checked.value
+            inputs.profiles[namespace, name] = checked.value
         else:
-            broken[ref] = checked.problems
-    return replace(
-        inputs,
-        profiles=profiles,
-        broken=broken,
-        warnings=(*inputs.warnings, *warnings),
-        sources=tuple(dict.fromkeys((*inputs.sources, f"built-in profiles {version}"))),
-    )
+            inputs.broken[ref] = checked.problems
+    inputs.sources += (f"built-in profiles {version}",)
 
 
 def _version(settings: Settings) -> str:

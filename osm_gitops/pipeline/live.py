@@ -10,14 +10,14 @@ from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.errors import InputError, Problem
 from osm_gitops.kube.clusters import Clusters
 from osm_gitops.model.desired import Desired, Left, LeftReason
-from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Change, ClusterPlan
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.live_profiles import refuse_unfit_names, refuse_unwritable, written_profiles
-from osm_gitops.pipeline.load import load_inputs, load_settings
+from osm_gitops.pipeline.inputs import ClusterInputs
+from osm_gitops.pipeline.live_profiles import unwritable_profiles, written_profiles
+from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
 from osm_gitops.pipeline.osm_activity import OsmActivity
 from osm_gitops.pipeline.rendering import prepare
@@ -38,7 +38,7 @@ class LiveInputs:
     """What was read for a cluster, to be planned from. ``printing`` are pools whose profile prints the kubeconfig."""
 
     settings: Settings
-    inputs: Inputs
+    inputs: ClusterInputs
     pools: Mapping[ObjectRef, LivePool]
     tokens: Tokens | None
     osm: OsmActivity
@@ -78,26 +78,29 @@ def read_live(spec: ClusterSpec, options: RunOptions, osm: OsmActivity) -> LiveS
     prepare()
     settings = load_settings(spec)
     live = options.connections.clusters(spec)
-    read = load_inputs(spec, settings, options.environment, options.keys, options.connections, tokens=False)
-    inputs = refuse_unfit_names(read)
-    for note in inputs.notes:
+    reader = SourceReader(spec, settings, options.environment, options.keys, options.connections)
+    inputs = gather_inputs(reader, tokens=False)
+    inputs.break_unfit()
+    for note in dict.fromkeys(inputs.notes):
         options.note(note)
     comparison = None
     if isinstance(spec.source.machines, TreeRef):
         found = read_pools_of_tree(live.worker, inputs.machines, inputs.broken)
         pools = found.pools
         comparison = _comparison(spec.source, spec.source.machines, inputs, found, options.only)
-        inputs = replace(inputs, machines=tuple(_as_live(each, pools[each.ref]) for each in inputs.machines))
+        inputs.change_machines(lambda machine: _as_live(machine, found.pools[machine.ref]))
     else:
         pools = read_pools(live.worker, inputs.machines, broken=inputs.broken)
-    inputs = refuse_unwritable(inputs, live.management, settings, osm, from_cluster=_keeps_profiles(spec))
+    from_cluster = _keeps_profiles(spec)
+    inputs.break_profiles(unwritable_profiles(inputs, live.management, settings, osm, from_cluster=from_cluster))
     tokens = _tokens(inputs, settings, live, options.live.now())
-    printing = tuple(printing_pools(inputs, settings, options.only)) if tokens is not None else ()
+    found_printing = printing_pools(inputs.machines, inputs.profiles, settings, options.only)
+    printing = () if tokens is None else tuple(found_printing)
     return plan_live(spec, options, LiveInputs(settings, inputs, pools, tokens, osm, comparison, printing))
 
 
 def _comparison(
-    source: SourceSpec, tree: TreeRef, inputs: Inputs, found: PoolsOfTree, only: Sequence[str]
+    source: SourceSpec, tree: TreeRef, inputs: ClusterInputs, found: PoolsOfTree, only: Sequence[str]
 ) -> Comparison:
     """What of a tree and of the cluster can be compared: what nobody could read may be what the tree seems to lack."""
     living = (each.ref for each in inputs.machines if found.pools[each.ref].gate is not Gate.DELETING)
@@ -117,9 +120,10 @@ def _comparison(
 
 def plan_live(spec: ClusterSpec, options: RunOptions, read: LiveInputs) -> LiveState:
     """Plan from what was read, against what is there now. Raises OsmGitopsError."""
-    settings, live, inputs = read.settings, options.connections.clusters(spec), read.inputs
+    settings, live = read.settings, options.connections.clusters(spec)
     if read.tokens is not None and read.printing:
-        inputs = replace(inputs, facts=read.tokens.added_to(inputs.facts, read.printing))
+        read.inputs.facts = read.tokens.added_to(read.inputs.facts, read.printing)
+    inputs = read.inputs.build()
     lacking = read.tokens is not None and read.tokens.lack_any(read.printing)
     from_cluster = _keeps_profiles(spec)
     desired = desired_state(spec, inputs, settings, options)
@@ -178,7 +182,7 @@ def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
     return replace(machine, annotations={**(machine.annotations or {}), **pool.server_annotations})
 
 
-def _tokens(inputs: Inputs, settings: Settings, live: Clusters, now: datetime) -> Tokens | None:
+def _tokens(inputs: ClusterInputs, settings: Settings, live: Clusters, now: datetime) -> Tokens | None:
     """``None`` where no kubeconfig can be made: every pool fails with the reason when it is rendered."""
     try:
         setup = TokenSetup.of(settings, inputs.facts, now)

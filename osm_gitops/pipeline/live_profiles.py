@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from osm_gitops.errors import Code, Problem
@@ -14,6 +13,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.osm_activity import OsmActivity
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import whole_profile
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _DIGEST_SHOWN = 12
 
 
-def written_profiles(inputs: Inputs, *, from_cluster: bool) -> Mapping[tuple[str, str], OperatingSystemProfile]:
+def written_profiles(
+    inputs: Inputs | ClusterInputs, *, from_cluster: bool
+) -> Mapping[tuple[str, str], OperatingSystemProfile]:
     """The profiles that a run may write into a cluster. Where it reads them ``from_cluster``, they are the built-in
     ones: whoever put the others there goes on owning them, and a patched one would take the place of its base."""
     return {
@@ -35,32 +37,18 @@ def written_profiles(inputs: Inputs, *, from_cluster: bool) -> Mapping[tuple[str
     }
 
 
-def refuse_unwritable(inputs: Inputs, api: Api, settings: Settings, osm: OsmActivity, *, from_cluster: bool) -> Inputs:
-    """``inputs`` in which profiles are broken that must not go to this cluster. Pools that use them fail, and what is
-    in the cluster stays as it is."""
+def unwritable_profiles(
+    inputs: ClusterInputs, api: Api, settings: Settings, osm: OsmActivity, *, from_cluster: bool
+) -> Mapping[ObjectRef, tuple[Problem, ...]]:
+    """Profiles that must not go to this cluster, and why: what is in the cluster stays as it is."""
     written = written_profiles(inputs, from_cluster=from_cluster)
-    broken = {
+    return {
         ref: (problem,)
         for ref, problem in (
             *_unfit_for(written, api, settings),
             *_unreadable_ones(written, osm),
         )
     }
-    left = {key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE, *key) not in broken}
-    return replace(inputs, broken={**inputs.broken, **broken}, profiles=left)
-
-
-def refuse_unfit_names(inputs: Inputs) -> Inputs:
-    """``inputs`` in which what has a name that no API server takes is broken, where it else is only warned about
-    (design.md, "Success and refusal")."""
-    told = {problem for problems in inputs.unfit.values() for problem in problems}
-    return replace(
-        inputs,
-        machines=tuple(each for each in inputs.machines if each.ref not in inputs.unfit),
-        profiles={key: each for key, each in inputs.profiles.items() if ObjectRef(PROFILE, *key) not in inputs.unfit},
-        broken={**inputs.unfit, **inputs.broken},
-        warnings=tuple(each for each in inputs.warnings if each not in told),
-    )
 
 
 def _unfit_for(

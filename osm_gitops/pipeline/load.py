@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from posixpath import join
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.config.overlay_stack import Stack
@@ -15,24 +14,24 @@ from osm_gitops.config.spec import ClusterSpec, LiveRef, TargetSpec, TreeRef
 from osm_gitops.errors import Code, Problem
 from osm_gitops.model.desired import Side
 from osm_gitops.model.inputs import Inputs
+from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections, refuse_server
-from osm_gitops.pipeline.default_profiles import default_profiles, with_default_profiles
+from osm_gitops.pipeline.default_profiles import add_default_profiles, default_profiles
+from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
 from osm_gitops.pipeline.provenance import Origin, named_files, origins_of
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.builtin import check_version
 from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision
-from osm_gitops.sources.tree import read_tree, with_profiles_of
+from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.sources.walk import Folder, SourceFiles
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
-
-T = TypeVar("T")
 
 
 def load_settings(spec: ClusterSpec) -> Settings:
@@ -104,81 +103,83 @@ def load_inputs(
     MachineDeployments of a tree count as their authors wrote them (:func:`as_authored`), and so do the annotations of
     live ones where the target is git, unless the cluster is :attr:`ClusterSpec.frozen`.
     """
-    reader = _Reader(spec, settings, environment, keys or KeySearch(environment), connections)
-    return _inputs(reader, tokens=tokens, unused=False)
+    reader = SourceReader(spec, settings, environment, keys or KeySearch(environment), connections)
+    return gather_inputs(reader, tokens=tokens).build()
 
 
 def load_all_profiles(
     spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch, connections: Connections
 ) -> Inputs:
     """As :func:`load_inputs`, with the built-in profiles that no pool refers to."""
-    return _inputs(_Reader(spec, settings, environment, keys, connections), tokens=True, unused=True)
+    reader = SourceReader(spec, settings, environment, keys, connections)
+    return gather_inputs(reader, unused=True).build()
 
 
-def _inputs(reader: _Reader, *, tokens: bool, unused: bool) -> Inputs:
+def gather_inputs(
+    reader: SourceReader, *, tokens: bool = True, unused: bool = False, rules: Iterable[Origin] = ()
+) -> ClusterInputs:
+    """As :func:`load_inputs`, for those who add more before the inputs are built.
+
+    With ``unused`` the built-in profiles are there that no pool refers to. ``rules`` are origins of files that decide
+    about the result and are not rendered from.
+    """
     spec, settings = reader.spec, reader.settings
     source = spec.source
-    inputs = reader.machines()
+    found = ClusterInputs.of(reader.machines())
     if not spec.frozen:
         if isinstance(source.machines, TreeRef):
-            inputs = as_authored(inputs)
+            authored = as_authored(found.machines)
+            found.machines = authored.machines
+            found.broken = dict(sorted({**found.broken, **authored.broken}.items()))
+            found.warnings += authored.warnings
         elif isinstance(spec.target, TargetSpec):  # `refresh` alone knows the revision when what is in git arrives
-            machines = tuple(map(without_server_annotations, inputs.machines))
-            inputs = replace(inputs, machines=machines)
+            found.change_machines(without_server_annotations)
     from_cluster = isinstance(source.profiles, LiveRef)
-    unreadable = inputs.unreadable
+    unreadable = found.unreadable
     if source.facts != source.machines or isinstance(source.facts, LiveRef):
-        inputs = _with_facts_of(inputs, reader.facts(inputs, tokens=tokens))
+        found.take_facts(reader.facts(found.machines, tokens=tokens))
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
-        profiles = reader.profiles(inputs)
+        profiles = reader.profiles(found.machines)
         # What a server holds can be told apart by name, whatever is wrong with it.
         unreadable = () if from_cluster else profiles.unreadable
-        inputs = with_profiles_of(inputs, profiles)
+        found.take_profiles(profiles)
     stack = load_stack(spec.overlays, spec.trust)
-    files = [each for each in named_files(spec, stack) if spec.trust.allows(each.path)]
-    found = zip(files, origins_of(files, spec.trust), strict=True)
-    overlays = {each.path for each in spec.overlays}
-    origins = [origin for file, origin in found if origin.in_git or file.path in overlays]
-    fixed = tuple(
+    found.hosts = reader.hosts()
+    for each in reader.origins:  # the trees name themselves
+        found.uncommitted += each.uncommitted
+        found.warnings += each.warnings
+    found.take_origins(_origins_beside(spec, stack))
+    found.sources += tuple(
         f"{each.display}@{each.revision}" if each.revision else each.display
         for each in spec.overlays
         if each.built_in or each.revision
     )
-    read = replace(
-        inputs,
-        hosts=reader.hosts(),
-        sources=_joined(inputs.sources, (*(each.source for each in origins), *fixed)),
-        uncommitted=tuple(
-            dict.fromkeys(problem for origin in (*reader.origins, *origins) for problem in origin.uncommitted)
-        ),
-        warnings=_joined(
-            inputs.warnings,
-            (*(problem for origin in origins for problem in origin.warnings), *_refused_bounds(spec, stack)),
-        ),
-    )
+    found.warnings += _refused_bounds(spec, stack)
+    without_defaults = found.build()
     hidden = () if unused else unreadable  # a list of profiles tells of both
-    inputs = with_default_profiles(read, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
+    add_default_profiles(found, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
 
     def unread() -> Iterable[OperatingSystemProfile]:
-        return with_default_profiles(read, settings, from_cluster=from_cluster, unused=True).profiles.values()
+        every = ClusterInputs.of(without_defaults)
+        add_default_profiles(every, settings, from_cluster=from_cluster, unused=True)
+        return every.profiles.values()
 
-    return apply_overlays(inputs, stack, unread, partial=spec.lacks_profiles)
-
-
-def _with_facts_of(inputs: Inputs, facts: Inputs) -> Inputs:
-    """``inputs`` with the facts of another source in place of its own."""
-    return replace(
-        inputs,
-        facts=facts.facts,
-        unreadable=_joined(inputs.unreadable, facts.unreadable),
-        warnings=_joined(inputs.warnings, facts.warnings),
-        notes=_joined(inputs.notes, facts.notes),
-        sources=_joined(inputs.sources, facts.sources),
-        sensitive=inputs.sensitive | facts.sensitive,
-    )
+    apply_overlays(found, stack, unread, partial=spec.lacks_profiles)
+    for each in rules:
+        found.sources += (each.source,)
+        found.uncommitted += each.uncommitted
+    return found
 
 
-class _Reader:
+def _origins_beside(spec: ClusterSpec, stack: Stack) -> list[Origin]:
+    """Where the fleet file, overlays and files of settings come from, as far as git or an overlay has them."""
+    files = [each for each in named_files(spec, stack) if spec.trust.allows(each.path)]
+    overlays = {each.path for each in spec.overlays}
+    found = zip(files, origins_of(files, spec.trust), strict=True)
+    return [origin for file, origin in found if origin.in_git or file.path in overlays]
+
+
+class SourceReader:
     """Reads the parts of one cluster's source; every tree once, of clusters what MachineDeployments need."""
 
     def __init__(
@@ -206,16 +207,16 @@ class _Reader:
 
         return read_machines(self._worker)
 
-    def facts(self, inputs: Inputs, *, tokens: bool) -> Inputs:
+    def facts(self, machines: Sequence[MachineDeployment], *, tokens: bool) -> Inputs:
         part = self.spec.source.facts
         if isinstance(part, TreeRef):
             return self._tree(part)
         refuse_server(self.spec, "from.facts")
         from osm_gitops.sources.cluster import read_facts  # noqa: PLC0415 - a run from trees to git asks no server
 
-        return read_facts(self._worker, inputs.machines, self.settings, self._environment, tokens=tokens)
+        return read_facts(self._worker, machines, self.settings, self._environment, tokens=tokens)
 
-    def profiles(self, inputs: Inputs) -> Inputs:
+    def profiles(self, machines: Sequence[MachineDeployment]) -> Inputs:
         part = self.spec.source.profiles
         if isinstance(part, TreeRef):
             return self._tree(part)
@@ -224,7 +225,7 @@ class _Reader:
         at_hand = default_profiles(self.settings)
         from osm_gitops.sources.cluster import read_profiles  # noqa: PLC0415 - a run from trees to git asks no server
 
-        return read_profiles(management, inputs.machines, self.settings.namespace, at_hand)
+        return read_profiles(management, machines, self.settings.namespace, at_hand)
 
     def hosts(self) -> tuple[str, ...]:
         """The API servers that were read."""
@@ -248,19 +249,19 @@ class _Reader:
         if tree.revision:
             with open_revision(tree.path, tree.revision, tree.display, trust) as files:
                 # A branch moves on; the commit tells for ever what was read.
-                return replace(self._objects(files), sources=(f"{tree.display}@{files.commit}",))
+                return self._objects(files, f"{tree.display}@{files.commit}")
         (origin,) = origins_of([tree], trust)
         self.origins.append(origin)
-        inputs = self._objects(Folder(tree.path, tree.display, origin.keeper))
-        return replace(inputs, sources=(origin.source,), warnings=(*inputs.warnings, *origin.warnings))
+        return self._objects(Folder(tree.path, tree.display, origin.keeper), origin.source)
 
-    def _objects(self, files: SourceFiles) -> Inputs:
-        namespace = self.settings.namespace
-        return read_tree(files, management_namespace=namespace, environment=self._environment, keys=self._keys)
-
-
-def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys((*first, *second)))
+    def _objects(self, files: SourceFiles, source: str) -> Inputs:
+        return read_tree(
+            files,
+            management_namespace=self.settings.namespace,
+            environment=self._environment,
+            keys=self._keys,
+            source=source,
+        )
 
 
 def _read_text(path: str, trust: Trust) -> str:

@@ -12,10 +12,10 @@ from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
 from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem
 from osm_gitops.gotemplate.inspection import ValuePath, is_used, value_uses
-from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
 from osm_gitops.model.profile import OperatingSystemProfile
+from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.render.pools import template_texts
 from osm_gitops.render.resolve.json_fields import did_you_mean
 from osm_gitops.sources.manifests import PROFILE
@@ -33,37 +33,35 @@ def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
     return call(stack_overlays, read_overlays(overlays, trust)) if overlays else Stack()
 
 
-def apply_overlays(inputs: Inputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False) -> Inputs:
-    """``inputs`` with the profiles that the cluster gets, patched, and with its values.
+def apply_overlays(
+    inputs: ClusterInputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False
+) -> None:
+    """Leave the profiles that the cluster gets, patched, and add its values.
 
     A profile that a patch does not fit is broken. Raises InputError where an overlay says something that is for
     nothing at all: a patch, a name of a profile, a value. Of ``partial`` inputs, which lack profiles that the cluster
     has, nobody can tell.
     """
     if not stack.overlays:
-        return inputs
+        return
     work = _Work(inputs, stack, others, Series(tuple, stack.overlays))
     for key, profile in inputs.profiles.items():
         work.take(key, profile)
     problems = [] if partial else [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
     if problems:
         raise InputError(problems)
-    return replace(
-        inputs,
-        profiles=work.profiles,
-        unread=frozenset(key for key in inputs.unread if stack.gets(key[1])),
-        left_out=work.left_out,
-        patched=work.patched,
-        broken={**inputs.broken, **work.broken},
-        values=stack.tree(),
-        value_places={".".join(path): given.spot.where for path, given in stack.values.items()},
-        warnings=tuple(dict.fromkeys((*inputs.warnings, *stack.warnings, *work.warnings))),
-    )
+    inputs.profiles = work.profiles
+    inputs.unread = frozenset(key for key in inputs.unread if stack.gets(key[1]))
+    inputs.left_out, inputs.patched = work.left_out, work.patched
+    inputs.broken |= work.broken
+    inputs.values = stack.tree()
+    inputs.value_places = {".".join(path): given.spot.where for path, given in stack.values.items()}
+    inputs.warnings += (*stack.warnings, *work.warnings)
 
 
 @dataclass(slots=True)
 class _Work:
-    inputs: Inputs
+    inputs: ClusterInputs
     stack: Stack
     others: OtherProfiles
     patching: Series[tuple[Overlay, ...]]

@@ -15,9 +15,9 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.live_profiles import written_profiles
-from osm_gitops.pipeline.load import load_inputs, load_settings
+from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.provenance import deciding_rules, in_git, origins_of
+from osm_gitops.pipeline.provenance import Origin, deciding_rules, in_git, origins_of
 from osm_gitops.pipeline.rendering import prepare, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 
@@ -35,26 +35,21 @@ def desired_states(
             problems.extend(failure.problems)
             continue
         try:
-            inputs = load_inputs(spec, settings, options.environment, options.keys, options.connections)
+            reader = SourceReader(spec, settings, options.environment, options.keys, options.connections)
+            rules = _rules(spec, options) if into_git else ()
+            inputs = gather_inputs(reader, rules=rules).build()
             for note in inputs.notes:
                 options.note(note)
             problems.extend(unusable(inputs))
-            if into_git:
-                inputs = _with_rules(spec, inputs, options)
             left = _left(spec, inputs, options) if into_git else {}
             yield spec, replace(desired_state(spec, inputs, settings, options), left=left)
         except OsmGitopsError as failure:
             problems.extend(problem.at(about=f"cluster {spec.name}") for problem in failure.problems)
 
 
-def _with_rules(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Inputs:
-    """The ``.sops.yaml`` of the target among what was read: it decides who can decrypt the result."""
-    origins = in_git(origins_of(deciding_rules(spec, options), spec.trust))
-    return replace(
-        inputs,
-        sources=(*inputs.sources, *(origin.source for origin in origins)),
-        uncommitted=(*inputs.uncommitted, *(problem for origin in origins for problem in origin.uncommitted)),
-    )
+def _rules(spec: ClusterSpec, options: RunOptions) -> tuple[Origin, ...]:
+    """The ``.sops.yaml`` of the target, where git has it: it decides who can decrypt the result."""
+    return in_git(origins_of(deciding_rules(spec, options), spec.trust))
 
 
 def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import DesiredObject
-from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment, is_chosen
 from osm_gitops.model.profile import OperatingSystemConfig, OperatingSystemProfile, ProfileConfig
 from osm_gitops.model.settings import Settings
@@ -192,14 +191,19 @@ def _half_texts(half: ProfileConfig) -> Iterator[str]:
         yield from (file.content for file in runtime.files)
 
 
-def printing_pools(inputs: Inputs, settings: Settings, only: Sequence[str]) -> Iterator[MachineDeployment]:
+def printing_pools(
+    machines: Iterable[MachineDeployment],
+    profiles: Mapping[tuple[str, str], OperatingSystemProfile],
+    settings: Settings,
+    only: Sequence[str],
+) -> Iterator[MachineDeployment]:
     """The pools whose profile prints the kubeconfig itself: they cannot be rendered without a token."""
-    profiles = {key for key, profile in inputs.profiles.items() if prints_kubeconfig(profile)}
-    chosen = (machine for machine in inputs.machines if is_chosen(machine.name, only))
-    for machine in chosen if profiles else ():
+    printing = {key for key, profile in profiles.items() if prints_kubeconfig(profile)}
+    chosen = (machine for machine in machines if is_chosen(machine.name, only))
+    for machine in chosen if printing else ():
         try:
             named = profile_ref(machine, readable_provider_config(machine.provider_spec), settings.namespace)
         except InputError:
             continue  # reported with the pool
-        if named in profiles and not machine.deleting:
+        if named in printing and not machine.deleting:
             yield machine

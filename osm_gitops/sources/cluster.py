@@ -7,7 +7,6 @@ A read that fails, or is forbidden, is an error that stops the cluster: it is ne
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.errors import ClusterError, Code, Problem
@@ -72,16 +71,14 @@ def read_profiles(
 
 
 def _with_custom_profiles(live: _Live, namespaces: Iterable[str]) -> Inputs:
-    forbidden: list[Problem] = []
     for each in sorted(namespaces):
         try:
             live.list(CUSTOM_PROFILE, each)
         except ClusterError as failure:
             if failure.status != _FORBIDDEN:
                 raise
-            forbidden += failure.problems
-    inputs = live.inputs()
-    return replace(inputs, unreadable=(*inputs.unreadable, *forbidden))
+            live.gathering.unreadable += failure.problems
+    return live.inputs()
 
 
 def read_facts(
@@ -119,11 +116,11 @@ def _with_server(live: _Live, worker: Api, settings: Settings, environment: Mapp
     if not live.has_cluster_info:
         # OSM looks for servers there only then, too (osm-behaviour.md, "Base kubeconfig").
         live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
-    inputs = live.inputs(environment)
     authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))
-    warned = (_no_authority(worker),) if not authority and not settings.kubernetes_ca_bundle else ()
-    facts = replace(inputs.facts, certificate_authority=authority)
-    return replace(inputs, facts=facts, warnings=(*inputs.warnings, *warned))
+    live.gathering.certificate_authority = authority
+    if not authority and not settings.kubernetes_ca_bundle:
+        live.gathering.warnings.append(_no_authority(worker))
+    return live.inputs(environment)
 
 
 class _Live:
@@ -133,12 +130,12 @@ class _Live:
         self._api = api
         self._namespace = management_namespace
         self._origin = Origin(api.display)
-        self._gathering = InputsBuilder()
+        self.gathering = InputsBuilder()
         self._known: set[ObjectRef] = set()
         self.has_cluster_info = False
 
     def inputs(self, environment: Mapping[str, str] | None = None) -> Inputs:
-        return self._gathering.inputs(environment or {}, (f"cluster {self._api.host}",))
+        return self.gathering.inputs(environment or {}, (f"cluster {self._api.host}",))
 
     def has_all(self, kind: Kind, keys: Iterable[tuple[str, str]]) -> bool:
         """Whether all objects of a kind have been read that are meant."""
@@ -186,7 +183,7 @@ class _Live:
     def _add(self, manifest: Manifest) -> None:
         if manifest.ref not in self._known:
             self._known.add(manifest.ref)
-            self._gathering.add(manifest)
+            self.gathering.add(manifest)
         if manifest.ref == ObjectRef(CONFIG_MAP.name, *CLUSTER_INFO):
             self.has_cluster_info = _is_readable(manifest)
 

@@ -33,13 +33,16 @@ class Twice(Problem):
 class InputsBuilder:
     """Collects the manifests of one cluster; :meth:`inputs` then says what they are together.
 
-    ``unreadable``, ``broken``, ``warnings`` and ``notes`` may be added to from outside.
+    ``unreadable``, ``broken``, ``warnings``, ``notes`` and ``sensitive`` may be added to from outside;
+    ``certificate_authority`` is that of a server that was read.
     """
 
     unreadable: list[Problem] = field(default_factory=list)
     broken: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     warnings: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sensitive: set[str] = field(default_factory=set, repr=False)
+    certificate_authority: str = ""
     _unfit: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     _found: dict[ObjectRef, list[Manifest]] = field(default_factory=dict)
     _machines: list[MachineDeployment] = field(default_factory=list)
@@ -68,6 +71,7 @@ class InputsBuilder:
             service_accounts=self._service_accounts,
             endpoint_slices=tuple(self._slices[name] for name in sorted(self._slices)),
             environment=environment,
+            certificate_authority=self.certificate_authority,
             incomplete=bool(self.unreadable),
             unread=tuple(dict.fromkeys(problem.where for problem in self.unreadable if problem.where)),
         )
@@ -81,6 +85,7 @@ class InputsBuilder:
             warnings=tuple(self.warnings),
             notes=tuple(self.notes),
             sources=sources,
+            sensitive=frozenset(self.sensitive),
         )
 
     def _without_copies(self, manifests: list[Manifest]) -> list[Manifest]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
-from osm_gitops.model.objects import Json, Manifest, authored_annotations
+from osm_gitops.model.objects import Json, Manifest, ObjectRef, authored_annotations
 from osm_gitops.sources.schema import Checked, Reading
 
 _TEMPLATE: Final = "spec.template"
@@ -37,23 +36,30 @@ def read_machine(manifest: Manifest) -> Checked[MachineDeployment]:
     )
 
 
-def as_authored(inputs: Inputs) -> Inputs:
-    """``inputs`` of a tree without what a server added to its MachineDeployments: no author wishes for that.
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """MachineDeployments of a tree as their authors wrote them."""
+
+    machines: tuple[MachineDeployment, ...]
+    broken: Mapping[ObjectRef, tuple[Problem, ...]]
+    warnings: tuple[Problem, ...]
+
+
+def as_authored(found: Iterable[MachineDeployment]) -> Authored:
+    """MachineDeployments of a tree without what a server added to them: no author wishes for that.
 
     Annotations of controllers and kubectl are left out. A revision, which would be wrong from the next template on, is
     a warning. A pool that the file calls deleted is broken, since this alone would remove what was made for it.
     """
-    machines, broken = [], dict(inputs.broken)
-    for machine in inputs.machines:
+    machines, broken, numbered = [], {}, []
+    for machine in found:
+        if REVISION_ANNOTATION in (machine.annotations or {}):
+            numbered.append(machine.manifest)
         if machine.deleting:
             broken[machine.ref] = (_deleted(machine.manifest),)
         else:
             machines.append(without_server_annotations(machine))
-    numbered = [each.manifest for each in inputs.machines if REVISION_ANNOTATION in (each.annotations or {})]
-    warnings = (*inputs.warnings, _numbered(numbered)) if numbered else inputs.warnings
-    return replace(
-        inputs, machines=tuple(machines), broken={ref: broken[ref] for ref in sorted(broken)}, warnings=warnings
-    )
+    return Authored(tuple(machines), broken, (_numbered(numbered),) if numbered else ())
 
 
 def without_server_annotations(machine: MachineDeployment) -> MachineDeployment:

@@ -13,7 +13,7 @@ from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD
-from osm_gitops.model.objects import Manifest, ObjectRef
+from osm_gitops.model.objects import Manifest
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, holds_ciphertext, is_ours
 from osm_gitops.sources.facts import credential_environment
@@ -32,9 +32,15 @@ _FILTERED: Final = {b"\0GITCRYPT\0": "git-crypt", b"version https://git-lfs.gith
 
 
 def read_tree(
-    files: SourceFiles, *, management_namespace: str, environment: Mapping[str, str], keys: KeySearch | None = None
+    files: SourceFiles,
+    *,
+    management_namespace: str,
+    environment: Mapping[str, str],
+    keys: KeySearch | None = None,
+    source: str = "",
 ) -> Inputs:
-    """Read a folder (or one file) of manifests, on this machine or in a revision of a repository.
+    """Read a folder (or one file) of manifests, on this machine or in a revision of a repository: ``source`` names it
+    with its commit.
 
     Encrypted documents are opened with ``keys``, else with those that ``environment`` leads to; a run has one search
     for all its trees. Of ``environment`` only the credential variables are kept. Raises InputError where the root
@@ -48,35 +54,9 @@ def read_tree(
     for file, name in found.files:
         tree.read(file, name)
     tree.close()
-    inputs = tree.gathering.inputs(credential_environment(environment), (f"{files.display}{files.suffix}",))
-    return replace(inputs, sensitive=frozenset(tree.decryption.sensitive))
-
-
-def with_profiles_of(inputs: Inputs, profiles: Inputs) -> Inputs:
-    """``inputs`` with the profiles of another source in place of its own (``--profiles-from``)."""
-    return replace(
-        inputs,
-        profiles=profiles.profiles,
-        broken=_of_both(inputs.broken, profiles.broken),
-        unfit=_of_both(inputs.unfit, profiles.unfit),
-        unreadable=_joined(inputs.unreadable, profiles.unreadable),
-        warnings=_joined(inputs.warnings, profiles.warnings),
-        notes=tuple(dict.fromkeys((*inputs.notes, *profiles.notes))),
-        sensitive=inputs.sensitive | profiles.sensitive,
-        sources=tuple(dict.fromkeys((*inputs.sources, *profiles.sources))),
-    )
-
-
-def _of_both(
-    own: Mapping[ObjectRef, tuple[Problem, ...]], theirs: Mapping[ObjectRef, tuple[Problem, ...]]
-) -> dict[ObjectRef, tuple[Problem, ...]]:
-    """The problems of all but profiles, and those of the profiles of another source."""
-    kept = {ref: problems for ref, problems in own.items() if ref.kind != PROFILE}
-    return kept | {ref: problems for ref, problems in theirs.items() if ref.kind == PROFILE}
-
-
-def _joined(first: tuple[Problem, ...], second: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    return tuple(dict.fromkeys((*first, *second)))
+    tree.gathering.sensitive |= tree.decryption.sensitive
+    source = source or f"{files.display}{files.suffix}"
+    return tree.gathering.inputs(credential_environment(environment), (source,))
 
 
 @dataclass(slots=True)

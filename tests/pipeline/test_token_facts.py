@@ -44,7 +44,7 @@ def _tokens(worker: Cluster, tmp_path: Path, inputs: Inputs, now: datetime = _NO
 
 def _printed(inputs: Inputs, tokens: Tokens, *, make: bool) -> tuple[str, frozenset[str]]:
     """The token that is rendered, and what reports mask."""
-    machines = tuple(printing_pools(inputs, Settings(), ()))
+    machines = tuple(printing_pools(inputs.machines, inputs.profiles, Settings(), ()))
     if make:
         tokens.make(machines)
     assert tokens.lack_any(machines) is not make
@@ -83,10 +83,10 @@ def test_apply_makes_the_token_of_such_a_pool_alone_and_keeps_it(
 def test_where_no_profile_prints_it_no_token_is_needed(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "other", profile(), pool())
     other = read_tree(Folder(tree, "tree"), management_namespace="kube-system", environment={})
-    assert tuple(printing_pools(other, Settings(), ())) == ()
+    assert tuple(printing_pools(other.machines, other.profiles, Settings(), ())) == ()
 
 
 def test_a_narrowed_run_makes_no_tokens_for_others(worker: Cluster, tmp_path: Path, inputs: Inputs) -> None:
     worker.namespace("cloud-init-settings")
-    _tokens(worker, tmp_path, inputs).make(printing_pools(inputs, Settings(), ("names",)))
+    _tokens(worker, tmp_path, inputs).make(printing_pools(inputs.machines, inputs.profiles, Settings(), ("names",)))
     assert worker.client().get("/api/v1/namespaces/kube-system/secrets")["items"] == []

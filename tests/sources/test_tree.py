@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
-from osm_gitops.sources.tree import read_tree, with_profiles_of
+from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from tests.apiserver.after_osm import RECORDED
@@ -275,14 +275,6 @@ def test_links_are_followed_inside_of_the_tree_only_and_once(tmp_path: Path) -> 
         "t/sub/again.yaml: a link to what is read already",
         "t/sub/loop: a link to what is read already",
     )
-
-
-def test_profiles_of_another_source_replace_the_own_ones(tmp_path: Path) -> None:
-    own = read(tmp_path / "a", {"a.yaml": MACHINE, "b.yaml": PROFILE, "c.yaml": PROFILE.replace("osp-a", "osp-x")})
-    other = read(tmp_path / "b", {"a.yaml": PROFILE.replace("v1.0.0", "v2.0.0"), "b.yaml": "apiVersion: [\nkind: x"})
-    both = with_profiles_of(own, other)
-    assert {key: profile.version for key, profile in both.profiles.items()} == {("kube-system", "osp-a"): "v2.0.0"}
-    assert (both.machines, len(both.unreadable), both.sources) == (own.machines, 1, ("t",))
 
 
 def test_a_large_tree_is_read_whole(tmp_path: Path) -> None:

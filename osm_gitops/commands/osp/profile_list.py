@@ -16,7 +16,8 @@ from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import JINJA2_V1, OperatingSystemProfile, ProfileUse
 from osm_gitops.pipeline.connections import Connections
-from osm_gitops.pipeline.default_profiles import built_in_profile, with_default_profiles
+from osm_gitops.pipeline.default_profiles import add_default_profiles, built_in_profile
+from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.load import checked_settings, load_all_profiles, load_settings
 from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
 from osm_gitops.plan.sensitive import collect_sensitive
@@ -73,20 +74,23 @@ def built_in_profiles(
     """The built-in profiles that settings leave, of no cluster, with ``overlays``. Raises InputError."""
     stack = load_stack(overlays, trust)
     settings = checked_settings(raw, stack, trust)
-    inputs = apply_overlays(with_default_profiles(Inputs(), settings, from_cluster=False, unused=True), stack)
-    return _of_no_cluster(inputs, settings.namespace)
+    inputs = ClusterInputs()
+    add_default_profiles(inputs, settings, from_cluster=False, unused=True)
+    apply_overlays(inputs, stack)
+    return _of_no_cluster(inputs.build(), settings.namespace)
 
 
 def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> ProfilesAtHand:
     """The built-in profile that ``NAME@VERSION`` means, alone, with ``overlays``. Raises InputError."""
     name, _, version = text.rpartition("@")
     found = built_in_profile(name, version)
-    alone = Inputs(profiles={(found.namespace, found.name): found})
+    alone = ClusterInputs(profiles={(found.namespace, found.name): found})
 
     def others() -> Iterator[OperatingSystemProfile]:
         return (built_in_profile(each, version) for each in names(version))
 
-    return _of_no_cluster(apply_overlays(alone, load_stack(overlays, trust), others), found.namespace)
+    apply_overlays(alone, load_stack(overlays, trust), others)
+    return _of_no_cluster(alone.build(), found.namespace)
 
 
 def _of_no_cluster(inputs: Inputs, namespace: str) -> ProfilesAtHand:

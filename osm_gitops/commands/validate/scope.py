@@ -25,6 +25,7 @@ from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
+from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.load import load_all_profiles, load_inputs, load_settings
 from osm_gitops.pipeline.overlaid_profiles import load_stack
 from osm_gitops.render.manifests import whole_profile
@@ -33,7 +34,6 @@ from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.inputs_builder import Twice
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.revision import open_revision
-from osm_gitops.sources.tree import with_profiles_of
 from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.sources.walk import Folder, walk
 
@@ -173,10 +173,12 @@ def _both(first: Inputs, second: Inputs) -> Inputs:
     # A profile that one of the trees has wins over the built-in one that the other was given.
     ranked = sorted((*second.profiles.items(), *first.profiles.items()), key=lambda found: not found[1].built_in)
     profiles = {key: each for key, each in ranked if not each.built_in or ObjectRef(PROFILE, *key) not in broken}
-    joined = with_profiles_of(first, replace(second, profiles=profiles))
-    return replace(
-        joined, machines=tuple(machines[ref] for ref in sorted(machines)), facts=facts, broken=_sorted(broken)
-    )
+    joined = ClusterInputs.of(first)
+    joined.take_profiles(second)
+    joined.profiles, joined.facts = profiles, facts
+    joined.machines = tuple(machines[ref] for ref in sorted(machines))
+    joined.broken = _sorted(broken)
+    return joined.build()
 
 
 def _sorted(found: Mapping[ObjectRef, tuple[Problem, ...]]) -> dict[ObjectRef, tuple[Problem, ...]]:
