@@ -17,12 +17,159 @@ LONGEST: Final = 2000
 
 
 class Code(Enum):
-    """What kind of fault a :class:`Problem` is: a number that never changes its meaning."""
+    """The kind of fault that a :class:`Problem` is: one for each reaction that it takes from a person.
+
+    ``messages.toml`` says what each means and what to do. A published code never changes its meaning, and its number
+    is never used again. The first four characters name the group: a room, or what several rooms share (OG10).
+    """
 
     UNCODED = "OG0000"  # only until every place has a code of its own
 
-    # OG10: any room
+    # OG10: what several rooms share: files, and the keys and values of what is read
     MORE_PROBLEMS = "OG1001"
+    FILE_UNREADABLE = "OG1011"
+    FILE_UNWRITABLE = "OG1012"
+    FILE_TOO_LARGE = "OG1013"
+    UNKNOWN_KEY = "OG1021"
+    MISSING_KEY = "OG1022"
+    WRONG_TYPE = "OG1023"
+    INVALID_VALUE = "OG1024"
+    DUPLICATE_NAME = "OG1025"
+    NOT_ONE_DOCUMENT = "OG1026"
+
+    # OG11: yaml
+    YAML_SYNTAX = "OG1101"
+    TEXT_ENCODING = "OG1102"
+    DUPLICATE_KEY = "OG1103"
+    YAML_TOO_COMPLEX = "OG1104"
+    YAML_VALUE = "OG1105"
+    YAML_EDIT_FAILED = "OG1106"
+
+    # OG12: sources and model
+    SOURCE_NOT_FOUND = "OG1201"
+    SOURCE_TOO_LARGE = "OG1202"
+    REVISION_NOT_FOUND = "OG1203"
+    SUBMODULE_NOT_READ = "OG1204"
+    LINK_LEADS_OUT = "OG1205"
+    POINTER_FILE = "OG1206"
+    OUTSIDE_UNTRUSTED_TREE = "OG1207"
+    FACT_MAY_BE_UNREAD = "OG1208"
+    OBJECT_NOT_IDENTIFIED = "OG1211"
+    DUPLICATE_OBJECT = "OG1212"
+    OBJECT_NAME_REFUSED = "OG1213"
+    POOL_NAMES_CLASH = "OG1214"
+    POOLS_SHARE_SECRETS = "OG1215"
+    UNKNOWN_FIELD = "OG1216"
+    API_SERVER_REFUSES = "OG1217"
+    DELETION_TIMESTAMP_IN_FILE = "OG1218"
+    SERVER_FIELD_IN_FILE = "OG1219"
+    UNKNOWN_TEMPLATE_LANGUAGE = "OG1220"
+    SECRET_IN_PLAIN_TEXT = "OG1231"
+    CREDENTIAL_IN_PLAIN_TEXT = "OG1232"
+    CIPHERTEXT_WITHOUT_SOPS = "OG1233"
+    ENCRYPTED_NAME = "OG1234"
+    READ_WITHOUT_KEY = "OG1235"
+    BROKEN_INSTALLATION = "OG1241"
+    UNKNOWN_PROFILES_VERSION = "OG1242"
+    BUILT_IN_PROFILE_INVALID = "OG1243"
+    OSM_NOT_RECOGNISED = "OG1251"
+    OSM_INPUT_MISSING = "OG1252"
+    CLUSTER_CA_UNKNOWN = "OG1253"
+
+    # OG13: config: fleet file, settings, flags
+    APPLY_NEEDS_LIVE_TARGET = "OG1301"
+    TOKEN_LIFE_TOO_SHORT = "OG1311"
+    CREDENTIAL_IN_ARGUMENT = "OG1312"
+    INVALID_FLAG = "OG1321"
+    FLAGS_END_EARLY = "OG1322"
+
+    # OG14: config: overlays and patches
+    OVERLAY_NOT_FOUND = "OG1401"
+    OVERLAY_FILE_NOT_FOUND = "OG1402"
+    OVERLAY_CIRCLE = "OG1403"
+    OVERLAY_TOO_LARGE = "OG1404"
+    OVERLAY_VALUE_CIRCLE = "OG1405"
+    OVERLAY_TEMPLATE = "OG1406"
+    OVERLAYS_CONFLICT = "OG1407"
+    VALUE_NOT_READ = "OG1408"
+    PATCH_INVALID = "OG1421"
+    PATCH_DOES_NOT_APPLY = "OG1422"
+    PATCH_LIMIT = "OG1423"
+    PATCH_FOR_NO_PROFILE = "OG1424"
+
+    # OG15: sops
+    NO_KEY_OPENS = "OG1501"
+    SOPS_DAMAGED = "OG1502"
+    SOPS_UNSUPPORTED = "OG1503"
+    SOPS_OTHER_KEYS = "OG1504"
+    SOPS_REPEATED_RECIPIENT = "OG1505"
+    VALUE_NOT_ENCRYPTABLE = "OG1506"
+    NO_SOPS_RULE_MATCHES = "OG1511"
+    SOPS_RULE_INVALID = "OG1512"
+    SOPS_RULE_NO_RECIPIENT = "OG1513"
+    SOPS_RULE_NOT_AGE_ONLY = "OG1514"
+    RECIPIENT_INVALID = "OG1521"
+    RECIPIENT_UNSUPPORTED = "OG1522"
+    PRIVATE_KEY_AS_RECIPIENT = "OG1523"
+    AGE_KEY_INVALID = "OG1531"
+    AGE_KEY_COMMAND = "OG1532"
+
+    # OG20: render: what a pool is made of
+    PROFILE_NOT_FOUND = "OG2001"
+    PROFILE_NOT_NAMED = "OG2002"
+    PROFILE_BROKEN = "OG2003"
+    PROFILE_LEFT_OUT = "OG2004"
+    PROFILE_DOES_NOT_FIT = "OG2005"
+    UTILITY_MISMATCH = "OG2006"
+    UNKNOWN_OPERATING_SYSTEM = "OG2011"
+    STATIC_NETWORK_UNSUPPORTED = "OG2012"
+    KUBELET_VERSION_INVALID = "OG2013"
+    KUBELET_ANNOTATION_INVALID = "OG2014"
+    KUBELET_ANNOTATION_AMBIGUOUS = "OG2015"
+    KUBELET_DURATION_PRINTED = "OG2016"
+    UNKNOWN_CLOUD_PROVIDER = "OG2021"
+    CLOUD_SPEC_REFERENCE = "OG2022"
+    CLOUD_SPEC_VALUE = "OG2023"
+    CLOUD_SPEC_NULL = "OG2024"
+    KUBELET_PRERELEASE = "OG2025"
+    API_SERVER_UNKNOWN = "OG2031"
+    CLUSTER_CA_MISSING = "OG2032"
+    CLUSTER_INFO_INVALID = "OG2033"
+    BOOTSTRAP_KUBECONFIG_INVALID = "OG2034"
+    BOOTSTRAP_TOKEN_MISSING = "OG2041"
+    SEVERAL_BOOTSTRAP_TOKENS = "OG2042"
+    BOOTSTRAP_TOKEN_INVALID = "OG2043"
+    BOOTSTRAP_TOKEN_LABEL = "OG2044"
+    REGISTRY_CREDENTIALS_MISSING = "OG2051"
+    REGISTRY_CREDENTIALS_INVALID = "OG2052"
+    REGISTRY_HOST_TWICE = "OG2053"
+
+    # OG21: render: templates and user-data
+    TEMPLATE_FAILED = "OG2101"
+    TEMPLATE_REFUSES_POOL = "OG2102"
+    TEMPLATE_LIMIT = "OG2103"
+    IGNITION_CONTENT = "OG2111"
+    IGNITION_LOSES_CONTENT = "OG2112"
+    CLOUD_INIT_BREAKS = "OG2113"
+
+    # OG22: plan
+    NOTHING_DESIRED = "OG2201"
+    TOO_MANY_DELETIONS = "OG2202"
+    TOO_MANY_CHANGES = "OG2203"
+    POOLS_NOT_IN_SOURCE = "OG2211"
+    POOLS_NOT_IN_CLUSTER = "OG2212"
+    POOLS_DIFFER = "OG2213"
+    OLD_PROFILE_FILE = "OG2221"
+
+    # OG23: report
+    SAVED_PLAN_INVALID = "OG2301"
+    SAVED_PLAN_STALE = "OG2302"
+
+    # OG40: cli
+    MISSING_ARGUMENT = "OG4001"
+
+    # OG50: commands
+    UNKNOWN_CODE = "OG5001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +200,17 @@ class Problem:
             field=self.field or field,
         )
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The problem without its code, for what goes on behind it."""
         head = ": ".join(part for part in (self.where, self.about, self.field) if part)
         text = f"{head}: {self.what}" if head else self.what
         if self.fix:
-            text = f"{text} {self.fix}" if text.endswith("?") else f"{text}. {self.fix}"
-        return text if self.code is Code.UNCODED else f"{text} [{self.code.value}]"
+            return f"{text} {self.fix}" if text.endswith("?") else f"{text}. {self.fix}"
+        return text
+
+    def __str__(self) -> str:
+        return self.sentence if self.code is Code.UNCODED else f"{self.sentence} [{self.code.value}]"
 
 
 class OsmGitopsError(Exception):

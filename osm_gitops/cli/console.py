@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 from osm_gitops.errors import Problem, some
 from osm_gitops.model.objects import ObjectRef
+from osm_gitops.report.json_words import problem_json
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
@@ -23,7 +24,7 @@ Level = Literal["debug", "info", "warning", "error"]
 
 VARIABLE: Final = "OSM_GITOPS_LOG_FORMAT"
 _FLAG: Final = re.compile(r"--?log-format(?:=(.*))?", re.DOTALL)
-_OWN_KEYS: Final = ("cluster", "pool")
+_OWN_KEYS: Final = ("cluster", "pool", "problem")
 
 
 class LogFormat(Enum):
@@ -49,7 +50,8 @@ def wanted_format(arguments: Sequence[str], environment: Mapping[str, str]) -> L
 
 
 def log_line(text: str, level: Level, fields: Mapping[str, Any], shown: Callable[[str], str]) -> str:
-    """One entry: ``time``, ``level``, ``message``, where known ``cluster`` and ``pool``, and all else in ``fields``.
+    """One entry: ``time``, ``level``, ``message``, where known ``cluster``, ``pool`` and ``problem``, and all else in
+    ``fields``.
 
     In ASCII, which no terminal and no collector misreads. ``shown`` is done to every text in it.
     """
@@ -149,9 +151,8 @@ class Console:
                 self.say(f"  Not rendered because of it in cluster {cluster}: {some(names, _NAMED_POOLS)}.")
 
     def _problem(self, masked: Problem, label: str, **fields: object) -> None:
-        parts = {"where": masked.where, "object": masked.about, "field": masked.field, "fix": masked.fix}
-        shown = {name: visible(part) for name, part in parts.items()}
-        self._tell(visible(str(masked)), label, **fields | _whose(shown["object"]) | shown)
+        problem = {name: visible(str(part)) for name, part in problem_json(masked).items()}
+        self._tell(visible(str(masked)), label, **fields | _whose(problem["object"]), problem=problem)
 
     def _tell(self, text: str, label: str, **fields: object) -> None:
         level: Level = "error" if label == "Error" else "warning"

@@ -165,4 +165,6 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
         with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.writelines(pieces)
     except OSError as fault:
-        raise input_error(Code.UNCODED, f"cannot be written: {fault.strerror}", where=f"--report {path}") from fault
+        raise input_error(
+            Code.FILE_UNWRITABLE, f"cannot be written: {fault.strerror}", where=f"--report {path}"
+        ) from fault

@@ -74,7 +74,9 @@ def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
     try:
         path.write_text(saved_plan(outcome.plan, __version__, options_of(request)), "utf-8", newline="\n")
     except OSError as fault:
-        raise input_error(Code.UNCODED, f"cannot be written: {fault.strerror}", where=f"--out {path}") from fault
+        raise input_error(
+            Code.FILE_UNWRITABLE, f"cannot be written: {fault.strerror}", where=f"--out {path}"
+        ) from fault
 
 
 def open_plan(path: Path) -> SavedPlan:

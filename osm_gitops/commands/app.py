@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "refresh": ("refresh", "Maintain in clusters what cannot be in git."),
     "status": ("status.command", "Show the state of each pool and any blockers."),
     "rekey": ("rekey", "Re-encrypt files for the current recipients."),
+    "explain-code": ("explain_code", "Explain the codes of messages."),
     "schema": ("schema", "Print the JSON schema of a file or of a report."),
     "osp": ("osp.command", "List, show, compare and convert OperatingSystemProfiles."),
 }

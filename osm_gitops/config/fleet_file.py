@@ -59,7 +59,7 @@ def read_fleet(path: Path, display: str) -> tuple[ClusterSpec, ...]:
         text = read_file(path, DOCUMENT)
     except OSError as fault:
         raise InputError(
-            [Problem(Code.UNCODED, f"the fleet file cannot be read: {fault.strerror}", where=display)]
+            [Problem(Code.FILE_UNREADABLE, f"the fleet file cannot be read: {fault.strerror}", where=display)]
         ) from fault
     return parse_fleet(text, path.parent, display)
 
@@ -69,7 +69,7 @@ def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...
     documents = load_documents(text, display)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise InputError(
-            [Problem(Code.UNCODED, "a fleet file is one YAML document with the kind Fleet", where=display)]
+            [Problem(Code.NOT_ONE_DOCUMENT, "a fleet file is one YAML document with the kind Fleet", where=display)]
         )
     reader = _Reader(documents[0], base, display)
     clusters = reader.clusters()
@@ -92,12 +92,12 @@ class _Reader:
         self._check_keys(top, "", TOP)
         for key, wanted in (("apiVersion", API_VERSION), ("kind", "Fleet")):
             if top.get(key) != wanted:
-                self._problem(key, f"it must be {wanted}")
+                self._problem(Code.INVALID_VALUE, key, f"it must be {wanted}")
         defaults = self._mapping(top.get("defaults"), "defaults")
         self._check_keys(defaults, "defaults", tuple(key for key in CLUSTER if key != "name"))
         entries = top.get("clusters")
         if not isinstance(entries, list) or not entries:
-            self._problem("clusters", "it must be a list of at least one cluster")
+            self._problem(Code.WRONG_TYPE, "clusters", "it must be a list of at least one cluster")
             return ()
         clusters = [self._cluster(entry, defaults, f"clusters[{at}]") for at, entry in enumerate(entries)]
         self._check_unique(clusters)
@@ -110,19 +110,21 @@ class _Reader:
                 continue
             if cluster.name in seen:
                 self._problem(
-                    f"clusters[{at}].name", f'"{cluster.name}" is already the name of clusters[{seen[cluster.name]}]'
+                    Code.DUPLICATE_NAME,
+                    f"clusters[{at}].name",
+                    f'"{cluster.name}" is already the name of clusters[{seen[cluster.name]}]',
                 )
             seen.setdefault(cluster.name, at)
 
     def _cluster(self, entry: Json, defaults: Mapping[str, Json], at: str) -> ClusterSpec | None:
         if not isinstance(entry, dict):
-            self._problem(at, f"it must be a mapping, not {type_name(entry)}")
+            self._problem(Code.WRONG_TYPE, at, f"it must be a mapping, not {type_name(entry)}")
             return None
         before = len(self.problems)
         self._check_keys(entry, at, CLUSTER)
         name = entry.get("name")
         if not isinstance(name, str) or not is_cluster_name(name):
-            self._problem(f"{at}.name", NAME_RULE)
+            self._problem(Code.INVALID_VALUE, f"{at}.name", NAME_RULE)
         # A cluster's own key wins over the default of the same name; settings are merged, overlays add up.
         merged = {key: (value, f"defaults.{key}") for key, value in defaults.items()}
         merged |= {key: (value, f"{at}.{key}") for key, value in entry.items()}
@@ -135,6 +137,7 @@ class _Reader:
         target = self._target(*merged["to"]) if "to" in merged else None
         if source is not None and source.applies_machines and isinstance(target, TargetSpec):
             self._problem(
+                Code.APPLY_NEEDS_LIVE_TARGET,
                 f"{merged['from'][1]}.machineDeployments.apply",
                 "only a run with to: cluster applies MachineDeployments",
                 "With a git target, let Flux or Argo CD apply them: docs/how-to/flux.md, docs/how-to/argocd.md",
@@ -149,11 +152,11 @@ class _Reader:
         if value is None:
             return ()
         if not isinstance(value, list):
-            self._problem(at, f"it must be a list of overlays, not {type_name(value)}")
+            self._problem(Code.WRONG_TYPE, at, f"it must be a list of overlays, not {type_name(value)}")
             return ()
         wrong = [index for index, each in enumerate(value) if not _is_path(each)]
         for index in wrong:
-            self._problem(f"{at}[{index}]", "it must be the path of an overlay, or builtin:NAME")
+            self._problem(Code.WRONG_TYPE, f"{at}[{index}]", "it must be the path of an overlay, or builtin:NAME")
         return () if wrong else tuple(overlay_ref(self.base, each) for each in value)
 
     def _settings(self, value: Json, at: str) -> dict[str, RawSetting]:
@@ -161,7 +164,9 @@ class _Reader:
         for key, setting in self._mapping(value, at).items():
             known = SETTINGS_BY_KEY.get(key)
             if known is None:
-                self._problem(f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY))
+                self._problem(
+                    Code.UNKNOWN_KEY, f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY)
+                )
             else:
                 where = f"{self._where(f'{at}.{key}')} {at}.{key}"
                 raw[known.flag] = RawSetting(known.flag, setting, where, str(self.base), from_tree=True)
@@ -186,12 +191,12 @@ class _Reader:
         texts = {key: named[key] for key in ("kubeconfig", "context") if key in named}
         for key, text in texts.items():
             if not _is_path(text):
-                self._problem(f"{at}.{key}", "it must be a text that is not empty")
+                self._problem(Code.WRONG_TYPE, f"{at}.{key}", "it must be a text that is not empty")
                 return ContextRef()
         path = texts.get("kubeconfig", "")
         if path.startswith("~"):
             fix = "Write the whole path, or leave it out to have it found as kubectl does"
-            self._problem(f"{at}.kubeconfig", _NO_HOME, fix)
+            self._problem(Code.INVALID_VALUE, f"{at}.kubeconfig", _NO_HOME, fix)
         return ContextRef(str(self.base / path) if path else "", texts.get("context", ""))
 
     def _source(self, value: Json, at: str) -> SourceSpec | None:
@@ -199,11 +204,11 @@ class _Reader:
             whole = source_ref(self.base, value)
             return SourceSpec(whole, whole, whole)
         if value is None:
-            self._problem(at, "it must name the folder with the manifests, or cluster")
+            self._problem(Code.MISSING_KEY, at, "it must name the folder with the manifests, or cluster")
             return None
         if not isinstance(value, dict):
             wrong = "such a text" if isinstance(value, str) else type_name(value)
-            self._problem(at, f"it must be a path, or a mapping of paths, not {wrong}")
+            self._problem(Code.WRONG_TYPE, at, f"it must be a path, or a mapping of paths, not {wrong}")
             return None
         parts: Mapping[str, Json] = value
         self._check_keys(parts, at, SOURCE)
@@ -211,7 +216,7 @@ class _Reader:
         parts = {**parts, "machineDeployments": machines}
         for key, part in parts.items():
             if not _is_path(part) and key != "machineDeployments":
-                self._problem(f"{at}.{key}", "it must be a path")
+                self._problem(Code.WRONG_TYPE, f"{at}.{key}", "it must be a path")
         if not all(_is_path(part) for part in parts.values()):
             return None
         chosen = [str(parts.get(key, machines)) for key in SOURCE]
@@ -221,28 +226,38 @@ class _Reader:
         """The path of the MachineDeployments, ``None`` with a problem, and whether they are applied."""
         if value is None:
             source = at.rpartition(".")[0]
-            self._problem(source, "it must name machineDeployments: the folder with the MachineDeployments")
+            self._problem(
+                Code.MISSING_KEY, source, "it must name machineDeployments: the folder with the MachineDeployments"
+            )
             return None, False
         if not isinstance(value, dict):
             if not _is_path(value):
-                self._problem(at, "it must be a path, or a mapping with a path")
+                self._problem(Code.WRONG_TYPE, at, "it must be a path, or a mapping with a path")
             return value, False
         named: Mapping[str, Json] = value
         self._check_keys(named, at, MACHINES)
         path, applied = named.get("path"), named.get("apply", False)
         if not _is_path(path):
-            self._problem(f"{at}.path", "it must be a path")
+            self._problem(Code.WRONG_TYPE, f"{at}.path", "it must be a path")
         if not isinstance(applied, bool):
-            self._problem(f"{at}.apply", "it must be true or false")
+            self._problem(Code.WRONG_TYPE, f"{at}.apply", "it must be true or false")
         elif applied and path == LIVE:
-            self._problem(f"{at}.apply", "MachineDeployments that are read from the cluster are there already")
+            self._problem(
+                Code.APPLY_NEEDS_LIVE_TARGET,
+                f"{at}.apply",
+                "MachineDeployments that are read from the cluster are there already",
+            )
         return path, applied is True
 
     def _target(self, value: Json, at: str) -> TargetSpec | LiveTarget | None:
         if value == LIVE:
             return LiveTarget()
         if not isinstance(value, dict):
-            self._problem(at, f"it must be {LIVE}, or name a folder as {{git: {{path: …}}}}, not {type_name(value)}")
+            self._problem(
+                Code.WRONG_TYPE,
+                at,
+                f"it must be {LIVE}, or name a folder as {{git: {{path: …}}}}, not {type_name(value)}",
+            )
             return None
         target: Mapping[str, Json] = value
         self._check_keys(target, at, TARGET)
@@ -250,12 +265,12 @@ class _Reader:
         self._check_keys(git, f"{at}.git", GIT)
         for key in ("path", "branch", "remote"):
             if key in git and not _is_path(git[key]):
-                self._problem(f"{at}.git.{key}", "it must be a text that is not empty")
+                self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must be a text that is not empty")
         for key in ("push", "sign"):
             if not isinstance(git.get(key, False), bool):
-                self._problem(f"{at}.git.{key}", "it must be true or false")
+                self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must be true or false")
         if "path" not in git:
-            self._problem(f"{at}.git.path", "it must name the folder for the desired state")
+            self._problem(Code.MISSING_KEY, f"{at}.git.path", "it must name the folder for the desired state")
         if not isinstance(git.get("path"), str):
             return None
         return TargetSpec(
@@ -272,16 +287,16 @@ class _Reader:
             return {}
         if isinstance(value, dict):
             return value
-        self._problem(at, f"it must be a mapping, not {type_name(value)}")
+        self._problem(Code.WRONG_TYPE, at, f"it must be a mapping, not {type_name(value)}")
         return {}
 
     def _check_keys(self, value: Mapping[str, Json], at: str, known: Iterable[str]) -> None:
         for key in _unknown(value, known):
             place = f"{at}.{key}" if at else key
-            self._problem(place, f'"{key}" is not known here', did_you_mean(key, known))
+            self._problem(Code.UNKNOWN_KEY, place, f'"{key}" is not known here', did_you_mean(key, known))
 
-    def _problem(self, at: str, what: str, fix: str = "") -> None:
-        self.problems.append(Problem(Code.UNCODED, what, where=self._where(at), field=at, fix=fix))
+    def _problem(self, code: Code, at: str, what: str, fix: str = "") -> None:
+        self.problems.append(Problem(code, what, where=self._where(at), field=at, fix=fix))
 
     def _where(self, at: str) -> str:
         path = at

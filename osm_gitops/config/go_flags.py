@@ -83,7 +83,7 @@ def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
             at += 1
             found.append(GivenFlag(name, args[at], at))
         elif value is None and name in _KNOWN:
-            problems.append(Problem(Code.UNCODED, f"-{name} is the last argument and lacks its value"))
+            problems.append(Problem(Code.INVALID_FLAG, f"-{name} is the last argument and lacks its value"))
         else:
             found.append(GivenFlag(name, True if value is None else value, at))
         at += 1
@@ -103,7 +103,7 @@ def _boolean_of(name: str, value: str | None, problems: list[Problem]) -> bool:
         return value is None or parse_bool(value)
     except GoError:
         problems.append(
-            Problem(Code.UNCODED, f"-{name} is neither true nor false", fix="Write true or false behind the =")
+            Problem(Code.INVALID_FLAG, f"-{name} is neither true nor false", fix="Write true or false behind the =")
         )
         return False
 
@@ -114,7 +114,7 @@ def _end_of_flags(args: Sequence[str], at: int, last: str) -> Problem:
     ignored = len(args) - at - 1
     lost = f", so that it ignores the {ignored} behind it" if ignored else ""
     return Problem(
-        Code.UNCODED,
+        Code.FLAGS_END_EARLY,
         f"argument {at + 1}{behind} is {what}, where Operating System Manager stops reading flags{lost}",
         fix="Correct the arguments of its Deployment first, and see what its machines get then",
     )
@@ -142,7 +142,7 @@ class _Run:
             elif last and _ends_flags(last, argument):
                 self._refuse_end(last, argument)
             elif match is not None and match[1] == "-" and _closest(match[2]):
-                self._refuse(f"unknown flag -{match[2]}", f"Did you mean -{_closest(match[2])}?")
+                self._refuse(Code.INVALID_FLAG, f"unknown flag -{match[2]}", f"Did you mean -{_closest(match[2])}?")
             else:
                 self.args.append(argument)
 
@@ -162,16 +162,20 @@ class _Run:
         try:
             return value is None or parse_bool(value)
         except GoError:
-            self._refuse(f'-{name} cannot be "{value}"', "Write true or false behind the =")
+            self._refuse(Code.INVALID_FLAG, f'-{name} cannot be "{value}"', "Write true or false behind the =")
             return False
 
     def _refuse_end(self, name: str, argument: str) -> None:
         shown = f'"{argument}"' if argument else "an empty argument"
         fix = f"Write -{name}={argument}" if argument else "Remove it; a template may have left it there"
-        self._refuse(f"-{name} is followed by {shown}, where Operating System Manager stops reading flags", fix)
+        self._refuse(
+            Code.FLAGS_END_EARLY,
+            f"-{name} is followed by {shown}, where Operating System Manager stops reading flags",
+            fix,
+        )
 
-    def _refuse(self, what: str, fix: str) -> None:
-        self.problems.append(Problem(Code.UNCODED, what, where="command line", fix=fix))
+    def _refuse(self, code: Code, what: str, fix: str) -> None:
+        self.problems.append(Problem(code, what, where="command line", fix=fix))
 
 
 def _ends_flags(last: str, argument: str) -> bool:

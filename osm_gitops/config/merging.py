@@ -42,9 +42,15 @@ class Merge:
         for key, wanted in piece.items():
             path = inside(at, f".{key}" if at else key)
             if key.startswith("$"):
-                self.fault(new[key], path, f"{key} does not belong here", f"{DELETE}: true removes an entry")
+                self.fault(
+                    Code.PATCH_INVALID,
+                    new[key],
+                    path,
+                    f"{key} does not belong here",
+                    f"{DELETE}: true removes an entry",
+                )
             elif wanted is None:
-                self.fault(new[key], path, "is null", f"Write {{{DELETE}: true}} to remove it")
+                self.fault(Code.PATCH_INVALID, new[key], path, "is null", f"Write {{{DELETE}: true}} to remove it")
             elif _deletes(wanted):
                 self.remove(value, places, key, wanted, new[key], path)
             elif key in KEYS and isinstance(wanted, list):
@@ -66,7 +72,7 @@ class Merge:
         if not self.may_delete(wanted, new, path, ()):
             return
         if key not in value:
-            self.fault(new, path, "there is nothing here to delete")
+            self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, "there is nothing here to delete")
             return
         self.replaced(path, places[key], spot_of(new))
         del value[key], places[key]
@@ -86,9 +92,11 @@ class Merge:
             spot, at = new[key][index], inside(path, f"[{index}]")
             which = entry.get(name) if isinstance(entry, Mapping) else None
             if not isinstance(which, str):
-                self.fault(spot, at, f"must be an entry with {name}, by which it is known")
+                self.fault(Code.PATCH_INVALID, spot, at, f"must be an entry with {name}, by which it is known")
             elif known[which] > 1:
-                self.fault(spot, at, f'{name} "{which}" stands twice in this patch', "Put both together")
+                self.fault(
+                    Code.PATCH_INVALID, spot, at, f'{name} "{which}" stands twice in this patch', "Put both together"
+                )
             else:
                 self.entry(entries, entry, spot, inside(path, f"[{name}={which}]"))
         entries.close()
@@ -98,12 +106,14 @@ class Merge:
         there = entries.there.get(which, [])
         if len(there) > 1:
             fix = "Change it by its index, with json6902"
-            self.fault(new, path, f'the profile has {len(there)} entries with {key} "{which}"', fix)
+            self.fault(
+                Code.PATCH_DOES_NOT_APPLY, new, path, f'the profile has {len(there)} entries with {key} "{which}"', fix
+            )
         elif DELETE in entry:
             if not self.may_delete(entry, new, path, (key,)):
                 return
             if not there:
-                self.fault(new, path, f'there is no entry with {key} "{which}" to delete')
+                self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, f'there is no entry with {key} "{which}" to delete')
                 return
             self.replaced(path, entries.places[there[0]], spot_of(new))
             entries.remove(which)
@@ -116,9 +126,15 @@ class Merge:
 
     def may_delete(self, entry: Mapping[str, Json], new: Places, path: str, beside: tuple[str, ...]) -> bool:
         if entry[DELETE] is not True:
-            self.fault(new, path, f"{DELETE} must be true, not {type_name(entry[DELETE])}")
+            self.fault(Code.PATCH_INVALID, new, path, f"{DELETE} must be true, not {type_name(entry[DELETE])}")
         elif set(entry) - {DELETE, *beside}:
-            self.fault(new, path, f"{DELETE} stands beside fields that would be deleted too", "Leave one of them out")
+            self.fault(
+                Code.PATCH_INVALID,
+                new,
+                path,
+                f"{DELETE} stands beside fields that would be deleted too",
+                "Leave one of them out",
+            )
         else:
             return True
         return False
@@ -128,15 +144,20 @@ class Merge:
         if isinstance(value, Mapping):
             for key, each in value.items():
                 if key.startswith("$"):
-                    self.fault(places[key], inside(path, f".{key}"), "there is nothing here to delete")
+                    self.fault(
+                        Code.PATCH_DOES_NOT_APPLY,
+                        places[key],
+                        inside(path, f".{key}"),
+                        "there is nothing here to delete",
+                    )
                 else:
                     self.check_whole(each, places[key], inside(path, f".{key}"))
         elif isinstance(value, list):
             for index, each in enumerate(value):
                 self.check_whole(each, places[index], inside(path, f"[{index}]"))
 
-    def fault(self, places: Places, path: str, what: str, fix: str = "") -> None:
-        self.problems.append(Problem(Code.UNCODED, what, where=spot_of(places).where, field=path, fix=fix))
+    def fault(self, code: Code, places: Places, path: str, what: str, fix: str = "") -> None:
+        self.problems.append(Problem(code, what, where=spot_of(places).where, field=path, fix=fix))
 
 
 @dataclass(slots=True)

@@ -94,7 +94,7 @@ def _check_name(ref: OverlayRef) -> None:
     if not _NAME.fullmatch(name) or name not in known:
         hint = similar(name, known).removeprefix("; ").capitalize()
         raise input_error(
-            Code.UNCODED,
+            Code.OVERLAY_NOT_FOUND,
             f'there is no built-in overlay "{name}"',
             where=ref.display,
             fix=hint or f"There are: {', '.join(known)}",
@@ -134,22 +134,26 @@ class OverlayFiles:
             real, kind = self._files.locate(self.folder / name)
             top, _ = self._files.locate(self.folder)
         except (OSError, RuntimeError, ValueError) as error:
-            raise input_error(Code.UNCODED, f"there is no file {name} beside it: {_reason(error)}") from None
+            raise input_error(
+                Code.OVERLAY_FILE_NOT_FOUND, f"there is no file {name} beside it: {_reason(error)}"
+            ) from None
         if kind is Kind.OUTSIDE or not real.is_relative_to(top):
             raise input_error(
-                Code.UNCODED, f"{name} leads out of the overlay's folder", fix="Keep the file in that folder"
+                Code.OVERLAY_FILE_NOT_FOUND,
+                f"{name} leads out of the overlay's folder",
+                fix="Keep the file in that folder",
             )
         if kind is not Kind.FILE:
-            raise input_error(Code.UNCODED, f"{name} is no file")
+            raise input_error(Code.OVERLAY_FILE_NOT_FOUND, f"{name} is no file")
         return self._read(real, shown)
 
     def _read(self, file: PurePath, shown: str) -> bytes:
         try:
             text = self._files.read(file)
         except OSError as error:
-            raise input_error(Code.UNCODED, f"cannot be read: {_reason(error)}", where=shown) from None
+            raise input_error(Code.FILE_UNREADABLE, f"cannot be read: {_reason(error)}", where=shown) from None
         if text is None or len(text) > _LARGEST:
-            raise input_error(Code.UNCODED, f"is larger than {_LARGEST >> 20} MiB", where=shown)
+            raise input_error(Code.FILE_TOO_LARGE, f"is larger than {_LARGEST >> 20} MiB", where=shown)
         return text
 
 
@@ -161,13 +165,15 @@ def _overlay_files(files: SourceFiles, ref: OverlayRef) -> OverlayFiles:
             real, kind = files.locate(real / OVERLAY_FILE)
     except (OSError, RuntimeError) as error:
         raise input_error(
-            Code.UNCODED,
+            Code.OVERLAY_NOT_FOUND,
             f"there is no overlay here: {_reason(error)}",
             where=shown,
             fix=f"An overlay is a folder with {OVERLAY_FILE}",
         ) from None
     if kind is not Kind.FILE:
-        raise input_error(Code.UNCODED, "is no overlay", where=shown, fix=f"An overlay is a folder with {OVERLAY_FILE}")
+        raise input_error(
+            Code.OVERLAY_NOT_FOUND, "is no overlay", where=shown, fix=f"An overlay is a folder with {OVERLAY_FILE}"
+        )
     return OverlayFiles(files, ref, real)
 
 

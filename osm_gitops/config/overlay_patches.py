@@ -24,7 +24,12 @@ def read_patches(reading: Reading, files: OverlayFiles) -> tuple[Patch, ...]:
     """The patches of an overlay's file; what is wrong is added to ``reading``."""
     entries = reading.entries(reading.manifest.body, "", "patches")
     if len(entries) > _MOST_PATCHES:
-        reading.fault("patches", f"has more than {_MOST_PATCHES:,} entries", "A patch can change many profiles")
+        reading.fault(
+            Code.OVERLAY_TOO_LARGE,
+            "patches",
+            f"has more than {_MOST_PATCHES:,} entries",
+            "A patch can change many profiles",
+        )
         return ()
     found = (_Patch(reading, files, place, patch).read() for place, patch in entries)
     return tuple(patch for patch in found if patch is not None)
@@ -48,11 +53,13 @@ class _Patch:
         if isinstance(self.body.get("target"), dict):
             name = reading.string(target, f"{place}.target", "name")
             if target.get("name") == "":
-                reading.fault(f"{place}.target.name", "is empty", "Name a profile, or several by a glob")
+                reading.fault(
+                    Code.PATCH_INVALID, f"{place}.target.name", "is empty", "Name a profile, or several by a glob"
+                )
             os_name = reading.optional_string(target, f"{place}.target", "osName", among=OPERATING_SYSTEMS) or ""
         kinds = [key for key in ("merge", "json6902") if self.body.get(key) is not None]
         if len(kinds) != 1:
-            reading.fault(place, "must say either merge or json6902")
+            reading.fault(Code.PATCH_INVALID, place, "must say either merge or json6902")
             return None
         patch = self.merge(name, os_name) if kinds == ["merge"] else self.operations(name, os_name)
         return patch if len(reading.problems) == before else None
@@ -63,15 +70,21 @@ class _Patch:
             return None
         at, value = piece
         if not isinstance(value, dict):
-            self.fault(at, f"must be a piece of a profile, not {type_name(value)}")
+            self.fault(Code.WRONG_TYPE, at, f"must be a piece of a profile, not {type_name(value)}")
             return None
         self.shape(value, at)
         merge = {key: each for key, each in value.items() if key in {"metadata", "spec"}}
         if not merge:
-            self.fault(at, "changes nothing: it has neither spec nor metadata", "Put what to change below spec")
+            self.fault(
+                Code.PATCH_INVALID,
+                at,
+                "changes nothing: it has neither spec nor metadata",
+                "Put what to change below spec",
+            )
         version = merge.get("spec", {}).get("version") if isinstance(merge.get("spec"), dict) else None
         if version is not None:
             self.fault(
+                Code.PATCH_INVALID,
                 replace(at, field=_join(at.field, "spec.version")),
                 "versions of patched profiles are made",
                 "Leave it out",
@@ -84,7 +97,7 @@ class _Patch:
         """A piece has what a profile has, and maps where that has maps."""
         self.only(value, at.field, PROFILE_PIECE, at)
         if value.get("kind", PROFILE) != PROFILE:
-            self.fault(replace(at, field=_join(at.field, "kind")), f"must be {PROFILE}")
+            self.fault(Code.INVALID_VALUE, replace(at, field=_join(at.field, "kind")), f"must be {PROFILE}")
         metadata = value.get("metadata")
         if isinstance(metadata, dict):
             self.only(metadata, _join(at.field, "metadata"), METADATA, at)
@@ -92,7 +105,11 @@ class _Patch:
         for path, holder in (("metadata", value), ("spec", value), *((f"metadata.{key}", inner) for key in METADATA)):
             part = holder.get(path.rpartition(".")[2], {})
             if not isinstance(part, dict):
-                self.fault(replace(at, field=_join(at.field, path)), f"must be a mapping, not {type_name(part)}")
+                self.fault(
+                    Code.WRONG_TYPE,
+                    replace(at, field=_join(at.field, path)),
+                    f"must be a mapping, not {type_name(part)}",
+                )
 
     def operations(self, name: str, os_name: str) -> Patch | None:
         piece = self.content("json6902")
@@ -100,7 +117,7 @@ class _Patch:
             return None
         at, value = piece
         if not isinstance(value, list) or not value:
-            self.fault(at, "must be a list of at least one operation")
+            self.fault(Code.WRONG_TYPE, at, "must be a list of at least one operation")
             return None
         for index, operation in enumerate(value):
             self.operation(operation, replace(at, field=f"{at.field}[{index}]"))
@@ -108,21 +125,21 @@ class _Patch:
 
     def operation(self, value: Json, at: Spot) -> None:
         if not isinstance(value, dict):
-            self.fault(at, f"must be an operation, not {type_name(value)}")
+            self.fault(Code.WRONG_TYPE, at, f"must be an operation, not {type_name(value)}")
             return
         self.only(value, at.field, OPERATION, at)
         op = value.get("op")
         if op not in OPERATIONS:
-            self.fault(at, "has no op that is known", f"op is one of: {', '.join(OPERATIONS)}")
+            self.fault(Code.PATCH_INVALID, at, "has no op that is known", f"op is one of: {', '.join(OPERATIONS)}")
             return
         needed = {"move": ("path", "from"), "copy": ("path", "from"), "remove": ("path",)}.get(op, ("path", "value"))
         for key in needed:
             if key not in value:
-                self.fault(at, f"{op} needs {key}")
+                self.fault(Code.PATCH_INVALID, at, f"{op} needs {key}")
         for key in ("path", "from"):
             pointer = value.get(key, "/")
             if not isinstance(pointer, str) or not pointer.startswith("/"):
-                self.fault(at, f"{key} must be a path such as /spec/osVersion")
+                self.fault(Code.PATCH_INVALID, at, f"{key} must be a path such as /spec/osVersion")
 
     def content(self, key: str) -> tuple[Spot, Json] | None:
         """What stands at a key of the patch, or in the file that it names."""
@@ -135,7 +152,9 @@ class _Patch:
             shown = self.files.show(value)
             documents = load_documents(text, shown)
             if len(documents) != 1:
-                raise input_error(Code.UNCODED, f"must hold one YAML document, and holds {len(documents)}", where=shown)
+                raise input_error(
+                    Code.NOT_ONE_DOCUMENT, f"must hold one YAML document, and holds {len(documents)}", where=shown
+                )
         except InputError as failure:
             self.reading.problems += (each.at(where=at.where, about=str(at.manifest.ref)) for each in failure.problems)
             return None
@@ -190,13 +209,13 @@ class _Patch:
         name = value["file"]
         try:
             if not isinstance(name, str) or not name:
-                raise input_error(Code.UNCODED, f"must be the name of a file, not {type_name(name)}")
+                raise input_error(Code.WRONG_TYPE, f"must be the name of a file, not {type_name(name)}")
             text = self.files.beside(name).decode()
         except InputError as failure:
             self.reading.problems += (each.at(where=at.where, field=at.field) for each in failure.problems)
             return ""
         except UnicodeDecodeError:
-            self.fault(at, f"{name} is no UTF-8")
+            self.fault(Code.TEXT_ENCODING, at, f"{name} is no UTF-8")
             return ""
         self.texts |= dict.fromkeys((becomes, f"{becomes}|"), Origin(self.files.show(name), 1))
         return text
@@ -207,10 +226,10 @@ class _Patch:
         for key in value:
             if key not in known:
                 hint = did_you_mean(key, known) if len(self.reading.problems) < MOST_PROBLEMS else ""
-                self.fault(Spot(manifest, _join(path, key)), f'"{key}" is not known here', hint)
+                self.fault(Code.UNKNOWN_KEY, Spot(manifest, _join(path, key)), f'"{key}" is not known here', hint)
 
-    def fault(self, at: Spot, what: str, fix: str = "") -> None:
-        problem = input_error(Code.UNCODED, what, where=at.where, about=str(at.manifest.ref), field=at.field, fix=fix)
+    def fault(self, code: Code, at: Spot, what: str, fix: str = "") -> None:
+        problem = input_error(code, what, where=at.where, about=str(at.manifest.ref), field=at.field, fix=fix)
         self.reading.problems += problem.problems
 
 

@@ -260,13 +260,16 @@ class _Texts:
             (found,) = compile_jinja_half(self.engine, {}, [(at, text)]).render({})
         except TemplateFaults as failure:
             self.problems += (
-                Problem(Code.UNCODED, each.message, where=where, field=at, fix=each.fix) for each in failure.faults
+                Problem(Code.OVERLAY_TEMPLATE, each.message, where=where, field=at, fix=each.fix)
+                for each in failure.faults
             )
             return ""
         self.made += len(found)
         if self.made > _MOST_MADE:
             what = f"all texts of values and settings together are longer than {_MOST_MADE >> 20} MiB"
-            self.problems.append(Problem(Code.UNCODED, what, where=where, field=at, fix="Let them repeat less"))
+            self.problems.append(
+                Problem(Code.OVERLAY_TOO_LARGE, what, where=where, field=at, fix="Let them repeat less")
+            )
         return found
 
 
@@ -285,12 +288,16 @@ def _check_templates(given: Iterable[tuple[str, Json]]) -> int:
     """How many texts hold template code in values that stand at places. Raises InputError for too many or too long."""
     texts = [(where, text) for where, value in given for text in _templates(value)]
     problems = [
-        Problem(Code.UNCODED, f"a text with template code is longer than {_LONGEST_TEXT >> 10} KiB", where=where)
+        Problem(
+            Code.OVERLAY_TOO_LARGE, f"a text with template code is longer than {_LONGEST_TEXT >> 10} KiB", where=where
+        )
         for where, text in texts
         if len(text) > _LONGEST_TEXT
     ]
     if len(texts) > _MOST_TEXTS:
-        problems.append(Problem(Code.UNCODED, f"more than {_MOST_TEXTS} values are made of others", where=texts[0][0]))
+        problems.append(
+            Problem(Code.OVERLAY_TOO_LARGE, f"more than {_MOST_TEXTS} values are made of others", where=texts[0][0])
+        )
     if problems:
         raise InputError(first_problems(problems))
     return len(texts)
@@ -324,5 +331,9 @@ def _circle(given: GivenValue, path: ValuePath, needs: Mapping[ValuePath, set[Va
     others = sorted(".".join(each) for each in needs[path] if each != path and each in needs)
     what = f"is made of {some(others, _NAMED) or 'itself'}, {how}"
     return Problem(
-        Code.UNCODED, what, where=given.spot.where, field=_shown(path), fix="Let one of them be a plain text"
+        Code.OVERLAY_VALUE_CIRCLE,
+        what,
+        where=given.spot.where,
+        field=_shown(path),
+        fix="Let one of them be a plain text",
     )

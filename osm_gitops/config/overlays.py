@@ -55,11 +55,11 @@ class _Reader:
         if any(key == each for each, _ in chain):
             circle = " → ".join([*(shown for _, shown in chain[_index(chain, key) :]), ref.display])
             self.problems.append(
-                Problem(Code.UNCODED, f"overlays are built on each other in a circle: {circle}", where=where)
+                Problem(Code.OVERLAY_CIRCLE, f"overlays are built on each other in a circle: {circle}", where=where)
             )
         elif len(chain) == _DEEPEST:
             self.problems.append(
-                Problem(Code.UNCODED, f"overlays are built on each other more than {_DEEPEST} deep", where=where)
+                Problem(Code.OVERLAY_CIRCLE, f"overlays are built on each other more than {_DEEPEST} deep", where=where)
             )
         elif key not in self.bases:
             self.bases[key] = frozenset()
@@ -102,7 +102,7 @@ def read_overlay(files: OverlayFiles, key: str) -> tuple[Overlay, tuple[tuple[Ov
     refuse_others(reading, body, "", TOP)
     for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if body.get(name) != wanted:
-            reading.fault(name, f"must be {wanted}")
+            reading.fault(Code.INVALID_VALUE, name, f"must be {wanted}")
     overlay = Overlay(
         key=key,
         name=files.name,
@@ -127,7 +127,9 @@ def _manifest(files: OverlayFiles) -> Manifest:
     """The one document of an overlay's file."""
     documents = load_documents(files.text(), files.shown)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        raise input_error(Code.UNCODED, f"an overlay is one YAML document of the kind {KIND}", where=files.shown)
+        raise input_error(
+            Code.NOT_ONE_DOCUMENT, f"an overlay is one YAML document of the kind {KIND}", where=files.shown
+        )
     (document,) = documents
     return Manifest(ObjectRef(KIND, "", files.name), document.value, Origin(files.shown, document.line), document.lines)
 
@@ -138,7 +140,7 @@ def refuse_others(reading: Reading, value: Mapping[str, Json], path: str, known:
     for key in value:
         if key not in names:
             at = f"{path}.{key}" if path else key
-            reading.fault(at, f'"{key}" is not known here', _hint(reading, key, names))
+            reading.fault(Code.UNKNOWN_KEY, at, f'"{key}" is not known here', _hint(reading, key, names))
 
 
 def _hint(reading: Reading, key: str, known: Iterable[str]) -> str:
@@ -152,7 +154,7 @@ def _bases(reading: Reading, body: Mapping[str, Json], ref: OverlayRef) -> tuple
         if isinstance(text, str) and text and "\0" not in text:
             found.append((base_ref(ref, text), reading.manifest.line_of(place)))
         else:
-            reading.fault(place, f"must name an overlay, not {type_name(text)}")
+            reading.fault(Code.WRONG_TYPE, place, f"must name an overlay, not {type_name(text)}")
     return tuple(found)
 
 
@@ -160,7 +162,9 @@ def _settings(reading: Reading, body: Mapping[str, Json]) -> Mapping[str, Json]:
     settings = reading.mapping(body, "", "settings")
     for key in settings:
         if key not in SETTINGS_BY_KEY:
-            reading.fault(f"settings.{key}", f'"{key}" is no setting', _hint(reading, key, SETTINGS_BY_KEY))
+            reading.fault(
+                Code.UNKNOWN_KEY, f"settings.{key}", f'"{key}" is no setting', _hint(reading, key, SETTINGS_BY_KEY)
+            )
     return settings
 
 
@@ -169,7 +173,12 @@ def _profiles(reading: Reading, body: Mapping[str, Json]) -> tuple[str, ...] | N
         return None
     found = reading.strings(body, "", "profiles")
     if len(found) > _MOST_PROFILES:
-        reading.fault("profiles", f"has more than {_MOST_PROFILES:,} entries", "A glob stands for many profiles")
+        reading.fault(
+            Code.OVERLAY_TOO_LARGE,
+            "profiles",
+            f"has more than {_MOST_PROFILES:,} entries",
+            "A glob stands for many profiles",
+        )
     return found
 
 
@@ -201,14 +210,14 @@ def _values(reading: Reading, body: Mapping[str, Json]) -> Mapping[str, Json]:
 def _check_value(reading: Reading, value: Json, at: str) -> None:
     if len(at) > _LONGEST_PATH:
         what = f"has keys in it that together are longer than {_LONGEST_PATH} characters"
-        reading.fault("values", what, "Shorten them")
+        reading.fault(Code.OVERLAY_TOO_LARGE, "values", what, "Shorten them")
     elif isinstance(value, dict):
         for key, each in value.items():
             if not key:
-                reading.fault(at, "has an empty key")
+                reading.fault(Code.INVALID_VALUE, at, "has an empty key")
             _check_value(reading, each, f"{at}.{key}")
     elif isinstance(value, list):
         for index, each in enumerate(value):
             _check_value(reading, each, f"{at}[{index}]")
     elif isinstance(value, int) and value not in _INT64:
-        reading.fault(at, "is a number of more than 64 bits", "Put it in quotes")
+        reading.fault(Code.INVALID_VALUE, at, "is a number of more than 64 bits", "Put it in quotes")

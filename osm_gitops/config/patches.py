@@ -64,7 +64,7 @@ def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) 
         check_size(profile.manifest.body)
     except PatchLimitError as beyond:
         problem = Problem(
-            Code.UNCODED, f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin)
+            Code.PATCH_LIMIT, f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin)
         )
         told = problem.at(about=str(profile.manifest.ref))
         return PatchedProfile(profile.manifest, tuple(patch for patch, _ in wanted), (), (told,))
@@ -117,13 +117,13 @@ class _Work:
                 if old is not None:
                     self._replaced(_field(operation["path"]), old, spot)
             except WrongOperation as wrong:
-                self.problems.append(self._told(Problem(Code.UNCODED, str(wrong), where=spot.where)))
+                self.problems.append(self._told(Problem(Code.PATCH_DOES_NOT_APPLY, str(wrong), where=spot.where)))
 
     def stop(self, beyond: PatchLimitError, patch: Patch) -> None:
         """Tell that a patch goes beyond a limit, after which no other is applied."""
         overlay = self.owners[id(patch.spot.manifest)]
         what = f"a patch of overlay {overlay.display} goes beyond a limit: {beyond}"
-        self.problems.append(self._told(Problem(Code.UNCODED, what, where=patch.spot.where, fix=_SMALLER)))
+        self.problems.append(self._told(Problem(Code.PATCH_LIMIT, what, where=patch.spot.where, fix=_SMALLER)))
 
     def _told(self, problem: Problem) -> Problem:
         return problem.at(about=str(self.profile.manifest.ref))
@@ -154,7 +154,9 @@ class _Work:
         spec, metadata = self.body.get("spec"), self.body.get("metadata")
         if not isinstance(spec, dict) or not isinstance(metadata, dict) or not _holds_maps(metadata):
             what = "spec, metadata, annotations and labels must stay mappings"
-            self.problems.append(self._told(Problem(Code.UNCODED, what, where=self.applied[-1].spot.where)))
+            self.problems.append(
+                self._told(Problem(Code.PATCH_DOES_NOT_APPLY, what, where=self.applied[-1].spot.where))
+            )
             return
         annotations = metadata.get("annotations") or {}
         spec.pop("version", None)
@@ -182,7 +184,7 @@ def are_rivals(first: Overlay, second: Overlay) -> bool:
 def fight(first: Overlay, second: Overlay, old: Spot, new: Spot) -> Problem:
     """What is said of a field that two overlays set differently."""
     return Problem(
-        Code.UNCODED,
+        Code.OVERLAYS_CONFLICT,
         f"overlays {first.display} ({old.where}) and {second.display} set this differently: "
         f"{second.display} wins, for it comes later",
         where=new.where,

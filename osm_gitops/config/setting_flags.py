@@ -22,7 +22,7 @@ def arguments(settings: Iterable[RawSetting], files: str) -> tuple[str, ...]:
     given = tuple(settings)
     problems = [
         Problem(
-            Code.UNCODED,
+            Code.CREDENTIAL_IN_ARGUMENT,
             "a URL in it holds a password, and arguments of a pod are no place for one",
             where=setting.where,
             fix=f"Leave it out, and give {SETTINGS_BY_FLAG[setting.name].environment} in a Secret (--env-secret)",

@@ -60,7 +60,8 @@ class RawSetting:
 class _WrongError(Exception):
     """A setting that cannot be used; becomes a problem with the place where it was given."""
 
-    def __init__(self, what: str, fix: str = "") -> None:
+    def __init__(self, what: str, fix: str = "", code: Code = Code.INVALID_VALUE) -> None:
+        self.code = code
         self.what = what
         self.fix = fix
         super().__init__(what)
@@ -82,7 +83,7 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
             elif name in _BUNDLES:
                 values[_BUNDLES[name]] = _ca_bundle(normal(setting), setting.base, read_file)
         except _WrongError as wrong:
-            problems.append(Problem(Code.UNCODED, wrong.what, where=setting.where, fix=wrong.fix))
+            problems.append(Problem(wrong.code, wrong.what, where=setting.where, fix=wrong.fix))
     mirrors = _all_mirrors(given, problems)
     settings = Settings(**values, registry_mirrors=mirrors)
     problems += [] if problems else _too_short(settings, given)
@@ -134,7 +135,7 @@ def _text(value: Json, kind: Kind) -> str:
             raise _WrongError("the value holds a NUL character", "Remove it")
         return value
     hint = "Put it in quotes" if isinstance(value, (bool, int, float)) and kind is not Kind.COUNT else ""
-    raise _WrongError(f"must be {kind.value}, not {type_name(value)}", hint)
+    raise _WrongError(f"must be {kind.value}, not {type_name(value)}", hint, Code.WRONG_TYPE)
 
 
 def _texts(values: Iterable[Json], kind: Kind) -> list[str]:
@@ -154,7 +155,7 @@ def _gate_items(gates: Mapping[str, Json]) -> str:
     items = []
     for name, value in gates.items():
         if not isinstance(value, bool):
-            raise _WrongError(f"feature gate {name} must be true or false, not {type_name(value)}")
+            raise _WrongError(f"feature gate {name} must be true or false, not {type_name(value)}", "", Code.WRONG_TYPE)
         items.append(f"{name}={'true' if value else 'false'}")
     return ",".join(items) or f"{_CERTIFICATE_ROTATION}=true"
 
@@ -171,7 +172,7 @@ def _mirror_items(value: Json) -> list[str]:
         ]
     if isinstance(value, (list, tuple)):
         return _texts(value, Kind.MIRRORS)
-    raise _WrongError(f"must be {Kind.MIRRORS.value}, not {type_name(value)}")
+    raise _WrongError(f"must be {Kind.MIRRORS.value}, not {type_name(value)}", "", Code.WRONG_TYPE)
 
 
 # --- OSM's flags ---
@@ -261,7 +262,7 @@ def _too_short(settings: Settings, given: Mapping[str, RawSetting]) -> Iterator[
     if settings.token_life < least:
         where = next(given[name].where for name in (_LIFE, _INTERVAL) if name in given)
         yield Problem(
-            Code.UNCODED,
+            Code.TOKEN_LIFE_TOO_SHORT,
             f"tokens that live {spoken(settings.token_life)} end before they are renewed by runs that are "
             f"{spoken(settings.interval)} apart",
             where=where,
@@ -277,7 +278,9 @@ def _ca_bundle(name: str, base: str, read_file: ReadFile) -> str:
     try:
         text = read_file(path)
     except OSError as error:
-        raise _WrongError(f"{path} cannot be read: {error.strerror or error}", "Name a PEM file") from None
+        raise _WrongError(
+            f"{path} cannot be read: {error.strerror or error}", "Name a PEM file", Code.FILE_UNREADABLE
+        ) from None
     if not has_certificate(text):
         raise _WrongError(f"{path} holds no PEM-encoded certificate", "Name a PEM file with CA certificates")
     return text
@@ -296,7 +299,7 @@ def _all_mirrors(given: Mapping[str, RawSetting], problems: list[Problem]) -> di
             for registry, url in read(normal(given[name])):
                 mirrors[registry] = (*mirrors.get(registry, ()), url)
         except _WrongError as wrong:
-            problems.append(Problem(Code.UNCODED, wrong.what, where=given[name].where, fix=wrong.fix))
+            problems.append(Problem(wrong.code, wrong.what, where=given[name].where, fix=wrong.fix))
     return mirrors
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from osm_gitops.errors import Code
+
 
 class Severity(Enum):
     """``ERROR``: a node would not boot, or rendering fails. ``WARNING``: it may not. ``NOTE``: worth knowing."""
@@ -45,8 +47,9 @@ class Finding:
     """One thing that a rule found.
 
     ``message`` is a sentence without a final full stop, ``fix`` names the next step; ``where`` is ``file:line``
-    in a source, ``about`` the object, ``field`` a path inside it. ``seen_in`` are the pools, or combinations of
-    provider, Kubernetes version and settings, in which it shows; empty where it does not depend on them.
+    in a source, ``about`` the object, ``field`` a path inside it. ``problem`` is the code of the problem that it was
+    made from; what a rule found itself has only the rule's id. ``seen_in`` are the pools, or combinations of provider,
+    Kubernetes version and settings, in which it shows; empty where it does not depend on them.
     ``suppressed`` is the reason that an annotation of the object gives for not minding it.
     """
 
@@ -58,10 +61,16 @@ class Finding:
     fix: str = ""
     seen_in: tuple[str, ...] = ()
     suppressed: str = ""
+    problem: Code | None = None
 
     @property
     def id(self) -> str:
         return self.rule.id
+
+    @property
+    def code(self) -> str:
+        """What stays the same in all versions: the code of the problem, else the id of the rule."""
+        return self.problem.value if self.problem else self.id
 
     @property
     def severity(self) -> Severity:

@@ -87,7 +87,7 @@ class Facts:
         if found is None and self.incomplete:
             places = f": {some(self.unread, _NAMED_PLACES)}" if self.unread else ""
             raise input_error(
-                Code.UNCODED,
+                Code.FACT_MAY_BE_UNREAD,
                 f"{kind} {'/'.join(key)} may be in a part of the source that could not be read{places}",
                 fix="Correct that first",
             )

@@ -121,7 +121,7 @@ class _Work:
     def _idle(self, patch: Patch, overlay: Overlay) -> Problem:
         named = f'"{patch.name}"' + (f" for {patch.os_name}" if patch.os_name else "")
         return Problem(
-            Code.UNCODED,
+            Code.PATCH_FOR_NO_PROFILE,
             f"this patch is for no profile: there is none that {named} names",
             where=patch.spot.where,
             about=f"overlay {overlay.display}",
@@ -134,7 +134,9 @@ class _Work:
             names = (*self.broken_names(), *(profile.name for profile in self.at_hand()))
             if not any(fnmatchcase(name, glob) for name in names):
                 what = f'there is no profile that "{glob}" names'
-                yield Problem(Code.UNCODED, what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob))
+                yield Problem(
+                    Code.PROFILE_NOT_FOUND, what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob)
+                )
 
     def _names(self, word: str) -> str:
         names = sorted({profile.name for profile in self.at_hand()})
@@ -159,14 +161,14 @@ class _Work:
         for number, (path, given) in enumerate(waiting.items()):
             if number == MOST_PROBLEMS:
                 yield Problem(
-                    Code.UNCODED,
+                    Code.MORE_PROBLEMS,
                     f"values that no profile reads and that are not listed here: {len(waiting) - number:,}",
                 )
                 return
             name = ".".join(path)
             fix = did_you_mean(name, known) if known else "No profile reads any value"
             yield Problem(
-                Code.UNCODED,
+                Code.VALUE_NOT_READ,
                 f"no profile reads the value {name}",
                 where=given.spot.where,
                 field=f"values.{name}",

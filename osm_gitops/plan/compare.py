@@ -110,7 +110,7 @@ def _foreign_profile(ref: ObjectRef) -> Problem:
     annotations = "kustomize.toolkit.fluxcd.io/prune=disabled argocd.argoproj.io/sync-options=Prune=false"
     command = f"kubectl annotate operatingsystemprofile {ref.name} --namespace {ref.namespace} {annotations}"
     return Problem(
-        Code.UNCODED,
+        Code.OLD_PROFILE_FILE,
         "its file in the target is of an earlier version of osm-gitops, and profiles are read from the cluster now: "
         "Flux or Argo CD would delete the profile from the cluster together with the file, so the file stays",
         about=str(ref),

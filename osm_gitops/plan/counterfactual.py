@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.gotemplate.assembly import freeze
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
@@ -24,7 +24,6 @@ from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.secret_lines import Texts, secret_texts
 from osm_gitops.plan.sensitive import other_machine, sealed_templates, with_other_secrets
 from osm_gitops.plan.substitutes import VARIANTS, Variant
-from osm_gitops.render.config import BoundMet
 from osm_gitops.render.manifests import profile_object
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
 from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
@@ -103,7 +102,7 @@ class Counterfactuals:
     def problems(self, machine: MachineDeployment, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         """Why a pool cannot be rendered, without the texts that a template has made from secrets."""
         found = tuple(problems)
-        told = [each for each in found if not isinstance(each, BoundMet)]  # those may have taken long
+        told = [each for each in found if each.code is not Code.TEMPLATE_LIMIT]  # those may have taken long
         return self._public(found, told, lambda: (self._problems_of(machine, variant) for variant in VARIANTS))
 
     def warnings(self, machine: MachineDeployment, warnings: Iterable[Problem]) -> tuple[Problem, ...]:

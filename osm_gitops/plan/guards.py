@@ -46,7 +46,7 @@ def parse_max_delete(text: str) -> MaxDelete:
     match = re.fullmatch(r"([0-9]{1,9})(%?)", text)
     if match is None or (match[2] and int(match[1]) > 100):
         raise input_error(
-            Code.UNCODED,
+            Code.INVALID_VALUE,
             f'"{text}" is neither a number of pools nor a share of them',
             where="--max-delete",
             fix='Write for example "3" or "25%"',
@@ -72,7 +72,7 @@ def refusals(
     if deleted and not limits.max_delete.allows(len(deleted), known):
         found.append(
             Problem(
-                Code.UNCODED,
+                Code.TOO_MANY_DELETIONS,
                 f"{len(deleted)} of {known} pools would be deleted ({some(sorted(deleted), _NAMED_POOLS)}), "
                 f"which is more than {_limit(limits.max_delete)}",
                 about=about,
@@ -83,7 +83,7 @@ def refusals(
     if limits.max_changed_pools is not None and changed > limits.max_changed_pools:
         found.append(
             Problem(
-                Code.UNCODED,
+                Code.TOO_MANY_CHANGES,
                 f"{changed} pools would change, more than the {limits.max_changed_pools} allowed",
                 about=about,
                 fix=f"Narrow the run with --only, or use --max-changed-pools {changed}",
@@ -95,7 +95,7 @@ def refusals(
 def nothing_desired(cluster: str) -> Problem:
     """Why objects of an empty source are not deleted."""
     what = "nothing is desired: the source has no MachineDeployment that can be rendered"
-    return Problem(Code.UNCODED, what, about=f"cluster {cluster}", fix="If that is meant, use --allow-empty")
+    return Problem(Code.NOTHING_DESIRED, what, about=f"cluster {cluster}", fix="If that is meant, use --allow-empty")
 
 
 def refuse_unsafe(plans: Iterable[ClusterPlan]) -> None:

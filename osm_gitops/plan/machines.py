@@ -120,7 +120,7 @@ class Comparison:
         """What is in one of the two only, and what is in both with other values."""
         if self.strays:
             yield Problem(
-                Code.UNCODED,
+                Code.POOLS_NOT_IN_SOURCE,
                 f"the cluster also has {_named(tuple(self.strays))}, which gets no boot configuration from here",
                 where=self.source,
                 fix="Add it here, delete it from the cluster, or read all MachineDeployments from the cluster "
@@ -131,7 +131,7 @@ class Comparison:
         absent = [ref for ref, pool in self.pools.items() if not pool.uid]
         if absent:
             yield Problem(
-                Code.UNCODED,
+                Code.POOLS_NOT_IN_CLUSTER,
                 f"the cluster lacks {_named(absent)}",
                 where=self.source,
                 fix="Let Flux or Argo CD apply this source, run kubectl apply, or set apply: true under "
@@ -144,7 +144,7 @@ class Comparison:
                 alike.setdefault(fields, []).append(ref)
         for fields, refs in alike.items():
             yield Problem(
-                Code.UNCODED,
+                Code.POOLS_DIFFER,
                 f"the cluster has other values in {_named(refs)}: {some(fields, _NAMED)}",
                 where=self.source,
                 fix="Apply this source, or change it to what the cluster has",

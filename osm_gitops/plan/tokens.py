@@ -99,7 +99,7 @@ def token_need(key: str, found: Sequence[BootstrapToken], now: int, life: timede
         what = (
             f"there are {len(found)} bootstrap tokens with label {NAME_LABEL}={key} in namespace {NAMESPACE}: {names}"
         )
-        raise InputError([Problem(Code.UNCODED, what, fix="Delete all but one of these Secrets")])
+        raise InputError([Problem(Code.SEVERAL_BOOTSTRAP_TOKENS, what, fix="Delete all but one of these Secrets")])
     if not found:
         return TokenNeed(Due.NEW, "there is no token yet")
     token = found[0]
@@ -157,4 +157,9 @@ def _fault(name: str, kind: str, data: Mapping[str, str], *, timed: bool) -> Pro
     if not wrong:
         return None
     what = f"no machine can join with this bootstrap token, or nobody can renew it: {wrong}"
-    return Problem(Code.UNCODED, what, about=f"Secret {NAMESPACE}/{name}", fix="Delete the Secret to get a new token")
+    return Problem(
+        Code.BOOTSTRAP_TOKEN_INVALID,
+        what,
+        about=f"Secret {NAMESPACE}/{name}",
+        fix="Delete the Secret to get a new token",
+    )

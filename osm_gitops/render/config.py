@@ -31,16 +31,6 @@ _CHANGE_THERE = "Correct the template there; the version of a patched profile fo
 
 
 @dataclass(frozen=True, slots=True)
-class StoppedPool(Problem):
-    """A pool that its profile refuses, with ``fail`` and a sentence of its author's."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundMet(Problem):
-    """A template that would use more than it may: the sentence is ours alone, no value is in it."""
-
-
-@dataclass(frozen=True, slots=True)
 class ProfileHalf:
     """One half of a profile, ready to render: its files in OSM's order, and their templates.
 
@@ -199,11 +189,14 @@ def template_problems(
     about = f"OperatingSystemProfile {profile.namespace}/{profile.name}"
     for fault in faults:
         field = places.get(fault.template, "")
-        stopped, bound = isinstance(fault, StoppedItself), isinstance(fault, BoundExceeded)
         mend = _CHANGE_THERE if profile.overlaid else _CHANGE_VALUES if profile.built_in else _CHANGE_TEMPLATE
-        kind, fix = (StoppedPool, _CHANGE_POOL) if stopped else (BoundMet if bound else Problem, mend)
-        yield kind(
-            Code.UNCODED,
+        code, fix = Code.TEMPLATE_FAILED, mend
+        if isinstance(fault, StoppedItself):  # with a sentence of the profile's author
+            code, fix = Code.TEMPLATE_REFUSES_POOL, _CHANGE_POOL
+        elif isinstance(fault, BoundExceeded):  # the sentence is ours alone, no value is in it
+            code = Code.TEMPLATE_LIMIT
+        yield Problem(
+            code,
             fault.message,
             where=profile.manifest.line_in(field, fault.line),
             about=f"{about}, {fault.template}" if fault.template else about,

@@ -228,7 +228,9 @@ def _ssh_keys(texts: Sequence[str], problems: list[Problem]) -> list[str]:
             field = "spec.template.spec.providerSpec.value.sshPublicKeys"
             problems.append(
                 Problem(
-                    Code.UNCODED, f"Ignition cannot be given SSH key {number} of {len(texts)}: it {fault}", field=field
+                    Code.IGNITION_CONTENT,
+                    f"Ignition cannot be given SSH key {number} of {len(texts)}: it {fault}",
+                    field=field,
                 )
             )
             continue
@@ -244,7 +246,7 @@ def _rendered(
     for index, part in enumerate(parts):
         text, faults = render(part)
         rendered.append(text)
-        problems += [Problem(Code.UNCODED, fault, field=f"{field}[{index}]", fix=_FIX) for fault in faults]
+        problems += [Problem(Code.IGNITION_CONTENT, fault, field=f"{field}[{index}]", fix=_FIX) for fault in faults]
     return rendered
 
 

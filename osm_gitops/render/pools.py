@@ -148,7 +148,7 @@ class PoolRenderer:
         raise InputError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.BOOTSTRAP_TOKEN_MISSING,
                     f"OperatingSystemProfile {key[0]}/{key[1]} prints .BootstrapKubeconfig, "
                     "and the source holds no bootstrap token for this pool",
                     where=str(pool.machine.manifest.origin),

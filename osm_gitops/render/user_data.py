@@ -150,7 +150,7 @@ def user_data(kind: Kind, config: OperatingSystemConfig, half: ConfigHalf, pool:
     utility = pool.provisioning_utility
     if config.provisioning_utility not in ("", utility):
         raise input_error(
-            Code.UNCODED,
+            Code.UTILITY_MISMATCH,
             f'the machines are set up with "{utility}", but the OperatingSystemConfig is made for '
             f'"{config.provisioning_utility}"',
             field="spec.provisioningUtility",

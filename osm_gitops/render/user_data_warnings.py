@@ -24,10 +24,13 @@ def user_data_warnings(config: OperatingSystemConfig, utility: str) -> tuple[Pro
 def _ignition(half: ConfigHalf, field: str) -> Iterator[Problem]:
     for index, file in enumerate(half.files):
         for what in _ignition_file(file):
-            yield Problem(Code.UNCODED, what, field=f"{field}.files[{index}]", fix=_IGNITION_FIX)
+            yield Problem(Code.IGNITION_LOSES_CONTENT, what, field=f"{field}.files[{index}]", fix=_IGNITION_FIX)
     if half.modules is not None and half.modules != Modules():
         yield Problem(
-            Code.UNCODED, "Ignition has no modules: these are left out", field=f"{field}.modules", fix="Use a unit"
+            Code.IGNITION_LOSES_CONTENT,
+            "Ignition has no modules: these are left out",
+            field=f"{field}.modules",
+            fix="Use a unit",
         )
 
 
@@ -56,23 +59,27 @@ def _changed(content: str, base: int) -> bool:
 def _cloud_init(half: ConfigHalf, field: str) -> Iterator[Problem]:
     for index, file in enumerate(half.files):
         for what in _cloud_init_file(file):
-            yield Problem(Code.UNCODED, what, field=f"{field}.files[{index}]", fix=_CLOUD_INIT_FIX)
+            yield Problem(Code.CLOUD_INIT_BREAKS, what, field=f"{field}.files[{index}]", fix=_CLOUD_INIT_FIX)
     if half.units and not half.files:
         yield Problem(
-            Code.UNCODED,
+            Code.CLOUD_INIT_BREAKS,
             "units without files make user-data that cloud-init cannot read",
             field=field,
             fix="Add a file to this half",
         )
     if any("'" in key for key in half.ssh_keys):
         yield Problem(
-            Code.UNCODED, "an SSH key with a single quote makes user-data that cloud-init cannot read", field=field
+            Code.CLOUD_INIT_BREAKS,
+            "an SSH key with a single quote makes user-data that cloud-init cannot read",
+            field=field,
         )
     if half.modules is not None:
         for name, text in _module_texts(half.modules):
             what = _broken_value(text)
             if what:
-                yield Problem(Code.UNCODED, f"a value {what}", field=f"{field}.modules.{name}", fix=_CLOUD_INIT_FIX)
+                yield Problem(
+                    Code.CLOUD_INIT_BREAKS, f"a value {what}", field=f"{field}.modules.{name}", fix=_CLOUD_INIT_FIX
+                )
 
 
 @lru_cache(maxsize=512)

@@ -7,10 +7,8 @@ import json
 from osm_gitops.model.desired import Left
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan, Plan
-from osm_gitops.report.json_words import object_json, problem_json
+from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
 from osm_gitops.report.masked import ShownChange, ShownCluster, shown
-
-FORMAT_VERSION = "1.1"
 
 
 def plan_json(plan: Plan, *, context: int = 3, whole: bool = False, hide_secret_files: bool = False) -> str:

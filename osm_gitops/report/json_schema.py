@@ -7,17 +7,16 @@ from typing import Final
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import Action
-from osm_gitops.report.json_report import FORMAT_VERSION
 from osm_gitops.report.schema_words import COUNT, OBJECT, PROBLEM, format_version, head, listing, record, ref, text
 
 
 def plan_schema() -> dict[str, Json]:
     """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
     return {
-        **head("plan", "Plan", FORMAT_VERSION),
+        **head("plan", "Plan"),
         **record(
             "What apply would do. No secret is in it.",
-            formatVersion=format_version(FORMAT_VERSION),
+            formatVersion=format_version(),
             hasChanges={"type": "boolean", "description": "Whether apply would change anything."},
             summary=ref("summary", "Objects of all clusters, counted by what happens to them."),
             clusters=listing("cluster", "One plan for each cluster that could be planned, in the fleet's order."),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json, ObjectRef
+
+FORMAT_VERSION: Final = "2.0"
+"""The ``formatVersion`` of all reports. Keys may be added with its second number; the meaning of a key changes only
+with the first."""
 
 
 def object_json(ref: ObjectRef) -> dict[str, Json]:
@@ -12,11 +18,12 @@ def object_json(ref: ObjectRef) -> dict[str, Json]:
 
 
 def problem_json(problem: Problem) -> dict[str, Json]:
-    """A problem with its place and what to do about it."""
+    """A problem: the same in all reports and in the JSON log."""
     return {
-        "what": problem.what,
+        "code": problem.code.value,
+        "message": problem.what,
         "where": problem.where,
-        "about": problem.about,
+        "object": problem.about,
         "field": problem.field,
         "fix": problem.fix,
     }

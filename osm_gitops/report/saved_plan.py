@@ -59,18 +59,26 @@ def read_saved_plan(text: bytes, where: str) -> SavedPlan:
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
-        raise input_error(Code.UNCODED, "is no saved plan", where=where, fix="Make one with osm-gitops plan --out FILE")
+        raise input_error(
+            Code.SAVED_PLAN_INVALID, "is no saved plan", where=where, fix="Make one with osm-gitops plan --out FILE"
+        )
     if str(document.get("formatVersion")).partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
-        raise input_error(Code.UNCODED, "was saved by a version of another format", where=where, fix="Make it anew")
+        raise input_error(
+            Code.SAVED_PLAN_INVALID, "was saved by a version of another format", where=where, fix="Make it anew"
+        )
     options, clusters = document.get("options"), document.get("clusters")
     if not isinstance(options, dict) or not isinstance(clusters, list) or not all(map(_is_cluster, clusters)):
-        raise input_error(Code.UNCODED, "is damaged", where=where, fix="Make it anew with osm-gitops plan --out FILE")
+        raise input_error(
+            Code.SAVED_PLAN_INVALID, "is damaged", where=where, fix="Make it anew with osm-gitops plan --out FILE"
+        )
     return SavedPlan(str(document.get("version")), options, tuple(clusters))
 
 
 def refuse_stale(saved: SavedPlan, plan: Plan, version: str, where: str) -> None:
     """Raise InputError with all in which ``plan``, made now, differs from what was saved."""
-    problems = [Problem(Code.UNCODED, what, where=where, fix=_FIX) for what in _differences(saved, plan, version)]
+    problems = [
+        Problem(Code.SAVED_PLAN_STALE, what, where=where, fix=_FIX) for what in _differences(saved, plan, version)
+    ]
     if problems:
         raise InputError(problems)
 

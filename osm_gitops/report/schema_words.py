@@ -6,23 +6,24 @@ from collections.abc import Mapping
 from typing import Final
 
 from osm_gitops.model.objects import Json
+from osm_gitops.report.json_words import FORMAT_VERSION
 
 COUNT: Final = {"type": "integer", "minimum": 0}
 
 
-def head(name: str, title: str, version: str) -> dict[str, Json]:
+def head(name: str, title: str) -> dict[str, Json]:
     """The first keys of a schema, draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"https://osm-gitops.io/{name}/{version}/{name}.schema.json",
-        "title": f"{title} of osm-gitops, format {version}",
+        "$id": f"https://osm-gitops.io/{name}/{FORMAT_VERSION}/{name}.schema.json",
+        "title": f"{title} of osm-gitops, format {FORMAT_VERSION}",
     }
 
 
-def format_version(version: str) -> dict[str, Json]:
+def format_version() -> dict[str, Json]:
     """The key ``formatVersion``."""
     told = text("Version of this format; the meaning of a key changes only with the first number.")
-    return told | {"pattern": f"^{version.split('.', maxsplit=1)[0]}\\."}
+    return told | {"pattern": f"^{FORMAT_VERSION.split('.', maxsplit=1)[0]}\\."}
 
 
 def text(description: str) -> dict[str, Json]:
@@ -56,9 +57,10 @@ OBJECT: Final[dict[str, dict[str, Json]]] = {
     "name": text("Its name."),
 }
 PROBLEM: Final[dict[str, dict[str, Json]]] = {
-    "what": text("What is wrong, as a sentence."),
+    "code": text("The kind of problem, such as OG1103; see osm-gitops explain-code."),
+    "message": text("What is wrong, as a sentence."),
     "where": text("A file with its line, a flag, or a variable."),
-    "about": text("The object that it is about."),
+    "object": text("The object that it is about."),
     "field": text("The field in that object."),
     "fix": text("What to do about it, as a sentence."),
 }

@@ -300,7 +300,7 @@ def _refuse_other_keys(envelope: Envelope) -> None:
         raise EncryptionError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.SOPS_OTHER_KEYS,
                     f"the document is also encrypted with {' and '.join(envelope.other_keys)}, "
                     "and osm-gitops writes for age recipients only: whoever has those keys would be locked out",
                     field=FIELD,
@@ -315,8 +315,10 @@ def _refuse_repeated(envelope: Envelope) -> None:
     if repeated:
         what = f"several entries are for {shown(repeated[0])}: one of them may be for another key"
         fix = "Check who wrote the file, then give it a new data key with osm-gitops rekey --include FILE"
-        raise EncryptionError([Problem(Code.UNCODED, what, field=f"{FIELD}.age", fix=fix)])
+        raise EncryptionError([Problem(Code.SOPS_REPEATED_RECIPIENT, what, field=f"{FIELD}.age", fix=fix)])
 
 
 def _faulty(what: str, name: str) -> EncryptionError:
-    return EncryptionError([Problem(Code.UNCODED, what, field=f"{FIELD}.{name}" if name else FIELD, fix=_FROM_GIT)])
+    return EncryptionError(
+        [Problem(Code.SOPS_DAMAGED, what, field=f"{FIELD}.{name}" if name else FIELD, fix=_FROM_GIT)]
+    )

@@ -86,7 +86,7 @@ class Envelope:
             fix = (
                 "Give the private key of one of them as to sops: SOPS_AGE_KEY_FILE names a file, SOPS_AGE_KEY holds it"
             )
-        return ClosedError([Problem(Code.UNCODED, what, field=FIELD, fix=fix)])
+        return ClosedError([Problem(Code.NO_KEY_OPENS, what, field=FIELD, fix=fix)])
 
 
 def read_envelope(body: Mapping[str, Json]) -> Envelope:
@@ -120,7 +120,7 @@ def _group(raw: Mapping[str, Json], problems: list[Problem]) -> Mapping[str, Jso
     if len(groups) > 1:
         what = f"the data key is split among {len(groups)} key groups, which osm-gitops does not put together"
         fix = "Encrypt the file with sops for one group of keys"
-        problems.append(Problem(Code.UNCODED, what, field=f"{FIELD}.key_groups", fix=fix))
+        problems.append(Problem(Code.SOPS_UNSUPPORTED, what, field=f"{FIELD}.key_groups", fix=fix))
     elif not any(groups[0].values()):
         problems.append(_fault("it names nobody for whom the document is encrypted", "age"))
     first: Mapping[str, Json] = groups[0]
@@ -153,7 +153,10 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
         what = "it goes by comments, which osm-gitops does not read"
         problems.append(
             Problem(
-                Code.UNCODED, what, field=f"{FIELD}.{comments[0]}", fix="Encrypt the file again with encrypted_regex"
+                Code.SOPS_UNSUPPORTED,
+                what,
+                field=f"{FIELD}.{comments[0]}",
+                fix="Encrypt the file again with encrypted_regex",
             )
         )
     if len(chosen) + len(comments) > 1:
@@ -183,4 +186,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _fault(what: str, name: str) -> Problem:
-    return Problem(Code.UNCODED, what, field=f"{FIELD}.{name}" if name else FIELD, fix=_RESTORE)
+    return Problem(Code.SOPS_DAMAGED, what, field=f"{FIELD}.{name}" if name else FIELD, fix=_RESTORE)

@@ -62,7 +62,7 @@ def _age_identity(word: str, where: str) -> Identity | Unusable:
         identity = pyrage.x25519.Identity.from_str(word)
     except pyrage.IdentityError:
         raise input_error(
-            Code.UNCODED,
+            Code.AGE_KEY_INVALID,
             "this line is no age identity",
             where=where,
             fix="A key file has a line that starts with AGE-SECRET-KEY-1",
@@ -98,6 +98,6 @@ def _private_key(data: bytes, name: str) -> Unusable | tuple[bytes, str]:
     except UnsupportedAlgorithm:
         return Unusable("the ssh key is of a kind for which age has no use")
     except ValueError:
-        raise input_error(Code.UNCODED, "the file holds no private ssh key", where=name) from None
+        raise input_error(Code.AGE_KEY_INVALID, "the file holds no private ssh key", where=name) from None
     secret = key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())
     return secret, public.decode("ascii")

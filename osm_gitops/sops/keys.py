@@ -97,10 +97,12 @@ def add_identity(path: Path, text: str) -> None:
         try:
             before = read_file(path, SMALL)
         except OSError as fault:
-            raise input_error(Code.UNCODED, f"the key file cannot be read: {fault.strerror}", where=str(path)) from None
+            raise input_error(
+                Code.FILE_UNREADABLE, f"the key file cannot be read: {fault.strerror}", where=str(path)
+            ) from None
         if is_locked(before) or b"\0" in before:
             raise input_error(
-                Code.UNCODED,
+                Code.AGE_KEY_INVALID,
                 "the key file is encrypted or no text, so no key can be added to it",
                 where=str(path),
                 fix="Make a key with age-keygen and give its public side as --age-recipient",
@@ -142,7 +144,7 @@ class _Search:
                     self.found.setdefault(found.secret, replace(found, place=place.name))
         except InputError as error:
             if place.optional and place.ssh:
-                self.notes.extend(map(str, error.problems))
+                self.notes.extend(problem.sentence for problem in error.problems)
             else:
                 self.problems.extend(error.problems)
 
@@ -205,7 +207,10 @@ def _named_file(variable: str, path: str) -> str:
     text = _reader(Path(path))()
     if text is None:
         raise input_error(
-            Code.UNCODED, f"the key file {path} is not there", where=variable, fix=f"Correct {variable}, or unset it"
+            Code.FILE_UNREADABLE,
+            f"the key file {path} is not there",
+            where=variable,
+            fix=f"Correct {variable}, or unset it",
         )
     return text
 
@@ -218,7 +223,7 @@ def _reader(path: Path) -> Callable[[], str | None]:
             return None
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise input_error(Code.UNCODED, f"the key file cannot be read: {reason}", where=str(path)) from None
+            raise input_error(Code.FILE_UNREADABLE, f"the key file cannot be read: {reason}", where=str(path)) from None
 
     return read
 
@@ -231,15 +236,15 @@ def _output(variable: str, line: str, environment: Mapping[str, str]) -> str:
         text = done.out.decode()
     except (OSError, ValueError, IndexError):
         raise input_error(
-            Code.UNCODED, "the command cannot be run", where=variable, fix=f"Correct {variable}, or unset it"
+            Code.AGE_KEY_COMMAND, "the command cannot be run", where=variable, fix=f"Correct {variable}, or unset it"
         ) from None
     except ProgramLimitError as limit:
         raise input_error(
-            Code.UNCODED, f"the command {limit}", where=variable, fix="Run it by itself to see why"
+            Code.AGE_KEY_COMMAND, f"the command {limit}", where=variable, fix="Run it by itself to see why"
         ) from None
     if done.status:
         raise input_error(
-            Code.UNCODED,
+            Code.AGE_KEY_COMMAND,
             f"the command ended with exit code {done.status}",
             where=variable,
             fix="Run it by itself to see why",

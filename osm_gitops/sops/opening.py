@@ -110,7 +110,7 @@ class Opening:
 
     def fault(self, what: str) -> None:
         fix = "Take the value as it was before from git, or encrypt the document again"
-        self.problems.append(Problem(Code.UNCODED, what, field=shown_trail(self.trail), fix=fix))
+        self.problems.append(Problem(Code.SOPS_DAMAGED, what, field=shown_trail(self.trail), fix=fix))
 
     def mac(self) -> str:
         return digest(self.counted, only_encrypted=self.only_encrypted)

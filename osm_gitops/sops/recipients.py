@@ -59,30 +59,32 @@ def _unsupported(recipient: str) -> Problem | None:
     name = shown(recipient)
     if recipient.startswith("AGE-SECRET-KEY-"):
         return Problem(
-            Code.UNCODED,
+            Code.PRIVATE_KEY_AS_RECIPIENT,
             "a private age key stands where a recipient belongs",
             fix="Write its public side (age-keygen -y KEYFILE prints it), and replace the key if others could read it",
         )
     if recipient.startswith("age1pq1"):
         return Problem(
-            Code.UNCODED,
+            Code.RECIPIENT_UNSUPPORTED,
             f"{name} is a post-quantum recipient, for which osm-gitops cannot encrypt",
             fix="Use an age1… recipient",
         )
     if recipient.startswith("age1") and recipient.count("1") > 1:
         return Problem(
-            Code.UNCODED,
+            Code.RECIPIENT_UNSUPPORTED,
             f"{name} is a recipient of an age plugin, for which osm-gitops cannot encrypt",
             fix="Use an age1… recipient without a plugin",
         )
     if not recipient.startswith(("age1", "ssh-ed25519 ", "ssh-rsa ")):
-        return Problem(Code.UNCODED, f"{name} is no age recipient", fix="Write age1…, ssh-ed25519 … or ssh-rsa …")
+        return Problem(
+            Code.RECIPIENT_INVALID, f"{name} is no age recipient", fix="Write age1…, ssh-ed25519 … or ssh-rsa …"
+        )
     return None
 
 
 def _broken(recipient: str) -> Problem:
     return Problem(
-        Code.UNCODED,
+        Code.RECIPIENT_INVALID,
         f"the recipient {shown(recipient)} is damaged",
         fix="Copy it again from where age-keygen or ssh-keygen printed it",
     )

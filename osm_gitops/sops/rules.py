@@ -74,7 +74,10 @@ class CreationRules:
             return _read(folder)
         if path.is_symlink():
             raise input_error(
-                Code.UNCODED, "the file is a link that leads out of the tree", where=str(path), fix="Write a file there"
+                Code.LINK_LEADS_OUT,
+                "the file is a link that leads out of the tree",
+                where=str(path),
+                fix="Write a file there",
             )
         return None  # of folders above the tree
 
@@ -99,7 +102,7 @@ class _RuleFile:
                     self._known[index] = self._parse(index, rule)
                 return self._known[index]
         raise input_error(
-            Code.UNCODED,
+            Code.NO_SOPS_RULE_MATCHES,
             f"no creation rule matches {relative}",
             where=self.name,
             fix="Add a rule with a path_regex that matches it, or a last one without path_regex",
@@ -109,13 +112,13 @@ class _RuleFile:
         expression = rule.get("path_regex") or ""
         if not isinstance(expression, str):
             raise input_error(
-                Code.UNCODED, "path_regex is no text", where=self._where(index, "path_regex"), fix="Quote it"
+                Code.SOPS_RULE_INVALID, "path_regex is no text", where=self._where(index, "path_regex"), fix="Quote it"
             )
         try:
             return not expression or compile_pattern(expression).matches(relative)
         except GoError as fault:
             raise input_error(
-                Code.UNCODED,
+                Code.SOPS_RULE_INVALID,
                 f"path_regex is no regular expression that Go takes: {fault}",
                 where=self._where(index, "path_regex"),
                 fix="Correct the expression",
@@ -141,10 +144,10 @@ def _read(folder: str) -> _RuleFile | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise input_error(Code.UNCODED, f"the file cannot be read: {error.strerror}", where=str(path)) from None
+        raise input_error(Code.FILE_UNREADABLE, f"the file cannot be read: {error.strerror}", where=str(path)) from None
     documents = load_documents(text, str(path))
     document = documents[0] if documents else Document(None, 1, Lines("", 0))
     rules = document.value.get("creation_rules") if isinstance(document.value, Mapping) else None
     if not isinstance(rules or [], list) or not all(isinstance(rule, Mapping) for rule in rules or []):
-        raise input_error(Code.UNCODED, "creation_rules is no list of rules", where=f"{path}:{document.line}")
+        raise input_error(Code.SOPS_RULE_INVALID, "creation_rules is no list of rules", where=f"{path}:{document.line}")
     return _RuleFile(folder, str(path), document, rules or [])

@@ -81,7 +81,7 @@ class DocumentEncryption:
         try:
             plain, kind = plain_form(value)
         except BrokenLeaf as broken:
-            self.problems.append(Problem(Code.UNCODED, str(broken), field=shown_trail(self.trail)))
+            self.problems.append(Problem(Code.VALUE_NOT_ENCRYPTABLE, str(broken), field=shown_trail(self.trail)))
             return
         if hidden:
             self.pending.append(_Pending(holder, self.trail[-1], tuple(self.trail), path, kind, plain))

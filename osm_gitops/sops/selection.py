@@ -63,5 +63,7 @@ def _matcher(name: str, text: str) -> Callable[[str], bool]:
         return compile_pattern(text).matches
     except GoError as fault:
         raise input_error(
-            Code.UNCODED, f"{name} is no regular expression that Go takes: {fault}", fix="Correct the expression"
+            Code.SOPS_RULE_INVALID,
+            f"{name} is no regular expression that Go takes: {fault}",
+            fix="Correct the expression",
         ) from None

@@ -40,7 +40,10 @@ def newest() -> str:
     """The version that counts where none is pinned. Raises InputError where this program came without any."""
     if not versions():
         raise input_error(
-            Code.UNCODED, "this installation has no built-in profiles", where=str(FOLDER), fix="Install osm-gitops anew"
+            Code.BROKEN_INSTALLATION,
+            "this installation has no built-in profiles",
+            where=str(FOLDER),
+            fix="Install osm-gitops anew",
         )
     return versions()[-1]
 
@@ -56,7 +59,7 @@ def check_version(version: str, where: str = "") -> None:
     if version not in versions():
         there = ", ".join(versions()) or "none"
         raise input_error(
-            Code.UNCODED,
+            Code.UNKNOWN_PROFILES_VERSION,
             f'there are no built-in profiles of version "{version}"',
             where=where,
             fix=f"There are: {there}",
@@ -71,7 +74,9 @@ def read_builtin(name: str, version: str, namespace: str) -> Checked[OperatingSy
         if name not in names(version):
             hint = similar(name, names(version)).removeprefix("; ")
             raise input_error(
-                Code.UNCODED, f'there is no built-in profile "{name}" in version {version}', fix=hint.capitalize()
+                Code.PROFILE_NOT_FOUND,
+                f'there is no built-in profile "{name}" in version {version}',
+                fix=hint.capitalize(),
             )
         found = compose(FOLDER, name, version)
     except InputError as failure:

@@ -190,7 +190,7 @@ class _Live:
 
 def _no_authority(worker: Api) -> Problem:
     return Problem(
-        Code.UNCODED,
+        Code.CLUSTER_CA_UNKNOWN,
         "the kubeconfig does not hold the CA certificate itself, so KubernetesCACert is empty, as with OSM",
         where=worker.display,
         fix="Give it with --kubernetes-ca-bundle if a profile prints it",

@@ -85,21 +85,27 @@ def _wrong(source: Manifest, name: str) -> Iterator[Problem]:
     annotations = source.body["metadata"].get("annotations")
     if (source.ref.kind, source.ref.name) != (PROFILE, name):
         yield Problem(
-            Code.UNCODED, f"must hold {PROFILE} {name}, as the file is called", where=source.line_of("metadata.name")
+            Code.BUILT_IN_PROFILE_INVALID,
+            f"must hold {PROFILE} {name}, as the file is called",
+            where=source.line_of("metadata.name"),
         )
     if not isinstance(annotations, dict) or annotations.get(TEMPLATE_ANNOTATION) != JINJA2_V1:
         where = source.line_of("metadata.annotations")
         yield Problem(
-            Code.UNCODED,
+            Code.BUILT_IN_PROFILE_INVALID,
             "is not written in Jinja2",
             where=where,
             fix=f"Annotate it with {TEMPLATE_ANNOTATION}: {JINJA2_V1}",
         )
     spec = source.body.get("spec")
     if not isinstance(spec, dict):
-        yield Problem(Code.UNCODED, "has no spec", where=str(source.origin))
+        yield Problem(Code.BUILT_IN_PROFILE_INVALID, "has no spec", where=str(source.origin))
     elif "version" in spec:
-        yield Problem(Code.UNCODED, "must not name its version: the folder does", where=source.line_of("spec.version"))
+        yield Problem(
+            Code.BUILT_IN_PROFILE_INVALID,
+            "must not name its version: the folder does",
+            where=source.line_of("spec.version"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,5 +178,7 @@ class _Parts:
 
     def _fault(self, what: str, user: _Text, line: int) -> None:
         self.problems.append(
-            Problem(Code.UNCODED, what, where=user.place(line), about=f"{PROFILE} {self.source.ref.name}")
+            Problem(
+                Code.BUILT_IN_PROFILE_INVALID, what, where=user.place(line), about=f"{PROFILE} {self.source.ref.name}"
+            )
         )

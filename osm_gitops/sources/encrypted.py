@@ -176,7 +176,7 @@ def _digest(sealed: str) -> str:
 
 _NAMED: Final = 10
 _NAMELESS: Final = Problem(
-    Code.UNCODED,
+    Code.ENCRYPTED_NAME,
     "its kind or its name is encrypted too, so nobody can tell without a key whether it is needed",
     fix="Encrypt it anew with encrypted_regex: ^(data|stringData)$ in .sops.yaml, which leaves names readable",
 )
@@ -206,11 +206,6 @@ class Part:
     def exposes(self, loose: RawObject) -> str:
         """The first field of an object with a secret that everybody can read in the file; empty where there is none."""
         return _exposed(loose) if self.seal is Seal.NONE else self.exposed.get(loose.origin, "")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadWithoutKey(Problem):
-    """That encrypted documents were not opened, for who asks for no key."""
 
 
 @dataclass(slots=True)
@@ -255,8 +250,8 @@ class Decryption:
         """What the reader of a plan has to know of ``tree``."""
         if self.stood_in:
             count = "1 encrypted document was" if self.stood_in == 1 else f"{self.stood_in} encrypted documents were"
-            yield ReadWithoutKey(
-                Code.UNCODED,
+            yield Problem(
+                Code.READ_WITHOUT_KEY,
                 f"{count} read without a key: what follows from the values in there is a stand-in",
                 where=tree,
             )

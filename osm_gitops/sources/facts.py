@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from osm_gitops.errors import Code
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.model.inputs import ConfigMapFact, SecretFact, ServiceAccountFact
 from osm_gitops.model.objects import Json, Manifest
@@ -38,7 +39,9 @@ def read_secret(manifest: Manifest) -> Checked[SecretFact]:
     for key, text in reading.string_map(body, "", "data").items():
         value = decode_base64(text)
         if value is None:
-            reading.fault(f"data.{key}", "is no base64", "Encode it, or write the text under stringData")
+            reading.fault(
+                Code.INVALID_VALUE, f"data.{key}", "is no base64", "Encode it, or write the text under stringData"
+            )
         else:
             data[key] = value
     for key, text in reading.string_map(body, "", "stringData").items():

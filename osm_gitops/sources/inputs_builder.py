@@ -24,11 +24,6 @@ _LONGEST_NAME: Final = 253
 _LONGEST_LABEL: Final = 63
 
 
-@dataclass(frozen=True, slots=True)
-class Twice(Problem):
-    """An object that a source has several times, so that none of them is read."""
-
-
 @dataclass(slots=True)
 class InputsBuilder:
     """Collects the manifests of one cluster; :meth:`inputs` then says what they are together.
@@ -105,8 +100,8 @@ class InputsBuilder:
 
     def _refuse_copies(self, ref: ObjectRef, manifests: Iterable[Manifest]) -> None:
         places = [str(manifest.origin) for manifest in manifests]
-        problem = Twice(
-            Code.UNCODED,
+        problem = Problem(
+            Code.DUPLICATE_OBJECT,
             f"stands {_times(len(places))} in this source: {', '.join(places)}",
             where=places[0],
             about=str(ref),
@@ -160,7 +155,7 @@ class InputsBuilder:
 
     def _warn_of_name(self, manifest: Manifest, path: str) -> None:
         problem = Problem(
-            Code.UNCODED,
+            Code.OBJECT_NAME_REFUSED,
             "the API server will refuse this name",
             where=manifest.line_of(path),
             about=str(manifest.ref),
@@ -191,7 +186,7 @@ class InputsBuilder:
 def _same_names(name: str, pool: Manifest, pools: Iterable[Manifest]) -> Problem:
     others = ", ".join(f"{other.ref} ({other.origin})" for other in pools if other.ref != pool.ref)
     return Problem(
-        Code.UNCODED,
+        Code.POOL_NAMES_CLASH,
         f"its objects would have the same names ({name}-…) as those of {others}",
         where=str(pool.origin),
         about=str(pool.ref),
@@ -203,7 +198,7 @@ def _same_names(name: str, pool: Manifest, pools: Iterable[Manifest]) -> Problem
 def _same_token(key: str, pools: list[Manifest]) -> Problem:
     places = ", ".join(f"{pool.ref} ({pool.origin})" for pool in pools)
     return Problem(
-        Code.UNCODED,
+        Code.POOLS_SHARE_SECRETS,
         f"{places} share one bootstrap token and one kubeconfig Secret ({kubelet_kubeconfig_name(key)})",
         where=str(pools[0].origin),
         field="metadata.name",

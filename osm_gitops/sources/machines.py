@@ -71,7 +71,7 @@ def without_server_annotations(machine: MachineDeployment) -> MachineDeployment:
 def _deleted(manifest: Manifest) -> Problem:
     field = "metadata.deletionTimestamp"
     return Problem(
-        Code.UNCODED,
+        Code.DELETION_TIMESTAMP_IN_FILE,
         "only an API server sets this, and with it the pool would count as deleted",
         where=manifest.line_of(field),
         about=str(manifest.ref),
@@ -85,7 +85,7 @@ def _numbered(manifests: Sequence[Manifest]) -> Problem:
     field = f"metadata.annotations.{REVISION_ANNOTATION}"
     first, *others = manifests
     return Problem(
-        Code.UNCODED,
+        Code.SERVER_FIELD_IN_FILE,
         "machine-controller sets this in the cluster, so the value of a file is ignored",
         where=first.line_of(field),
         about=f"{first.ref} and {len(others)} more" if others else str(first.ref),
@@ -121,5 +121,7 @@ def _provider_spec(reading: Reading, machine: Mapping[str, Json] | None) -> Json
         return None
     value = provider_spec.get("value")
     if value is None:
-        reading.fault(f"{_MACHINE}.providerSpec.value", "is missing", "It holds the provider config of the pool")
+        reading.fault(
+            Code.MISSING_KEY, f"{_MACHINE}.providerSpec.value", "is missing", "It holds the provider config of the pool"
+        )
     return value

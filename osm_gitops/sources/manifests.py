@@ -135,7 +135,9 @@ def _default_namespace(kind: str, management_namespace: str) -> str:
 
 def _nameless(loose: RawObject, field: str, what: str, fix: str = "") -> Problem:
     place = Manifest(ObjectRef(loose.kind, "", "?"), loose.body, loose.origin, loose.lines)
-    return Problem(Code.UNCODED, what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix)
+    return Problem(
+        Code.OBJECT_NOT_IDENTIFIED, what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix
+    )
 
 
 def _string(value: Json) -> str:

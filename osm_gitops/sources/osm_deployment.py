@@ -158,7 +158,14 @@ class Pod:
         if data is None and not optional:
             what = "is not there, so no pod of Operating System Manager can start"
             raise InputError(
-                [Problem(Code.UNCODED, what, about=f"{kind.name} {self.namespace}/{name}", where=self.api.display)]
+                [
+                    Problem(
+                        Code.OSM_INPUT_MISSING,
+                        what,
+                        about=f"{kind.name} {self.namespace}/{name}",
+                        where=self.api.display,
+                    )
+                ]
             )
         return data or {}
 
@@ -169,7 +176,7 @@ class Pod:
     def _lacks(self, kind: Kind, name: str, key: str) -> PodText:
         about = f"{kind.name} {self.namespace}/{name}"
         what = f'has no key "{key}", so no pod of Operating System Manager can start'
-        raise InputError([Problem(Code.UNCODED, what, about=about, where=self.api.display)])
+        raise InputError([Problem(Code.OSM_INPUT_MISSING, what, about=about, where=self.api.display)])
 
 
 def _decoded(kind: Kind, body: Mapping[str, Json]) -> Iterator[tuple[str, bytes]]:
@@ -180,7 +187,7 @@ def _decoded(kind: Kind, body: Mapping[str, Json]) -> Iterator[tuple[str, bytes]
 
 
 def _no_file(path: str, why: str) -> Problem:
-    return Problem(Code.UNCODED, f"the file {path} cannot be read: {why}")
+    return Problem(Code.OSM_INPUT_MISSING, f"the file {path} cannot be read: {why}")
 
 
 NAME: Final = "operating-system-manager"
@@ -246,7 +253,13 @@ def flags_of(pod: Pod) -> tuple[PodText, ...]:
     shown = basename(words[0].value) if words and not words[0].secret else "something else"
     fix = "Give Operating System Manager's flags to osm-gitops yourself: osm-gitops init without --from, then settings"
     raise InputError(
-        [Problem(Code.UNCODED, f"the container starts {shown}, in which no {_PROGRAM} can be recognised", fix=fix)]
+        [
+            Problem(
+                Code.OSM_NOT_RECOGNISED,
+                f"the container starts {shown}, in which no {_PROGRAM} can be recognised",
+                fix=fix,
+            )
+        ]
     )
 
 

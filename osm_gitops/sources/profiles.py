@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from osm_gitops.errors import Code
 from osm_gitops.gocompat.regex import compile_pattern
 from osm_gitops.model.objects import Json, Manifest
 from osm_gitops.model.profile import (
@@ -87,7 +88,12 @@ def _version(reading: Reading, spec: Mapping[str, Json]) -> str:
     before = len(reading.problems)
     version = reading.string(spec, "spec", "version")
     if len(reading.problems) == before and not compile_pattern(VERSION_PATTERN).matches(version):
-        reading.fault("spec.version", "is no version of the form v1.2.3", "Write v, three numbers, and a suffix if any")
+        reading.fault(
+            Code.INVALID_VALUE,
+            "spec.version",
+            "is no version of the form v1.2.3",
+            "Write v, three numbers, and a suffix if any",
+        )
     return version
 
 
@@ -97,7 +103,12 @@ def _providers(reading: Reading, spec: Mapping[str, Json]) -> tuple[str, ...]:
         reading.only(provider, path, ("name", "spec"))
         name = reading.string(provider, path, "name", among=(*PROVIDERS, *FORMER_PROVIDERS))
         if name in FORMER_PROVIDERS:
-            reading.warn(f"{path}.name", f"OSM's CRD no longer knows {name}; the API server refuses it", "Remove it")
+            reading.warn(
+                Code.API_SERVER_REFUSES,
+                f"{path}.name",
+                f"OSM's CRD no longer knows {name}; the API server refuses it",
+                "Remove it",
+            )
         names.append(name)
         reading.mapping(provider, path, "spec")
     return tuple(names)
@@ -108,7 +119,12 @@ def _is_jinja(reading: Reading, body: Mapping[str, Json]) -> bool:
     language = annotations.get(TEMPLATE_ANNOTATION)
     if language is not None and language != JINJA2_V1:
         path = f"metadata.annotations.{TEMPLATE_ANNOTATION}"
-        reading.fault(path, "names a template language that this version does not know", f"It knows {JINJA2_V1}")
+        reading.fault(
+            Code.UNKNOWN_TEMPLATE_LANGUAGE,
+            path,
+            "names a template language that this version does not know",
+            f"It knows {JINJA2_V1}",
+        )
     return bool(language == JINJA2_V1)
 
 
@@ -119,7 +135,11 @@ def _config(reading: Reading, spec: Mapping[str, Json], key: str, os_name: str) 
     units = tuple(_unit(reading, unit, place) for place, unit in reading.entries(config, path, "units"))
     if units and os_name != "flatcar":
         # OSM renders them; only its admission webhook refuses them (osm-behaviour.md, "Webhooks").
-        reading.warn(f"{path}.units", f"OSM's webhook refuses units in a profile for {os_name}; flatcar alone has them")
+        reading.warn(
+            Code.API_SERVER_REFUSES,
+            f"{path}.units",
+            f"OSM's webhook refuses units in a profile for {os_name}; flatcar alone has them",
+        )
     return ProfileConfig(
         runtimes=tuple(
             _runtime(reading, runtime, place)
@@ -161,7 +181,9 @@ def _file(reading: Reading, file: Mapping[str, Json], path: str) -> File:
         encoding = reading.optional_string(inline, at, "encoding") or ""
     elif isinstance(file.get("content"), dict):
         if inline is None:
-            reading.fault(f"{path}.content", "has no inline content", "Add inline.data; there is no other kind")
+            reading.fault(
+                Code.MISSING_KEY, f"{path}.content", "has no inline content", "Add inline.data; there is no other kind"
+            )
         else:
             reading.mapping(content, f"{path}.content", "inline")
     return File(place, text, reading.int32(file, path, "permissions", DEFAULT_PERMISSIONS), encoding)

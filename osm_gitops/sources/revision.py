@@ -120,7 +120,7 @@ def _repository(path: Path, display: str, shown: str, trust: Trust) -> tuple[Rep
     found = find_repository(path)
     if found is None:
         raise input_error(
-            Code.UNCODED,
+            Code.SOURCE_NOT_FOUND,
             f"there is no such path, and {display or 'this folder'} is in no git repository that has revisions",
             where=shown,
             fix="Name a folder or a file that is there, or PATH@REVISION inside of a git repository",
@@ -131,7 +131,7 @@ def _repository(path: Path, display: str, shown: str, trust: Trust) -> tuple[Rep
 def _commit(repository: Repository, revision: str, shown: str) -> str:
     if not revision or revision.startswith("-"):
         raise input_error(
-            Code.UNCODED,
+            Code.REVISION_NOT_FOUND,
             "what follows the last @ is no revision",
             where=shown,
             fix="Name a branch, a tag or a commit there",
@@ -142,12 +142,12 @@ def _commit(repository: Repository, revision: str, shown: str) -> str:
     where, fix = f"the repository {repository.root} has no revision {revision}", "Fetch it, or look for its name"
     if repository.is_shallow():
         raise input_error(
-            Code.UNCODED,
+            Code.REVISION_NOT_FOUND,
             f"{where}; it is a shallow clone, which lacks most of the history",
             where=shown,
             fix="Fetch the revision, or all with git fetch --unshallow (actions/checkout: fetch-depth: 0)",
         )
-    raise input_error(Code.UNCODED, where, where=shown, fix=f"{fix} with git branch --all and git tag")
+    raise input_error(Code.REVISION_NOT_FOUND, where, where=shown, fix=f"{fix} with git branch --all and git tag")
 
 
 def _check_root(files: RevisionFiles, revision: str, shown: str) -> None:
@@ -155,23 +155,28 @@ def _check_root(files: RevisionFiles, revision: str, shown: str) -> None:
         _, kind = files.locate(files.root)
     except OSError as error:
         if error.errno == errno.EIO:
-            raise InputError([Problem(Code.UNCODED, f"cannot be read: {error.strerror}", where=shown)]) from None
+            raise InputError(
+                [Problem(Code.FILE_UNREADABLE, f"cannot be read: {error.strerror}", where=shown)]
+            ) from None
         raise input_error(
-            Code.UNCODED,
+            Code.SOURCE_NOT_FOUND,
             f"the revision {revision} (commit {files.commit}) has no {files.root}",
             where=shown,
             fix=f"See what it has with git ls-tree -r {revision}",
         ) from None
     if kind is Kind.SUBMODULE:
         raise input_error(
-            Code.UNCODED,
+            Code.SUBMODULE_NOT_READ,
             "is a submodule, whose files are in another repository",
             where=shown,
             fix="Check the submodule out, and name a revision of its own repository",
         )
     if kind is Kind.OUTSIDE:
         raise input_error(
-            Code.UNCODED, "is a link that leads out of the repository", where=shown, fix="Name the place it leads to"
+            Code.LINK_LEADS_OUT,
+            "is a link that leads out of the repository",
+            where=shown,
+            fix="Name the place it leads to",
         )
 
 

@@ -40,16 +40,16 @@ class Reading:
     def result(self, value: T) -> Checked[T]:
         return Checked(None if self.problems else value, first_problems(self.problems), first_problems(self.warnings))
 
-    def fault(self, path: str, what: str, fix: str = "") -> None:
-        self.problems.append(self._placed(path, what, fix))
+    def fault(self, code: Code, path: str, what: str, fix: str = "") -> None:
+        self.problems.append(self._placed(code, path, what, fix))
 
-    def warn(self, path: str, what: str, fix: str = "") -> None:
-        self.warnings.append(self._placed(path, what, fix))
+    def warn(self, code: Code, path: str, what: str, fix: str = "") -> None:
+        self.warnings.append(self._placed(code, path, what, fix))
 
     def string(self, parent: Mapping[str, Json], path: str, key: str, *, among: Collection[str] = ()) -> str:
         """A required string; empty where it is missing."""
         if key not in parent:
-            self.fault(_at(path, key), "is missing")
+            self.fault(Code.MISSING_KEY, _at(path, key), "is missing")
             return ""
         value = self.text(parent[key], _at(path, key))
         if value is None:
@@ -70,7 +70,12 @@ class Reading:
         if isinstance(value, str):
             return value
         if value is None:
-            self.warn(path, "null is read as the empty text; the API server drops or refuses it", 'Write "" or a text')
+            self.warn(
+                Code.API_SERVER_REFUSES,
+                path,
+                "null is read as the empty text; the API server drops or refuses it",
+                'Write "" or a text',
+            )
             return ""
         self._wrong_type(path, "a string", value)
         return None
@@ -89,7 +94,7 @@ class Reading:
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._wrong_type(_at(path, key), "a whole number", value)
         elif isinstance(value, float) or value not in _INT32:
-            self.fault(_at(path, key), "is no whole number of 32 bits")
+            self.fault(Code.INVALID_VALUE, _at(path, key), "is no whole number of 32 bits")
         else:
             return value
         return default
@@ -102,7 +107,7 @@ class Reading:
         if value is not None:
             self._wrong_type(_at(path, key), "a mapping", value)
         elif required:
-            self.fault(_at(path, key), "is missing")
+            self.fault(Code.MISSING_KEY, _at(path, key), "is missing")
         return _NOTHING
 
     def entries(
@@ -135,7 +140,7 @@ class Reading:
         if value is not None:
             self._wrong_type(at, "a list", value)
         elif required:
-            self.fault(at, "is missing")
+            self.fault(Code.MISSING_KEY, at, "is missing")
         return []
 
     def only(self, parent: Mapping[str, Json], path: str, known: Collection[str]) -> None:
@@ -144,25 +149,25 @@ class Reading:
             if key in known:
                 continue
             if len(self.warnings) > MOST_PROBLEMS:  # no more are listed, and looking for what is meant takes time
-                self.warn(_at(path, key), "is no field of this kind; the API server drops it")
+                self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is no field of this kind; the API server drops it")
                 continue
             near = get_close_matches(key, sorted(known), n=1)
             fix = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(sorted(known))}"
-            self.warn(_at(path, key), "is no field of this kind; the API server drops it", fix)
+            self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is no field of this kind; the API server drops it", fix)
 
     def _not_among(self, path: str, value: str, among: Collection[str]) -> None:
         near = get_close_matches(value, sorted(among), n=1)
         fix = f"Did you mean {near[0]}?" if near else f"It is one of: {', '.join(sorted(among))}"
-        self.fault(path, f'"{value}" is no known value' if len(value) < 64 else "is no known value", fix)
+        self.fault(
+            Code.INVALID_VALUE, path, f'"{value}" is no known value' if len(value) < 64 else "is no known value", fix
+        )
 
     def _wrong_type(self, path: str, wanted: str, value: Json) -> None:
         fix = "Put it in quotes" if wanted == "a string" and isinstance(value, bool | int | float) else ""
-        self.fault(path, f"must be {wanted}, not {_type_name(value)}", fix)
+        self.fault(Code.WRONG_TYPE, path, f"must be {wanted}, not {_type_name(value)}", fix)
 
-    def _placed(self, path: str, what: str, fix: str) -> Problem:
-        return Problem(
-            Code.UNCODED, what, where=self.manifest.line_of(path), about=str(self.manifest.ref), field=path, fix=fix
-        )
+    def _placed(self, code: Code, path: str, what: str, fix: str) -> Problem:
+        return Problem(code, what, where=self.manifest.line_of(path), about=str(self.manifest.ref), field=path, fix=fix)
 
 
 def _at(path: str, key: str) -> str:

@@ -113,18 +113,20 @@ class _Tree:
         try:
             text = self.files.read(file)
         except OSError as error:
-            self.gathering.unreadable.append(Problem(Code.UNCODED, f"cannot be read: {error.strerror}", where=shown))
+            self.gathering.unreadable.append(
+                Problem(Code.FILE_UNREADABLE, f"cannot be read: {error.strerror}", where=shown)
+            )
             return None
         if text is None:
             self.gathering.unreadable.append(
-                Problem(Code.UNCODED, f"is larger than {MAX_BYTES >> 20} MiB", where=shown, fix="Split it")
+                Problem(Code.FILE_TOO_LARGE, f"is larger than {MAX_BYTES >> 20} MiB", where=shown, fix="Split it")
             )
             return None
         tool = next((tool for start, tool in _FILTERED.items() if text.startswith(start)), "")
         if tool:
             self.gathering.unreadable.append(
                 Problem(
-                    Code.UNCODED,
+                    Code.POINTER_FILE,
                     f"holds what {tool} left in the place of the file",
                     where=shown,
                     fix=f"Let {tool} bring it back in a checkout, and read that folder",
@@ -165,7 +167,7 @@ class _Tree:
     def _refuse_ciphertext(self, manifest: Manifest) -> None:
         """What sops encrypted, in a document without its map ``sops``: to take it for the value would boot with it."""
         problem = Problem(
-            Code.UNCODED,
+            Code.CIPHERTEXT_WITHOUT_SOPS,
             "holds values that sops encrypted, but no map sops, without which nothing can open them",
             where=str(manifest.origin),
             about=str(manifest.ref),
@@ -214,7 +216,9 @@ def _plain_credentials(pools: Sequence[tuple[Manifest, str]]) -> Problem:
         fix = "Put it into a Secret and name that with secretKeyRef, or encrypt the file (sops encrypt --in-place FILE)"
     places = [pool.line_of(at) for pool, at in others]
     what = "is a credential in plain text in git" + _and_more(places, "; the same in")
-    return Problem(Code.UNCODED, what, where=first.line_of(place), about=str(first.ref), field=place, fix=fix)
+    return Problem(
+        Code.CREDENTIAL_IN_PLAIN_TEXT, what, where=first.line_of(place), about=str(first.ref), field=place, fix=fix
+    )
 
 
 def _and_more(places: Sequence[str], words: str = ", and so do") -> str:
@@ -229,7 +233,7 @@ def _plain_secrets(secrets: Sequence[Manifest]) -> Problem:
     """One warning, however many there are."""
     first, *others = secrets
     return Problem(
-        Code.UNCODED,
+        Code.SECRET_IN_PLAIN_TEXT,
         "this Secret stands in plain text in git" + _and_more([str(manifest.origin) for manifest in others]),
         where=str(first.origin),
         about=str(first.ref),

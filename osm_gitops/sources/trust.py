@@ -39,13 +39,13 @@ class Trust:
         """Raises InputError where ``path``, which the tree calls ``shown``, may not be read."""
         if not self.allows(path):
             what = f"{shown} leads out of the tree, and an untrusted run reads nothing there"
-            raise input_error(Code.UNCODED, what, where=where, about=about, fix=_FIX)
+            raise input_error(Code.OUTSIDE_UNTRUSTED_TREE, what, where=where, about=about, fix=_FIX)
 
     def repository(self, root: Path) -> Repository:
         """The repository at ``root``. Raises TargetError for one that is refused."""
         if self.roots and os.path.realpath(root) not in self.repositories:
             what = "is a repository inside of the tree, and an untrusted run reads none but the tree's own"
-            raise TargetError([Problem(Code.UNCODED, what, where=str(root), fix=_FIX)])
+            raise TargetError([Problem(Code.OUTSIDE_UNTRUSTED_TREE, what, where=str(root), fix=_FIX)])
         return Repository(root, untrusted=self.untrusted)
 
 

@@ -123,13 +123,13 @@ def walk(source: SourceFiles) -> Walk:
     try:
         real, kind = source.locate(source.root)
     except (OSError, RuntimeError) as error:
-        raise input_error(Code.UNCODED, f"the source cannot be read: {_reason(error)}", where=shown) from None
+        raise input_error(Code.SOURCE_NOT_FOUND, f"the source cannot be read: {_reason(error)}", where=shown) from None
     if kind is Kind.FOLDER:
         _Walker(source, real, found).folder(real, source.display)
     elif kind is Kind.FILE:
         found.files.append((real, shown))
     else:
-        raise input_error(Code.UNCODED, "the source is neither a folder nor a file", where=shown)
+        raise input_error(Code.SOURCE_NOT_FOUND, "the source is neither a folder nor a file", where=shown)
     return found
 
 
@@ -144,7 +144,7 @@ class _Walker:
     def folder(self, path: PurePath, name: str) -> None:
         if len(path.parts) - len(self.root.parts) > _DEEPEST:
             what = f"is nested more than {_DEEPEST} folders deep, and not read"
-            self.found.problems.append(Problem(Code.UNCODED, what, where=self.shown(name)))
+            self.found.problems.append(Problem(Code.SOURCE_TOO_LARGE, what, where=self.shown(name)))
             return
         try:
             names = sorted(entry for entry in self.source.names(path) if not entry.startswith("."))
@@ -156,7 +156,10 @@ class _Walker:
             # A commit may hold one folder thousands of times, in folders that it holds thousands of times.
             shown = self.shown(self.source.display)
             raise input_error(
-                Code.UNCODED, f"the source has more than {MOST_ENTRIES} files and folders", where=shown, fix=_NARROW
+                Code.SOURCE_TOO_LARGE,
+                f"the source has more than {MOST_ENTRIES} files and folders",
+                where=shown,
+                fix=_NARROW,
             )
         for entry in names:
             self.entry(path / entry, f"{name.rstrip('/')}/{entry}" if name else entry)
@@ -189,7 +192,7 @@ class _Walker:
         elif kind is Kind.SUBMODULE:
             self.found.warnings.append(
                 Problem(
-                    Code.UNCODED,
+                    Code.SUBMODULE_NOT_READ,
                     "is a submodule, whose files a revision does not contain: it is passed over",
                     where=shown,
                     fix="Where it holds manifests, name a revision of its own repository as a source",
@@ -202,7 +205,7 @@ class _Walker:
         return f"{name}{self.source.suffix}".encode("utf-8", "backslashreplace").decode()
 
     def problem(self, shown: str, error: Exception) -> None:
-        self.found.problems.append(Problem(Code.UNCODED, f"cannot be read: {_reason(error)}", where=shown))
+        self.found.problems.append(Problem(Code.FILE_UNREADABLE, f"cannot be read: {_reason(error)}", where=shown))
 
 
 def _reason(error: Exception) -> str:

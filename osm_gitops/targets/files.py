@@ -170,7 +170,9 @@ def _as_refusal(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TargetError([Problem(Code.UNCODED, f"cannot be written: {error.strerror}", where=str(path))]) from error
+        raise TargetError(
+            [Problem(Code.FILE_UNWRITABLE, f"cannot be written: {error.strerror}", where=str(path))]
+        ) from error
 
 
 def _usual_mode() -> int:

@@ -24,7 +24,7 @@ def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int
         found = dict(members)
         if len(found) < len(members):
             raise input_error(
-                Code.UNCODED, "a key stands twice in the same mapping", where=name, fix="Remove one of them"
+                Code.DUPLICATE_KEY, "a key stands twice in the same mapping", where=name, fix="Remove one of them"
             )
         return found
 
@@ -38,7 +38,7 @@ def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int
             cleaned = _cleaned(value, max_depth)
         except RecursionError:
             raise input_error(
-                Code.UNCODED, f"lists and mappings are nested more than {max_depth} deep", where=name
+                Code.YAML_TOO_COMPLEX, f"lists and mappings are nested more than {max_depth} deep", where=name
             ) from None
         except ValueError:
             return None

@@ -131,7 +131,9 @@ class _Reader:
                     found.append(document)
         if self.unnamed:
             self.problems.append(
-                Problem(Code.UNCODED, f"duplicate keys that are not listed here: {self.unnamed:,}", where=self.name)
+                Problem(
+                    Code.DUPLICATE_KEY, f"duplicate keys that are not listed here: {self.unnamed:,}", where=self.name
+                )
             )
         if self.problems:
             raise InputError(self.problems)
@@ -170,7 +172,7 @@ class _Reader:
 
     def collection(self, event: Any, depth: int) -> Json:
         if depth >= MAX_DEPTH:
-            self.refuse(event, _TOO_DEEP)
+            self.refuse(event, _TOO_DEEP, code=Code.YAML_TOO_COMPLEX)
         build = self.mapping if event.__class__ is MappingStartEvent else self.sequence
         self.weight += 1
         if not event.anchor:
@@ -257,12 +259,13 @@ class _Reader:
         if anchored is _OPEN:
             self.refuse(event, "an alias stands inside of its own anchor")
         if depth + anchored.height > MAX_DEPTH:
-            self.refuse(event, _TOO_DEEP)
+            self.refuse(event, _TOO_DEEP, code=Code.YAML_TOO_COMPLEX)
         self.deepest = max(self.deepest, depth + anchored.height)
         self.weight += anchored.weight
         self.repeated += anchored.weight
         if self.repeated > MAX_REPEATED:
-            self.refuse(event, f"aliases repeat more than {MAX_REPEATED} values in this document")
+            what = f"aliases repeat more than {MAX_REPEATED} values in this document"
+            self.refuse(event, what, code=Code.YAML_TOO_COMPLEX)
         return copy.deepcopy(anchored.value) if isinstance(anchored.value, dict | list) else anchored.value
 
     def scalar(self, event: Any) -> Json:
@@ -330,15 +333,15 @@ class _Reader:
         shown = f"the key {key}" if len(key) <= 200 and key.isprintable() else "a key"
         self.problems.append(
             Problem(
-                Code.UNCODED,
+                Code.DUPLICATE_KEY,
                 f"{shown} stands twice in the same mapping, in line {first + 1} and in line {line}",
                 where=f"{self.name}:{line}",
                 fix="Remove one of them",
             )
         )
 
-    def refuse(self, event: Any, what: str, fix: str = "") -> NoReturn:
-        raise input_error(Code.UNCODED, what, where=f"{self.name}:{event.start_mark.line + 1}", fix=fix)
+    def refuse(self, event: Any, what: str, fix: str = "", *, code: Code = Code.YAML_VALUE) -> NoReturn:
+        raise input_error(code, what, where=f"{self.name}:{event.start_mark.line + 1}", fix=fix)
 
 
 @lru_cache(maxsize=4096)

@@ -123,7 +123,7 @@ def _not_replaced(where: str, edits: Sequence[Edit], why: str, fix: str) -> Inpu
     named = ", ".join(each.removeprefix(".") for each in shown[:_NAMED])
     more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
     what = f"texts in this file cannot be replaced where they are: {why}"
-    return input_error(Code.UNCODED, what, where=where, fix=f"{fix}, or edit by hand: {named}{more}")
+    return input_error(Code.YAML_EDIT_FAILED, what, where=where, fix=f"{fix}, or edit by hand: {named}{more}")
 
 
 # JSON

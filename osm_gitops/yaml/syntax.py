@@ -47,13 +47,15 @@ def decode_text(text: str | bytes, name: str) -> str:
     """``text`` as characters without a byte order mark. Raises InputError for what is no UTF-8."""
     if isinstance(text, bytes):
         if text.startswith(_UTF16):
-            raise input_error(Code.UNCODED, "the file is UTF-16", where=name, fix="Save it as UTF-8")
+            raise input_error(Code.TEXT_ENCODING, "the file is UTF-16", where=name, fix="Save it as UTF-8")
         text = text.decode("utf-8", "surrogateescape")
     text = text.removeprefix("\ufeff")
     surrogate = re.search("[\ud800-\udfff]", text)
     if surrogate:
         line = text.count("\n", 0, surrogate.start()) + 1
-        raise input_error(Code.UNCODED, "the text is no UTF-8", where=f"{name}:{line}", fix="Save the file as UTF-8")
+        raise input_error(
+            Code.TEXT_ENCODING, "the text is no UTF-8", where=f"{name}:{line}", fix="Save the file as UTF-8"
+        )
     return text
 
 
@@ -69,16 +71,16 @@ def syntax_problem(error: yaml.YAMLError, text: str, name: str) -> Problem:
         what, fix = _bad_start(text[mark.index : mark.index + 1])
     if "{{" in line and "{{" not in what:
         fix = TEMPLATE_HINT
-    return Problem(Code.UNCODED, what, where=f"{name}:{mark.line + 1}", fix=fix)
+    return Problem(Code.YAML_SYNTAX, what, where=f"{name}:{mark.line + 1}", fix=fix)
 
 
 def _no_characters(text: str, name: str) -> Problem:
     found = _NOT_ALLOWED.search(text)
     if not found:
-        return Problem(Code.UNCODED, "this is no YAML", where=name)
+        return Problem(Code.YAML_SYNTAX, "this is no YAML", where=name)
     line = text.count("\n", 0, found.start()) + 1
     return Problem(
-        Code.UNCODED,
+        Code.TEXT_ENCODING,
         f"the character U+{ord(found[0]):04X} may not stand in YAML",
         where=f"{name}:{line}",
         fix='Remove it, or write it as an escape in double quotes ("\\x00")',

@@ -75,7 +75,7 @@ def test_a_plan_beside_a_controller_that_runs_warns(adopted: Adopted) -> None:
     assert ran.code == 0, ran.err
     (cluster,) = json.loads(ran.out)["clusters"]
     (warning,) = cluster["warnings"]
-    assert (warning["about"], "write only with --beside-osm" in warning["fix"]) == (_DEPLOYMENT, True)
+    assert (warning["object"], "write only with --beside-osm" in warning["fix"]) == (_DEPLOYMENT, True)
 
 
 def test_a_controller_that_is_wanted_and_not_ready_is_warned_about(adopted: Adopted) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import RECORDED, after_osm, recorded, recorded_authority
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.rights import allow, rule
@@ -260,13 +261,13 @@ def test_a_profile_of_the_cluster_that_an_earlier_version_wrote_to_git_stays_the
     for machine in ("workers", "other"):  # with pools that use it, and without any
         ran = _apply_to_git(worker, tmp_path, repository, "--max-delete", "100%")
         assert ran.code == 0
+        (warning,) = [line for line in ran.out.splitlines() if line.startswith("Warning: ")]
+        assert warning.startswith("Warning: OperatingSystemProfile kube-system/osp-a: its file in the target is of an ")
         assert (
-            "Warning: OperatingSystemProfile kube-system/osp-a: its file in the target is of an earlier version of "
-            "osm-gitops, and profiles are read from the cluster now: Flux or Argo CD would delete the profile from the "
-            "cluster together with the file, so the file stays. Run kubectl annotate operatingsystemprofile osp-a "
-            "--namespace kube-system kustomize.toolkit.fluxcd.io/prune=disabled "
-            "argocd.argoproj.io/sync-options=Prune=false, then remove the file and run osm-gitops apply\n"
-        ) in ran.out
+            "kubectl annotate operatingsystemprofile osp-a --namespace kube-system "
+            "kustomize.toolkit.fluxcd.io/prune=disabled argocd.argoproj.io/sync-options=Prune=false"
+        ) in warning
+        assert warning.endswith(f"[{Code.OLD_PROFILE_FILE.value}]")
         assert "Kept:" not in ran.out
         assert file.read_bytes() == before
         assert "osp-a.yaml" in (folder / "kustomization.yaml").read_text("utf-8")

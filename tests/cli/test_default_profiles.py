@@ -146,7 +146,7 @@ def test_a_later_release_changes_nothing_for_who_pinned_a_version(tmp_path: Path
 
 def test_an_unknown_version_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     _fleet(tmp_path, "profilesVersion: v2.7.0,")
-    told = 'there are no built-in profiles of version "v2.7.0". There are: v2.0.0, v2.1.0\n'
+    told = 'there are no built-in profiles of version "v2.7.0". There are: v2.0.0, v2.1.0 [OG1242]\n'
     assert osm_gitops("plan").err == f"Error: osm-gitops.yaml:3 defaults.profilesVersion: {told}"
     assert osm_gitops("plan", "--profiles-version", "v2.1.0").code == 0
 

@@ -97,10 +97,10 @@ def test_programs_read_the_same_as_json_with_a_version(repo: Path) -> None:
     (repo / ".sops.yaml").unlink()
     ran = osm_gitops("doctor", "--output", "json")
     report: dict[str, Any] = json.loads(ran.out)
-    assert (ran.code, report["formatVersion"], report["healthy"]) == (1, "1.0", False)
+    assert (ran.code, report["formatVersion"], report["healthy"]) == (1, "2.0", False)
     (wrong,) = [finding for finding in report["findings"] if finding["state"] == "fix"]
     assert wrong["area"] == "target clusters"
-    assert "which git would keep in plain text for ever" in wrong["what"]
+    assert "which git would keep in plain text for ever" in wrong["message"]
     assert "--age-recipient" in wrong["fix"]
     text = osm_gitops("doctor").out
     assert len(text.splitlines()) == len(report["findings"])

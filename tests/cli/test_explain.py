@@ -166,7 +166,7 @@ def test_user_data_that_a_provider_would_refuse_is_a_warning(tmp_path: Path) -> 
     write_tree(tmp_path / "tree", body, pool())
     told = _explained("workers", "--from", "tree")
     assert told["rendering"]["userData"][0]["headroom"] < 0
-    assert "bytes too large: Hetzner Cloud API" in told["warnings"][0]["what"]
+    assert "bytes too large: Hetzner Cloud API" in told["warnings"][0]["message"]
     ran = osm_gitops("explain", "workers", "--from", "tree")
     assert (ran.code, ran.err) == (0, "")
     assert "bytes more than the limit of 32,768 raw" in ran.out
@@ -176,7 +176,7 @@ def test_a_pool_that_cannot_be_rendered_is_explained_as_far_as_it_goes(tmp_path:
     write_tree(tmp_path / "tree", profile(script="{{ .Nothing }}"), pool())
     told = _explained("workers", "--from", "tree")
     assert (told["rendering"], told["profile"]["name"]) == (None, "osp-a")
-    assert "there is none in the data" in told["problems"][0]["what"]
+    assert "there is none in the data" in told["problems"][0]["message"]
     ran = osm_gitops("explain", "workers", "--from", "tree")
     assert ran.code == 1
     assert "Cannot be rendered" in ran.out

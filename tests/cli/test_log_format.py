@@ -51,7 +51,7 @@ def test_a_failed_pool_is_an_entry_with_its_cluster_its_pool_and_its_parts(tmp_p
     assert ran.code == 1
     (entry,) = (each for each in entries(ran.err) if each["level"] == "error")
     assert (entry["cluster"], entry["pool"]) == ("prod", "kube-system/bad")
-    assert entry["fields"]["object"] == "MachineDeployment kube-system/bad"
+    assert entry["problem"]["object"] == "MachineDeployment kube-system/bad"
     assert f"Error: {entry['message']}" in osm_gitops(*command).err.splitlines()
 
 
@@ -145,7 +145,7 @@ def test_whatever_a_message_holds_it_stays_one_line_of_ascii_and_secrets_stay_ou
     assert stderr.getvalue().isascii()
     assert "hunter-two" not in stderr.getvalue()
     (entry,) = entries(stderr.getvalue())
-    assert entry["fields"]["where"] == "x.yaml"
+    assert entry["problem"]["where"] == "x.yaml"
     assert "\x1b" not in entry["message"]
 
 
@@ -155,4 +155,4 @@ def test_the_folder_of_a_clone_is_shown_by_its_name(told: Told) -> None:
     own.shows(Path("/tmp/clone-x"), "https://git.example.com/nodes.git")
     own.problems([Problem(Code.UNCODED, "bad", where="/tmp/clone-x/a.yaml")])
     (entry,) = told()
-    assert entry["fields"]["where"] == "https://git.example.com/nodes.git/a.yaml"
+    assert entry["problem"]["where"] == "https://git.example.com/nodes.git/a.yaml"

@@ -99,7 +99,7 @@ def test_a_list_for_programs_names_the_pools_and_the_place(tmp_path: Path) -> No
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b", namespace="other"))
     listed = json.loads(osm_gitops("osp", "list", *_OWN, "--from", "tree", "--output", "json").out)
     assert listed == {
-        "formatVersion": "1.0",
+        "formatVersion": "2.0",
         "profiles": [
             {
                 "cluster": "default",
@@ -239,7 +239,7 @@ def test_built_in_profiles_are_at_hand_without_any_source() -> None:
 
 def test_an_unknown_version_of_the_built_in_profiles_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     there = ", ".join(builtin.versions())
-    wanted = f'there are no built-in profiles of version "v9.9.9". There are: {there}\n'
+    wanted = f'there are no built-in profiles of version "v9.9.9". There are: {there} [OG1242]\n'
     assert osm_gitops("osp", "list", "--profiles-version", "v9.9.9").err == f"Error: flag --profiles-version: {wanted}"
     assert osm_gitops("osp", "show", "osp-ubuntu@v9.9.9").err == f"Error: {wanted}"
     write_tree(tmp_path / "tree", pool())

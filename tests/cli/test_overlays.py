@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance_data import DATA
+from tests.faults import told
 from tests.git.repos import git, new_repository
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Overlay\n"
@@ -65,10 +67,14 @@ def paths(spec: dict[str, Any], half: str = "provisioningConfig") -> list[str]:
     return [each["path"] for each in spec[half]["files"]]
 
 
-def errors(*overlays: str) -> list[str]:
+def faults(*overlays: str) -> list[tuple[Code, str]]:
     ran = render(*(f"--overlay={each}" for each in overlays))
     assert ran.code == 1
-    return [line.removeprefix("Error: ") for line in ran.err.splitlines() if line.startswith("Error: ")]
+    return told("\n".join(line for line in ran.err.splitlines() if line.startswith("Error: ")))
+
+
+def errors(*overlays: str) -> list[str]:
+    return [sentence for _, sentence in faults(*overlays)]
 
 
 def test_settings_of_the_later_overlay_win_and_flag_and_environment_and_fleet_win_over_both(
@@ -345,7 +351,10 @@ def test_a_loop_of_overlays_is_named() -> None:
     overlay("a", "overlays: [../b]")
     overlay("b", "overlays: [../c]")
     overlay("c", "overlays: [../b]")
-    assert errors("a") == ["c/overlay.yaml:3: overlays are built on each other in a circle: b → c → b"]
+    ((code, sentence),) = faults("a")
+    assert code is Code.OVERLAY_CIRCLE
+    assert sentence.startswith("c/overlay.yaml:3: ")
+    assert sentence.endswith(": b → c → b")
 
 
 def test_an_overlay_that_several_build_on_is_applied_once_and_first() -> None:
@@ -520,7 +529,9 @@ def test_annotations_and_labels_stay_mappings(key: str) -> None:
     tree()
     overlay("a", f"patches:\n- target: {{name: osp-a}}\n  json6902: [{{op: add, path: /metadata/{key}, value: 1}}]")
     about = "OperatingSystemProfile kube-system/osp-a"
-    assert f"a/overlay.yaml:5: {about}: spec, metadata, annotations and labels must stay mappings" in errors("a")
+    assert (Code.PATCH_DOES_NOT_APPLY, f"a/overlay.yaml:5: {about}") in [
+        (code, ": ".join(sentence.split(": ")[:2])) for code, sentence in faults("a")
+    ]
 
 
 def test_an_empty_map_takes_no_value_away_and_a_text_takes_the_place_of_a_map() -> None:
@@ -538,7 +549,9 @@ def test_thousands_of_values_are_read_quickly_and_thousands_of_texts_refused() -
     assert "5000\n" in ran.out
     assert ran.code == 0
     overlay("c", "values:\n" + "".join(f"  key{number}: '{{{{ Values.x }}}}'\n" for number in range(5_000)))
-    assert errors("c") == ["c/overlay.yaml:4: more than 500 values are made of others"]
+    ((code, sentence),) = faults("c")
+    assert code is Code.OVERLAY_TOO_LARGE
+    assert sentence.startswith("c/overlay.yaml:4: more than 500 values")
 
 
 def test_osp_diff_shows_what_overlays_change_in_a_profile() -> None:
@@ -629,6 +642,7 @@ def test_a_value_that_a_built_in_profile_cannot_use_is_told_as_a_value() -> None
         ("{downloads: a}", "Make downloads a mapping under `values` of the overlay that sets it"),
     ):
         overlay("a", f"values: {value}")
-        (told,) = errors("a")
-        assert told.startswith("builtin:parts/binaries.sh@v2.0.0:")
-        assert told.endswith(end)
+        ((code, sentence),) = faults("a")
+        assert code is Code.TEMPLATE_FAILED
+        assert sentence.startswith("builtin:parts/binaries.sh@v2.0.0:")
+        assert sentence.endswith(end)

@@ -75,7 +75,7 @@ def test_plan_fails_with_the_sentence_of_apply(repo: Path, case: str) -> None:
     assert sentence in planned.out
     assert sentence in (repo / "plan.md").read_text("utf-8")
     (cluster,) = json.loads((repo / "plan.json").read_text("utf-8"))["clusters"]
-    assert any(sentence in each["what"] for each in cluster["refusals"])
+    assert any(sentence in each["message"] for each in cluster["refusals"])
 
 
 def test_a_checkout_without_a_branch_is_planned_as_the_branch_that_it_is_for(repo: Path) -> None:

@@ -34,7 +34,7 @@ def _told(*more: str) -> dict[str, Any]:
     ran = _status("-o", "json", *more)
     assert ran.code == 0, ran.err
     document = json.loads(ran.out)
-    assert document["formatVersion"] == "1.1"
+    assert document["formatVersion"] == "2.0"
     (cluster,) = document["clusters"]
     return dict(cluster)
 

@@ -17,8 +17,9 @@ from osm_gitops.config.spec import (
     TreeRef,
 )
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.pipeline.load import load_settings
+from tests.faults import placed
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
 
@@ -39,10 +40,14 @@ def _folder(cluster: ClusterSpec) -> TargetSpec:
     return cluster.target
 
 
-def _problems(tmp_path: Path, text: str) -> list[str]:
+def _refused(tmp_path: Path, text: str) -> tuple[Problem, ...]:
     with pytest.raises(InputError) as refused:
         _read(tmp_path, text)
-    return [str(problem) for problem in refused.value.problems]
+    return refused.value.problems
+
+
+def _problems(tmp_path: Path, text: str) -> list[tuple[Code, str]]:
+    return placed(_refused(tmp_path, text))
 
 
 def test_all_keys_of_a_cluster_are_read(tmp_path: Path) -> None:
@@ -140,28 +145,22 @@ def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> No
         - 7
         """,
     ) == [
-        'osm-gitops.yaml:3: cluster: "cluster" is not known here. Did you mean clusters?',
-        'osm-gitops.yaml:4: defaults.setings: "setings" is not known here. Did you mean settings?',
-        "osm-gitops.yaml:6: clusters[0].name: it must be a name of lower-case letters, digits, dashes and dots",
-        'osm-gitops.yaml:9: clusters[0].settings.clusterDns: "clusterDns" is no setting. Did you mean clusterDNS?',
-        'osm-gitops.yaml:10: clusters[0].settings.hatBundle: "hatBundle" is no setting. Did you mean hostCABundle?',
-        (
-            'osm-gitops.yaml:7: clusters[0].from.machineDeployment: "machineDeployment" is not known here. '
-            "Did you mean machineDeployments?"
-        ),
-        "osm-gitops.yaml:7: clusters[0].from: it must name machineDeployments: the folder with the MachineDeployments",
-        "osm-gitops.yaml:12: clusters[1].from: it must be a path, or a mapping of paths, not a list",
-        'osm-gitops.yaml:13: clusters[1].to.hg: "hg" is not known here. Known are git',
-        (
-            'osm-gitops.yaml:13: clusters[1].to.git.force: "force" is not known here. '
-            "Known are branch, path, push, remote, sign"
-        ),
-        "osm-gitops.yaml:13: clusters[1].to.git.path: it must be a text that is not empty",
-        "osm-gitops.yaml:13: clusters[1].to.git.push: it must be true or false",
-        "osm-gitops.yaml:14: clusters[2].name: it must be a name of lower-case letters, digits, dashes and dots",
-        "osm-gitops.yaml:15: clusters[2].settings: it must be a mapping, not a number",
-        "osm-gitops.yaml:16: clusters[3].from: it must name the folder with the manifests, or cluster",
-        "osm-gitops.yaml:17: clusters[4]: it must be a mapping, not a number",
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:3: cluster"),
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:4: defaults.setings"),
+        (Code.INVALID_VALUE, "osm-gitops.yaml:6: clusters[0].name"),
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:9: clusters[0].settings.clusterDns"),
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:10: clusters[0].settings.hatBundle"),
+        ((Code.UNKNOWN_KEY, "osm-gitops.yaml:7: clusters[0].from.machineDeployment")),
+        (Code.MISSING_KEY, "osm-gitops.yaml:7: clusters[0].from"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:12: clusters[1].from"),
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:13: clusters[1].to.hg"),
+        ((Code.UNKNOWN_KEY, "osm-gitops.yaml:13: clusters[1].to.git.force")),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:13: clusters[1].to.git.path"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:13: clusters[1].to.git.push"),
+        (Code.INVALID_VALUE, "osm-gitops.yaml:14: clusters[2].name"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:15: clusters[2].settings"),
+        (Code.MISSING_KEY, "osm-gitops.yaml:16: clusters[3].from"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:17: clusters[4]"),
     ]
 
 
@@ -210,13 +209,10 @@ def test_what_cannot_name_a_cluster_is_refused(tmp_path: Path) -> None:
         - {name: b, from: cluster, management: {kubeconfig: ""}, to: clusters}
         """,
     ) == [
-        (
-            "osm-gitops.yaml:5: clusters[0].management.kubeconfig: ~ is not read as the home folder here. "
-            "Write the whole path, or leave it out to have it found as kubectl does"
-        ),
-        "osm-gitops.yaml:5: clusters[0].worker.context: it must be a text that is not empty",
-        "osm-gitops.yaml:6: clusters[1].management.kubeconfig: it must be a text that is not empty",
-        "osm-gitops.yaml:6: clusters[1].to: it must be cluster, or name a folder as {git: {path: …}}, not a string",
+        ((Code.INVALID_VALUE, "osm-gitops.yaml:5: clusters[0].management.kubeconfig")),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:5: clusters[0].worker.context"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:6: clusters[1].management.kubeconfig"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:6: clusters[1].to"),
     ]
 
 
@@ -224,8 +220,17 @@ def test_unknown_keys_of_management_and_worker_are_told(tmp_path: Path) -> None:
     assert _problems(
         tmp_path, "clusters: [{name: a, from: tree, management: {namespaces: x}, worker: {namespace: y}}]"
     ) == [
-        'osm-gitops.yaml:3: clusters[0].management.namespaces: "namespaces" is not known here. Did you mean namespace?',
-        'osm-gitops.yaml:3: clusters[0].worker.namespace: "namespace" is not known here. Known are context, kubeconfig',
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:3: clusters[0].management.namespaces"),
+        (Code.UNKNOWN_KEY, "osm-gitops.yaml:3: clusters[0].worker.namespace"),
+    ]
+
+
+def test_an_unknown_key_is_answered_with_the_one_that_was_meant_or_with_all(tmp_path: Path) -> None:
+    text = "clusters: [{name: a, from: tree, management: {namespaces: x, zone: 1}, settings: {hatBundle: x}}]"
+    assert [(problem.what, problem.fix) for problem in _refused(tmp_path, text)] == [
+        ('"hatBundle" is no setting', "Did you mean hostCABundle?"),
+        ('"namespaces" is not known here', "Did you mean namespace?"),
+        ('"zone" is not known here', "Known are context, kubeconfig, namespace"),
     ]
 
 
@@ -239,18 +244,18 @@ def test_paths_that_can_be_none_are_refused(tmp_path: Path) -> None:
         - {name: c, from: {machineDeployments: "x\0"}}
         """,
     ) == [
-        "osm-gitops.yaml:5: clusters[0].from: it must be a path, or a mapping of paths, not such a text",
-        "osm-gitops.yaml:5: clusters[0].to.git.path: it must be a text that is not empty",
-        "osm-gitops.yaml:6: clusters[1].from: it must be a path, or a mapping of paths, not such a text",
-        "osm-gitops.yaml:6: clusters[1].to.git.path: it must be a text that is not empty",
-        "osm-gitops.yaml:6: clusters[1].to.git.branch: it must be a text that is not empty",
-        "osm-gitops.yaml:7: clusters[2].from.machineDeployments: it must be a path, or a mapping with a path",
+        (Code.WRONG_TYPE, "osm-gitops.yaml:5: clusters[0].from"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:5: clusters[0].to.git.path"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:6: clusters[1].from"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:6: clusters[1].to.git.path"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:6: clusters[1].to.git.branch"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:7: clusters[2].from.machineDeployments"),
     ]
 
 
 def test_two_clusters_of_one_name_are_refused(tmp_path: Path) -> None:
     assert _problems(tmp_path, "clusters:\n- {name: a, from: x}\n- {name: b, from: x}\n- {name: a, from: z}\n") == [
-        'osm-gitops.yaml:6: clusters[2].name: "a" is already the name of clusters[0]'
+        (Code.DUPLICATE_NAME, "osm-gitops.yaml:6: clusters[2].name")
     ]
 
 
@@ -310,9 +315,9 @@ def test_overlays_of_defaults_come_first_and_those_of_the_cluster_win(tmp_path: 
 def test_overlays_are_a_list_of_texts(tmp_path: Path) -> None:
     text = "clusters:\n- {name: a, from: tree, overlays: one}\n- {name: b, from: tree, overlays: [one, 2, '']}\n"
     assert _problems(tmp_path, text) == [
-        "osm-gitops.yaml:4: clusters[0].overlays: it must be a list of overlays, not a string",
-        "osm-gitops.yaml:5: clusters[1].overlays[1]: it must be the path of an overlay, or builtin:NAME",
-        "osm-gitops.yaml:5: clusters[1].overlays[2]: it must be the path of an overlay, or builtin:NAME",
+        (Code.WRONG_TYPE, "osm-gitops.yaml:4: clusters[0].overlays"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:5: clusters[1].overlays[1]"),
+        (Code.WRONG_TYPE, "osm-gitops.yaml:5: clusters[1].overlays[2]"),
     ]
 
 
@@ -350,18 +355,11 @@ def test_machine_deployments_are_not_applied_from_the_cluster_nor_beside_git(tmp
         - {name: c, from: {machineDeployments: {path: 7, apply: 7, force: true}}}
         """
     git, live, *wrong = _problems(tmp_path, text)
-    assert git == (
-        "osm-gitops.yaml:7: clusters[0].from.machineDeployments.apply: only a run with to: cluster applies "
-        "MachineDeployments. With a git target, let Flux or Argo CD apply them: docs/how-to/flux.md, "
-        "docs/how-to/argocd.md"
-    )
-    assert live == (
-        "osm-gitops.yaml:12: clusters[1].from.machineDeployments.apply: MachineDeployments that are read from the "
-        "cluster are there already"
-    )
+    assert git == (Code.APPLY_NEEDS_LIVE_TARGET, "osm-gitops.yaml:7: clusters[0].from.machineDeployments.apply")
+    assert live == (Code.APPLY_NEEDS_LIVE_TARGET, "osm-gitops.yaml:12: clusters[1].from.machineDeployments.apply")
     at = "osm-gitops.yaml:14: clusters[2].from.machineDeployments"
     assert wrong == [
-        f'{at}.force: "force" is not known here. Known are apply, path',
-        f"{at}.path: it must be a path",
-        f"{at}.apply: it must be true or false",
+        (Code.UNKNOWN_KEY, f"{at}.force"),
+        (Code.WRONG_TYPE, f"{at}.path"),
+        (Code.WRONG_TYPE, f"{at}.apply"),
     ]

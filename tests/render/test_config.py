@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.profile import File, OperatingSystemConfig
 from osm_gitops.model.settings import Settings
 from tests.cli.scenes import pool, profile
@@ -152,4 +152,4 @@ _OF_RUNTIME = """\
 def test_a_fault_is_placed_in_the_manifest(half: str, line: int, tmp_path: Path) -> None:
     told = _problem_of(tmp_path, _HEAD + half)
     assert told.startswith(f"tree/osp.yaml:{line}: OperatingSystemProfile kube-system/osp-a, "), told
-    assert told.endswith("Correct the template in the profile, and raise spec.version with it")
+    assert told.endswith(f"and raise spec.version with it [{Code.TEMPLATE_FAILED.value}]")

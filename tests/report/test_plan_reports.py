@@ -280,7 +280,7 @@ def test_what_a_deleted_foreign_key_of_ours_held_is_masked() -> None:
 
 def test_json_carries_version_actions_reasons_and_a_summary() -> None:
     document = json.loads(plan_json(_plan({"a": "new\n"}, {"a": "old\n"})))
-    assert document["formatVersion"] == "1.1"
+    assert document["formatVersion"] == "2.0"
     assert document["hasChanges"] is True
     assert document["summary"] == {"create": 0, "update": 2, "replace": 0, "delete": 0, "unchanged": 1}
     (cluster,) = document["clusters"]

@@ -27,7 +27,7 @@ def _ssh_key(path: Path, kind: str, *, passphrase: str = "", form: str = "RFC471
 def _problems(environment: Mapping[str, str]) -> list[str]:
     with pytest.raises(InputError) as caught:
         find_keys(environment)
-    return [str(problem) for problem in caught.value.problems]
+    return [problem.sentence for problem in caught.value.problems]
 
 
 def test_keys_come_from_every_place_where_sops_looks_and_each_once(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def _problems(root: Path, text: str, name: str = "a.yaml") -> list[str]:
     """What is said of the rules ``text``, without the path of their folder."""
     with pytest.raises(InputError) as caught:
         CreationRules().rule_for(_write(root, text) / name)
-    return [str(problem).replace(f"{root}/", "") for problem in caught.value.problems]
+    return [problem.sentence.replace(f"{root}/", "") for problem in caught.value.problems]
 
 
 def test_the_nearest_file_above_counts_and_only_that(tmp_path: Path) -> None:

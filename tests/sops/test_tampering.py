@@ -47,7 +47,7 @@ def _refusal(*bodies: Mapping[str, Json], keyring: Keyring = ANNA.keyring) -> st
         rekey(bodies, [BERT.recipient], keyring=keyring)
     with pytest.raises(EncryptionError, match=re.escape(str(caught.value))):
         rotate(bodies, [ANNA.recipient], now=LATER, keyring=keyring)
-    message = str(caught.value)
+    message = "\n".join(problem.sentence for problem in caught.value.problems)
     assert not [text for text in _INSIDE if text in message + repr(caught.value)]
     return message
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.render.config import compile_profile
 from osm_gitops.render.data import ROOT_TYPES
@@ -62,11 +62,13 @@ def test_what_is_composed_renders_from_its_own_manifest_alone(tmp_path: Path) ->
 
 
 def test_a_missing_part_is_told_where_it_is_named(tmp_path: Path) -> None:
-    what = 'OperatingSystemProfile osp-a: needs the part "name.sh", which version v2.0.0 lacks'
-    assert compose(tmp_path / "osps", {"greet.sh": 'echo\n{% include "name.sh" %}\n'}) == [
-        f"builtin:parts/greet.sh@v2.0.0:2: {what}",
-        f"builtin:osp-a@v2.0.0:25: {what}",
+    told = compose(tmp_path / "osps", {"greet.sh": 'echo\n{% include "name.sh" %}\n'})
+    assert [each.partition(": ")[0] for each in told] == [
+        "builtin:parts/greet.sh@v2.0.0:2",
+        "builtin:osp-a@v2.0.0:25",
     ]
+    assert all('OperatingSystemProfile osp-a: needs the part "name.sh"' in each for each in told)
+    assert all(each.endswith(f"[{Code.BUILT_IN_PROFILE_INVALID.value}]") for each in told)
 
 
 def test_a_computed_name_is_refused(tmp_path: Path) -> None:
@@ -96,15 +98,16 @@ def test_versions_ascend_by_number_and_an_unknown_one_is_answered_with_those_the
     assert builtin.newest() == "v2.10.0"
     assert builtin.names("v2.9.0") == ("osp-a",)
     (problem,) = builtin.read_builtin("osp-a", "v3.0.0", "kube-system").problems
-    assert str(problem) == (
-        'there are no built-in profiles of version "v3.0.0". There are: v2.9.0-rc.1, v2.9.0, v2.10.0'
+    assert (problem.code, problem.fix) == (
+        Code.UNKNOWN_PROFILES_VERSION,
+        "There are: v2.9.0-rc.1, v2.9.0, v2.10.0",
     )
 
 
 def test_a_name_that_is_not_there_gets_the_nearest_one(tmp_path: Path) -> None:
     write_set(tmp_path / "osps", {"osp-ubuntu": SOURCE.replace("osp-a", "osp-ubuntu")}, PARTS)
     (problem,) = builtin.read_builtin("osp-ubunut", "v2.0.0", "kube-system").problems
-    assert str(problem) == 'there is no built-in profile "osp-ubunut" in version v2.0.0. Did you mean osp-ubuntu?'
+    assert (problem.code, problem.fix) == (Code.PROFILE_NOT_FOUND, "Did you mean osp-ubuntu?")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.sops.document import hidden
 from osm_gitops.sops.keys import new_identity
@@ -23,9 +23,10 @@ from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
+from tests.faults import placed
 from tests.git.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY_FILE, MADE_BY_SOPS, RECIPIENT, WITH_KEY, sealed
-from tests.sources.trees import MACHINE, PROFILE, problems, read
+from tests.sources.trees import MACHINE, PROFILE, found, problems, read
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\nstringData: {a: value-1, b: value-2}\n"
 TWO = (MADE_BY_SOPS / "two-documents.yaml").read_text("utf-8")
@@ -97,12 +98,10 @@ def test_without_a_key_the_object_its_recipients_and_the_way_out_are_named(tmp_p
     other, _ = new_identity()
     inputs = read(tmp_path, {"a.yaml": PROFILE + "---\n" + sealed(SECRET)}, environment={"SOPS_AGE_KEY": other})
     assert recipient not in str(inputs.unreadable)
-    (found,) = problems(inputs)
-    assert found == (
-        "t/a.yaml:19: Secret ns/s: sops: no key at hand opens the document, which is encrypted for "
-        f"{RECIPIENT}. Give the private key of one of them as to sops: SOPS_AGE_KEY_FILE names a file, "
-        "SOPS_AGE_KEY holds it"
-    )
+    assert found(inputs) == [(Code.NO_KEY_OPENS, "t/a.yaml:19: Secret ns/s: sops")]
+    (problem,) = inputs.unreadable
+    assert f"is encrypted for {RECIPIENT}" in problem.what
+    assert problem.fix.count("SOPS_AGE_KEY") == 2
     assert list(inputs.profiles) == [("kube-system", "osp-a")]
 
 
@@ -201,9 +200,8 @@ def test_without_keys_values_have_stand_ins_that_follow_from_their_ciphertext(tm
     assert len(set(secret.data.values())) == 2
     assert b"value" not in b"".join(secret.data.values())
     (warning,) = inputs.warnings
-    assert str(warning) == (
-        "t: 1 encrypted document was read without a key: what follows from the values in there is a stand-in"
-    )
+    assert placed([warning]) == [(Code.READ_WITHOUT_KEY, "t")]
+    assert warning.what.startswith("1 encrypted document ")
 
 
 def test_stand_ins_have_the_types_and_forms_that_readers_ask_for(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.trees import MACHINE, MACHINE_REF, problems, read
+from osm_gitops.errors import Code
+from tests.faults import placed
+from tests.sources.trees import MACHINE, MACHINE_REF, found, problems, read
 
 
 def test_what_osm_reads_is_read_and_the_rest_left_alone(tmp_path: Path) -> None:
@@ -74,12 +76,14 @@ def test_pools_whose_objects_would_share_names_are_both_broken(tmp_path: Path) -
     second = MACHINE.replace("name: pool", "name: x\n  namespace: y-z")
     inputs = read(tmp_path, {"a.yaml": first, "b.yaml": second, "c.yaml": MACHINE})
     assert [machine.name for machine in inputs.machines] == ["pool"]
-    what = "metadata.name: its objects would have the same names (x-y-z-…) as those of"
     x, xy = "MachineDeployment y-z/x", "MachineDeployment z/x-y"
-    assert problems(inputs) == [
-        f"t/b.yaml:1: {x}: {what} {xy} (t/a.yaml:1). Rename one of them",
-        f"t/a.yaml:1: {xy}: {what} {x} (t/b.yaml:1). Rename one of them",
+    assert found(inputs) == [
+        (Code.POOL_NAMES_CLASH, f"t/b.yaml:1: {x}: metadata.name"),
+        (Code.POOL_NAMES_CLASH, f"t/a.yaml:1: {xy}: metadata.name"),
     ]
+    first_told, second_told = problems(inputs)
+    assert f"(x-y-z-…) as those of {xy} (t/a.yaml:1)" in first_told
+    assert f"(x-y-z-…) as those of {x} (t/b.yaml:1)" in second_told
 
 
 def test_pools_that_share_a_token_are_warned_of(tmp_path: Path) -> None:
@@ -94,7 +98,6 @@ def test_pools_that_share_a_token_are_warned_of(tmp_path: Path) -> None:
 def test_names_that_the_api_server_refuses_are_a_warning(tmp_path: Path) -> None:
     inputs = read(tmp_path, {"a.yaml": MACHINE.replace("name: pool", "name: Pool")})
     assert [machine.name for machine in inputs.machines] == ["Pool"]
-    assert str(inputs.warnings[0]) == (
-        "t/a.yaml:4: MachineDeployment kube-system/Pool: metadata.name: the API server will refuse this name. "
-        "Use small letters, digits and hyphens"
-    )
+    assert placed(inputs.warnings[:1]) == [
+        (Code.OBJECT_NAME_REFUSED, "t/a.yaml:4: MachineDeployment kube-system/Pool: metadata.name")
+    ]

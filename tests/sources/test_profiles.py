@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from osm_gitops.model.profile import ContainerRuntime, DropIn, File, Modules, OperatingSystemProfile, Unit
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from tests.conformance_data import OUTSIDE
+from tests.faults import placed
 from tests.sources.trees import PROFILE, PROFILE_REF, problems, read
 
 FULL = """\
@@ -186,10 +188,10 @@ def test_the_version_pattern_is_anchored_at_the_end_only(tmp_path: Path, version
 def test_unknown_fields_are_warned_of_with_what_was_meant(tmp_path: Path) -> None:
     inputs = read(tmp_path, {"osp.yaml": PROFILE.replace("    - path: /a", "    - path: /a\n      permission: 755")})
     (warning,) = inputs.warnings
-    assert str(warning) == (
-        f"t/osp.yaml:15: {PROFILE_REF}: spec.provisioningConfig.files[0].permission: is no field of this kind; "
-        "the API server drops it. Did you mean permissions?"
-    )
+    assert placed([warning]) == [
+        (Code.UNKNOWN_FIELD, f"t/osp.yaml:15: {PROFILE_REF}: spec.provisioningConfig.files[0].permission")
+    ]
+    assert warning.fix == "Did you mean permissions?"
     assert inputs.profiles["kube-system", "osp-a"].provisioning.files[0].permissions == 644
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
+from tests.faults import placed
 from tests.git.repos import git, new_repository, pin_git
-from tests.sources.trees import MACHINE, PROFILE, problems
+from tests.sources.trees import MACHINE, PROFILE, found, problems
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\n"
 
@@ -164,12 +165,7 @@ def test_a_submodule_is_named_and_passed_over(repo: Path, tmp_path: Path) -> Non
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(other), "pools/sub")
     commit(repo, {"pools/b.yaml": PROFILE})
     inputs = read(repo / "pools")
-    assert [str(warning) for warning in inputs.warnings] == [
-        (
-            "t/sub@main: is a submodule, whose files a revision does not contain: it is passed over. "
-            "Where it holds manifests, name a revision of its own repository as a source"
-        )
-    ]
+    assert placed(inputs.warnings) == [(Code.SUBMODULE_NOT_READ, "t/sub@main")]
     assert len(read(repo / "pools" / "sub").machines) == 1  # checked out, it is a repository itself
     shutil.rmtree(repo / "pools" / "sub")
     with pytest.raises(InputError, match="t@main: is a submodule, whose files are in another repository"):
@@ -190,16 +186,9 @@ def test_what_a_filter_left_in_git_is_no_absence(repo: Path) -> None:
             "b.yaml": b"\0GITCRYPT\0\1\2",
         },
     )
-    assert [str(problem) for problem in read(repo).unreadable] == [
-        (
-            "t/a.yaml@main: holds what Git LFS left in the place of the file. "
-            "Let Git LFS bring it back in a checkout, and read that folder"
-        ),
-        (
-            "t/b.yaml@main: holds what git-crypt left in the place of the file. "
-            "Let git-crypt bring it back in a checkout, and read that folder"
-        ),
-    ]
+    unreadable = read(repo).unreadable
+    assert placed(unreadable) == [(Code.POINTER_FILE, "t/a.yaml@main"), (Code.POINTER_FILE, "t/b.yaml@main")]
+    assert ["Git LFS" in unreadable[0].what, "git-crypt" in unreadable[1].what] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +223,8 @@ def test_an_object_that_is_gone_is_a_problem_of_its_file(repo: Path) -> None:
     identity = git(repo, "rev-parse", "HEAD:a.yaml")
     (repo / ".git" / "objects" / identity[:2] / identity[2:]).unlink()
     inputs = read(repo)
-    assert problems(inputs) == [f"t/a.yaml@main: cannot be read: the repository lacks the object {identity}"]
+    assert found(inputs) == [(Code.FILE_UNREADABLE, "t/a.yaml@main")]
+    assert problems(inputs)[0].count(identity) == 1
     assert len(inputs.profiles) == 1
 
 

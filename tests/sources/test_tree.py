@@ -9,14 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from tests.apiserver.after_osm import RECORDED
 from tests.conformance_data import case_names, load_case
-from tests.sources.trees import MACHINE, MACHINE_REF, PROFILE, PROFILE_REF, manifest, problems, read
+from tests.faults import placed
+from tests.sources.trees import MACHINE, MACHINE_REF, PROFILE, PROFILE_REF, found, manifest, problems, read
 
 JSON_MACHINE = '{"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment", "metadata": {"name": "z"}}'
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\n"
@@ -35,9 +36,7 @@ def test_files_of_every_depth_and_kind_are_read_in_order(tmp_path: Path) -> None
         },
     )
     assert [str(machine.manifest.origin) for machine in inputs.machines] == ["t/c.yaml:14", "t/c.yaml:1"]
-    assert [str(problem) for problem in sum(inputs.broken.values(), ())] == [
-        "t/a.json:1: MachineDeployment kube-system/z: spec: is missing"
-    ]
+    assert found(inputs) == [(Code.MISSING_KEY, "t/a.json:1: MachineDeployment kube-system/z: spec")]
     assert str(inputs.profiles["kube-system", "osp-a"].manifest.origin) == "t/b/deep/er/osp.yml:1"
     assert (inputs.unreadable, inputs.sources) == ((), ("t",))
 
@@ -138,9 +137,8 @@ def test_the_slices_of_the_api_servers_are_sorted_by_name(tmp_path: Path) -> Non
 
 def test_broken_base64_is_named_by_its_key_and_never_shown(tmp_path: Path) -> None:
     inputs = read(tmp_path, {"a.yaml": SECRET + "data:\n  good: YQ==\n  bad: hunter2!\n"})
-    assert problems(inputs) == [
-        "t/a.yaml:6: Secret ns/s: data.bad: is no base64. Encode it, or write the text under stringData"
-    ]
+    assert found(inputs) == [(Code.INVALID_VALUE, "t/a.yaml:6: Secret ns/s: data.bad")]
+    assert "hunter2" not in problems(inputs)[0]
     assert inputs.facts.secrets == {}
 
 
@@ -155,10 +153,13 @@ def test_an_object_that_stands_twice_is_refused_with_both_places(tmp_path: Path)
         tmp_path, {"a.yaml": MACHINE, "b.yaml": f"{PROFILE}---\n{MACHINE}", "c.yaml": PROFILE, "d.yaml": SECRET}
     )
     assert (inputs.machines, inputs.profiles) == ((), {})
-    assert problems(inputs) == [
-        f"t/a.yaml:1: {MACHINE_REF}: stands twice in this source: t/a.yaml:1, t/b.yaml:19. Keep one of them",
-        f"t/b.yaml:1: {PROFILE_REF}: stands twice in this source: t/b.yaml:1, t/c.yaml:1. Keep one of them",
+    assert found(inputs) == [
+        (Code.DUPLICATE_OBJECT, f"t/a.yaml:1: {MACHINE_REF}"),
+        (Code.DUPLICATE_OBJECT, f"t/b.yaml:1: {PROFILE_REF}"),
     ]
+    machines, profiles = problems(inputs)
+    assert "t/a.yaml:1, t/b.yaml:19" in machines
+    assert "t/b.yaml:1, t/c.yaml:1" in profiles
 
 
 def test_what_we_wrote_gives_way_to_its_original(tmp_path: Path) -> None:
@@ -239,12 +240,9 @@ def test_plain_secrets_in_git_are_warned_of_once(tmp_path: Path) -> None:
     files = {f"{name}.yaml": text.replace("name: s", f"name: {name}") for name in names}
     assert read(tmp_path, files).warnings == ()
     (warning,) = read(tmp_path, files, in_git=True).warnings
-    assert str(warning) == (
-        "t/s.yaml:1: Secret ns/s: this Secret stands in plain text in git, and so do 12 more: "
-        "t/t00.yaml:1, t/t01.yaml:1, t/t02.yaml:1, t/t03.yaml:1, t/t04.yaml:1, t/t05.yaml:1, t/t06.yaml:1, "
-        "t/t07.yaml:1, t/t08.yaml:1, t/t09.yaml:1, 2 more. "
-        "Whoever reads the repository reads it: encrypt it (sops encrypt --in-place FILE), or keep it out of git"
-    )
+    assert placed([warning]) == [(Code.SECRET_IN_PLAIN_TEXT, "t/s.yaml:1: Secret ns/s")]
+    named = ", ".join(f"t/t{number:02}.yaml:1" for number in range(10))
+    assert warning.what.endswith(f"12 more: {named}, 2 more")
 
 
 def test_a_secret_without_a_value_needs_no_encryption(tmp_path: Path) -> None:

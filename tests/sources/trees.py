@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
+from osm_gitops.errors import Code
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
+from tests.faults import placed
 
 PROFILE = """\
 apiVersion: operatingsystemmanager.k8c.io/v1alpha1
@@ -69,6 +71,11 @@ def read(
 def problems(inputs: Inputs) -> list[str]:
     """Every problem of the inputs, as the user reads it."""
     return [str(problem) for problem in (*sum(inputs.broken.values(), ()), *inputs.unreadable)]
+
+
+def found(inputs: Inputs) -> list[tuple[Code, str]]:
+    """The code and the place of every problem of the inputs."""
+    return placed((*sum(inputs.broken.values(), ()), *inputs.unreadable))
 
 
 def manifest(text: str) -> str:

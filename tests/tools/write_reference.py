@@ -1,18 +1,21 @@
 """Write the generated parts of docs/reference: ``python -m tests.tools.write_reference``, or ``make reference``.
 
 A page has prose around blocks: ``<!-- generated: NAME -->`` … ``<!-- end -->``. What is in a block comes from the
-parser of the command line, from the tables of settings and rules, and from the JSON schemas.
+parser of the command line, from the tables of settings, rules and messages, and from the JSON schemas.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from osm_gitops.commands.explain_code import messages
 from osm_gitops.commands.schema import SCHEMAS, Described
 from osm_gitops.commands.validate.linter import all_rules
 from osm_gitops.config.fleet_schema import fleet_schema
@@ -284,6 +287,17 @@ def _json() -> str:
     return "\n\n".join(parts)
 
 
+def _messages() -> str:
+    parts = []
+    for (number, title), group in groupby(messages().values(), lambda each: (each.code.value[:4], each.group)):
+        parts.append(f"## {number}: {title}")
+        for message in group:
+            fix = _linked(f"**What to do:** {message.fix}")
+            parts += [f"### {message.code.value}: {message.title}", textwrap.fill(message.means, 120)]
+            parts.append(textwrap.fill(fix, 120, break_long_words=False, break_on_hyphens=False))
+    return "\n\n".join(parts)
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "commands": _commands,
     "settings": _settings,
@@ -292,6 +306,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "overlay": _overlay,
     "lint-rules": _lint_rules,
     "json": _json,
+    "messages": _messages,
 }
 
 

@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +19,10 @@ from osm_gitops.children import for_untrusted
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Untrusted
 from osm_gitops.commands.doctor.checks import Finding, State, note, ok
+from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
-FORMAT_VERSION = "1.0"
 _COLOURS = {State.OK: "32", State.NOTE: "33", State.FIX: "31"}
 
 
@@ -151,7 +151,7 @@ def _json(findings: list[Finding]) -> str:
         "formatVersion": FORMAT_VERSION,
         "healthy": all(finding.state is not State.FIX for finding in findings),
         "findings": [
-            {"area": finding.area, "state": finding.state.value, **asdict(finding.told)} for finding in findings
+            {"area": finding.area, "state": finding.state.value, **problem_json(finding.told)} for finding in findings
         ],
     }
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"

@@ -39,7 +39,7 @@ from osm_gitops.pipeline.rendering import limits_of
 from osm_gitops.plan.counterfactual import Counterfactuals, Scene
 from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
-from osm_gitops.report.json_words import problem_json
+from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.outline import many
 from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, ref, text, texts
@@ -228,7 +228,6 @@ def _shown(needs: Needs) -> Needs:
     )
 
 
-FORMAT_VERSION: Final = "1.0"
 _NAMED: Final = 3
 _TITLES: Final = {
     Kind.API: "API server",
@@ -366,10 +365,10 @@ def _pool(pool: PoolName) -> dict[str, Json]:
 def downloads_schema() -> dict[str, Json]:
     """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
     return {
-        **head("downloads", "Downloads", FORMAT_VERSION),
+        **head("downloads", "Downloads"),
         **record(
             "What nodes ask for while they boot. No secret is in it.",
-            formatVersion=format_version(FORMAT_VERSION),
+            formatVersion=format_version(),
             pools=listing("pool", "The pools that were looked at."),
             hosts=texts("The hosts that are asked, with their port where one is named, in the order of their names."),
             needs=listing("need", "Each thing once."),

@@ -21,7 +21,7 @@ from osm_gitops.model.explained import (
 )
 from osm_gitops.model.objects import Json
 from osm_gitops.plan.secret_lines import differing, secret_lines
-from osm_gitops.report.json_words import object_json, problem_json
+from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
 from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.schema_words import (
     COUNT,
@@ -38,7 +38,6 @@ from osm_gitops.report.schema_words import (
 from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN, masked_texts
 from osm_gitops.report.visible import section, table, visible
 
-FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")
 
 
@@ -268,10 +267,10 @@ _NULL: Final = {"type": "null"}
 def explanation_schema() -> dict[str, Json]:
     """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
     return {
-        **head("explanation", "Explanation", FORMAT_VERSION),
+        **head("explanation", "Explanation"),
         **record(
             "What made the boot configuration of a pool. No secret is in it.",
-            formatVersion=format_version(FORMAT_VERSION),
+            formatVersion=format_version(),
             cluster=text("Name of the cluster."),
             pool=ref("object", "The MachineDeployment."),
             where=text("The place that it was read from."),

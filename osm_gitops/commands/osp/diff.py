@@ -18,6 +18,7 @@ from osm_gitops.model.plan import TextChange
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.report.diff import TextDiff, text_diff
+from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.text import Style, paint
 from osm_gitops.report.visible import visible
@@ -110,7 +111,6 @@ def _only(found: ProfilesAtHand, text: str) -> str:
     )
 
 
-FORMAT_VERSION: Final = "1.0"
 _SYMBOLS: Final = {"new": "+", "gone": "-", "changed": "~"}
 
 

@@ -23,6 +23,7 @@ from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
+from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 from osm_gitops.sops.search import KeySearch
@@ -129,7 +130,6 @@ def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
     return body
 
 
-FORMAT_VERSION: Final = "1.0"
 _HEADS: Final = ("PROFILE", "OS", "VERSION", "TEMPLATES", "POOLS", "CLUSTERS", "PROVIDERS")
 _NAMED_CLUSTERS: Final = 3
 _NAMED_PROVIDERS: Final = 4

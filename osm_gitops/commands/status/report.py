@@ -14,10 +14,10 @@ from osm_gitops.model.objects import Json
 from osm_gitops.model.record import PoolRecord
 from osm_gitops.model.span import rfc3339, spoken
 from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatus, PoolStatus
+from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
-FORMAT_VERSION: Final = "1.1"
 _HEADS: Final = ("POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "KUBECONFIG", "GATE", "MACHINES", "TOKEN")
 _GATES: Final = {Gate.PAUSED: "paused", Gate.DELETING: "deleting"}
 
@@ -163,23 +163,13 @@ def _cluster(cluster: ClusterStatus) -> dict[str, Json]:
         "lastRunGood": record.good if record and record.last_run else None,
         "lastErrors": list(record.errors) if record else [],
         "findings": [_finding(finding) for finding in cluster.findings],
-        "problems": [_problem(problem) for problem in cluster.problems],
+        "problems": [problem_json(problem) for problem in cluster.problems],
         "pools": [_pool(pool, cluster.now) for pool in cluster.pools],
     }
 
 
 def _finding(finding: Finding) -> dict[str, Json]:
-    return {"kind": finding.kind, "trouble": finding.trouble, **_problem(finding.problem)}
-
-
-def _problem(problem: Problem) -> dict[str, Json]:
-    return {
-        "message": problem.what,
-        "where": problem.where,
-        "object": problem.about,
-        "field": problem.field,
-        "fix": problem.fix,
-    }
+    return {"kind": finding.kind, "trouble": finding.trouble, **problem_json(finding.problem)}
 
 
 def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:
@@ -210,7 +200,7 @@ def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:
             "secondsLeft": max(0, int((pool.expires - now).total_seconds())) if pool.expires else None,
             "state": pool.token,
         },
-        "errors": [_problem(problem) for problem in pool.errors],
+        "errors": [problem_json(problem) for problem in pool.errors],
         "lastRun": {
             "state": record.state.value if record else None,
             "code": record.code if record else "",

@@ -13,10 +13,10 @@ from xml.sax.saxutils import escape, quoteattr
 from osm_gitops.errors import shortened
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import BUILT_IN
+from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.visible import visible
 
-FORMAT_VERSION: Final = "1.0"
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -83,7 +83,8 @@ def _paragraphs(judgement: Judgement) -> Iterator[str]:
         if judgement.color:
             severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
         head = f"{visible(finding.where)}: " if finding.where else ""
-        lines = [f"{head}{severity} {finding.id}: {visible(finding.message)}"]
+        code = f" [{finding.problem.value}]" if finding.problem else ""
+        lines = [f"{head}{severity} {finding.id}: {visible(finding.message)}{code}"]
         of = ", ".join(part for part in (finding.about, finding.field) if part)
         lines += [f"  of {visible(of)}"] if of else []
         lines += [f"  seen in {visible(_seen_in(finding.seen_in))}"] if finding.seen_in else []
@@ -131,19 +132,20 @@ def findings_json(judgement: Judgement) -> str:
 
 def _json(finding: Finding) -> dict[str, Any]:
     path, line = place(finding)
-    told = {
-        "id": finding.id,
-        "severity": finding.severity.value,
+    return {
+        "code": finding.code,
         "message": finding.message,
-        "file": path,
-        "line": line,
+        "where": finding.where,
         "object": finding.about,
         "field": finding.field,
         "fix": finding.fix,
+        "id": finding.id,
+        "severity": finding.severity.value,
+        "file": path,
+        "line": line,
         "seenIn": list(finding.seen_in),
         "suppressed": finding.suppressed,
     }
-    return {key: value for key, value in told.items() if value}
 
 
 def findings_sarif(judgement: Judgement) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from osm_gitops.commands.validate.linter import Linter, Suppressions, Text, ask_programs, suppress
 from osm_gitops.commands.validate.scope import Scope
-from osm_gitops.errors import InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.lint.external import checkers
 from osm_gitops.lint.rules import cloud_config, rules
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, Checker, Remark
@@ -29,10 +29,8 @@ from osm_gitops.pipeline.rendering import limits_of
 from osm_gitops.pipeline.synthetic import Combination, Matrix, made_up_pool, matrix
 from osm_gitops.plan.counterfactual import NOT_SHOWN, Counterfactuals
 from osm_gitops.plan.sensitive import collect_sensitive
-from osm_gitops.render.config import StoppedPool
 from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool, wanted_profile
-from osm_gitops.sources.encrypted import ReadWithoutKey
 from osm_gitops.sources.manifests import MACHINE, PROFILE
 from osm_gitops.workers.calls import Session
 from osm_gitops.workers.limits import DEFAULT, MEBIBYTE, Limits
@@ -172,7 +170,7 @@ class _Validation:
         self.suppressions.read(inputs)
         self.problems(rules.UNREADABLE, inputs.unreadable)
         for warning in inputs.warnings:
-            rule = rules.PASSED_OVER if isinstance(warning, ReadWithoutKey) else rules.SOURCE
+            rule = rules.PASSED_OVER if warning.code is Code.READ_WITHOUT_KEY else rules.SOURCE
             self.tell(problem_finding(rule, warning))
         for ref, problems in inputs.broken.items():
             self.problems(_SCHEMAS.get(ref.kind, rules.UNREADABLE), problems, str(ref))
@@ -225,7 +223,9 @@ class _Validation:
         try:
             document = self.pool(pool, str(combination), cluster, renderers)
         except InputError as failure:
-            others = [_in(profile, problem) for problem in failure.problems if not isinstance(problem, StoppedPool)]
+            others = [
+                _in(profile, problem) for problem in failure.problems if problem.code is not Code.TEMPLATE_REFUSES_POOL
+            ]
             self.problems(rules.RENDERING, others, profile_name(profile), str(combination))
             return repr(others).encode() if others else _REFUSED
         digest = hashlib.sha256()
@@ -279,7 +279,7 @@ class _Validation:
             self.pool(pool, label, cluster, self.renderers[number])
         except InputError as failure:
             for problem in self.counterfactuals[number].problems(machine, failure.problems):
-                rule = rules.POOL_REFUSED if isinstance(problem, StoppedPool) else rules.POOL
+                rule = rules.POOL_REFUSED if problem.code is Code.TEMPLATE_REFUSES_POOL else rules.POOL
                 placed = problem if pool is None else _in(pool.profile, problem)
                 self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
 

@@ -12,7 +12,7 @@ from typing import Final
 from osm_gitops.config.overlay_keys import OVERLAY_FILE
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
-from osm_gitops.errors import InputError, OsmGitopsError, Problem
+from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.lint.rules import rules
@@ -31,7 +31,6 @@ from osm_gitops.pipeline.overlaid_profiles import load_stack
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.sops.search import KeySearch
-from osm_gitops.sources.inputs_builder import Twice
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.trust import TRUSTED, Trust
@@ -138,9 +137,11 @@ def _facts_once(inputs: Inputs, findings: list[Finding]) -> Inputs:
     findings += (
         problem_finding(rules.PASSED_OVER, replace(each, fix=_SEVERAL))
         for each in inputs.unreadable
-        if isinstance(each, Twice)
+        if each.code is Code.DUPLICATE_OBJECT
     )
-    return replace(inputs, unreadable=tuple(each for each in inputs.unreadable if not isinstance(each, Twice)))
+    return replace(
+        inputs, unreadable=tuple(each for each in inputs.unreadable if each.code is not Code.DUPLICATE_OBJECT)
+    )
 
 
 def _agree(first: Inputs, second: Inputs) -> bool:

@@ -58,7 +58,13 @@ def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding
     where, field = (placed[1], placed[2]) if placed else (problem.where, "")
     field = problem.field or field
     return Finding(
-        rule, _whole(problem.what, field), where=where, about=problem.about or about, field=field, fix=problem.fix
+        rule,
+        _whole(problem.what, field),
+        where=where,
+        about=problem.about or about,
+        field=field,
+        fix=problem.fix,
+        problem=problem.code,
     )
 
 

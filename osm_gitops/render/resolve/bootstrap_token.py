@@ -47,7 +47,7 @@ class TokenIndex:
         if len(secrets) > 1:
             names = ", ".join(sorted(secret.name for secret in secrets))
             raise input_error(
-                Code.UNCODED,
+                Code.SEVERAL_BOOTSTRAP_TOKENS,
                 f"expected one bootstrap token with label {NAME_LABEL}={key}, found {len(secrets)}: {names}",
                 about=str(machine.ref),
                 fix=f"Delete all but one of these Secrets in namespace {NAMESPACE}",
@@ -69,7 +69,7 @@ def checked_key(machine: MachineDeployment) -> str:
         wrong.append(("a label begins and ends with a letter or digit", "Rename the MachineDeployment"))
     raise InputError(
         Problem(
-            Code.UNCODED,
+            Code.BOOTSTRAP_TOKEN_LABEL,
             f'a bootstrap token cannot have the label "{key}": {why}',
             about=str(machine.ref),
             field="metadata.name",
@@ -96,7 +96,7 @@ def getter_token(facts: Facts) -> str:
     if not token:
         wanted = "/".join(GETTER_SECRET)
         raise input_error(
-            Code.UNCODED,
+            Code.BOOTSTRAP_TOKEN_MISSING,
             f'Secret {wanted} has no key "token"' if secret else f"Secret {wanted} was not found",
             where=str(secret.origin) if secret else "",
             fix="It holds the token with which machines fetch their provisioning Secret; add it to the source",
@@ -109,7 +109,7 @@ def _token(secret: SecretFact) -> str:
         parse_time(_RFC3339, _text(secret, "expiration"))
     except GoError:
         raise input_error(
-            Code.UNCODED,
+            Code.BOOTSTRAP_TOKEN_INVALID,
             "the bootstrap token's expiration is no RFC 3339 time",
             where=str(secret.origin),
             about=f"Secret {secret.namespace}/{secret.name}",

@@ -71,7 +71,7 @@ def only_cluster(kubeconfig: Kubeconfig, facts: Facts) -> Cluster:
     if len(kubeconfig.clusters) == 1:
         return kubeconfig.clusters[0]
     raise input_error(
-        Code.UNCODED,
+        Code.CLUSTER_INFO_INVALID,
         f"its kubeconfig must have exactly one cluster, not {len(kubeconfig.clusters)}",
         where=str(facts.config_maps[CLUSTER_INFO].origin),
         about=CLUSTER_INFO_NAME,
@@ -182,7 +182,10 @@ def certificate_authority(settings: Settings, facts: Facts) -> str:
         kubeconfig = cluster_info(facts)
     except UnreadableClusterInfo as fault:
         raise input_error(
-            Code.UNCODED, f"there is no CA certificate for the cluster: {fault}", about=CLUSTER_INFO_NAME, fix=_FIX
+            Code.CLUSTER_CA_MISSING,
+            f"there is no CA certificate for the cluster: {fault}",
+            about=CLUSTER_INFO_NAME,
+            fix=_FIX,
         ) from None
     return runes(only_cluster(kubeconfig, facts).ca_data.decode("utf-8", "surrogateescape"))
 
@@ -233,7 +236,7 @@ def _encode(document: dict[str, Json]) -> str:
         return encode(document)
     except GoError:
         raise input_error(
-            Code.UNCODED,
+            Code.BOOTSTRAP_KUBECONFIG_INVALID,
             "the bootstrap kubeconfig cannot be written as YAML",
             fix="Look for control characters in the API server's URL, in cluster-info and in the bootstrap token",
         ) from None
@@ -251,7 +254,7 @@ def _found(settings: Settings, facts: Facts) -> Kubeconfig:
         server = next(_ready_servers(facts), None)
         if server is None:
             raise input_error(
-                Code.UNCODED,
+                Code.API_SERVER_UNKNOWN,
                 f"the address of the API server is not known: {fault}, and {_why_no_server(facts)}",
                 about=CLUSTER_INFO_NAME,
                 fix="Add the ConfigMap, or the EndpointSlices of Service default/kubernetes, to the source",

@@ -43,7 +43,7 @@ def registry_credentials(settings: Settings, facts: Facts) -> tuple[Mapping[str,
     secret = facts.secret(wanted)
     if secret is None:
         raise input_error(
-            Code.UNCODED,
+            Code.REGISTRY_CREDENTIALS_MISSING,
             f"the Secret {'/'.join(wanted)} with registry credentials was not found",
             where=_FLAG,
             fix="Create it, or leave the setting out",
@@ -72,7 +72,12 @@ def _document(data: bytes, key: str, problems: list[Problem]) -> Json:
     except GoError:
         # Go's reason is left out: it can quote the document.
         problems.append(
-            Problem(Code.UNCODED, "the value is not valid JSON", field=f"data[{key}]", fix="Write it again")
+            Problem(
+                Code.REGISTRY_CREDENTIALS_INVALID,
+                "the value is not valid JSON",
+                field=f"data[{key}]",
+                fix="Write it again",
+            )
         )
         return None
 
@@ -81,7 +86,9 @@ def _entries(value: Json, path: str, problems: list[Problem]) -> dict[str, Crede
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        problems.append(Problem(Code.UNCODED, "must be an object with registries as keys", field=path))
+        problems.append(
+            Problem(Code.REGISTRY_CREDENTIALS_INVALID, "must be an object with registries as keys", field=path)
+        )
         return {}
     return {registry: _credential(entry, f"{path}[{registry}]", problems) for registry, entry in value.items()}
 
@@ -103,7 +110,7 @@ def _by_host(
         if host in names:
             warnings.append(
                 Problem(
-                    Code.UNCODED,
+                    Code.REGISTRY_HOST_TWICE,
                     f'"{names[host]}" and "{registry}" are the same registry host, and OSM would take either; '
                     f'"{registry}" is used',
                     where=str(secret.origin),

@@ -46,7 +46,9 @@ def read_struct(
             if result is not UNSET:
                 found[name] = result
         elif strict:
-            problems.append(Problem(Code.UNCODED, f'unknown field "{key}"', field=path, fix=did_you_mean(key, fields)))
+            problems.append(
+                Problem(Code.UNKNOWN_KEY, f'unknown field "{key}"', field=path, fix=did_you_mean(key, fields))
+            )
     return found
 
 
@@ -126,4 +128,4 @@ def _wrong_type(wanted: str, value: Json, path: str) -> Problem:
     hint = "Put it in quotes" if wanted == "a string" and isinstance(value, (bool, int, float)) else ""
     if wanted == "true or false" and isinstance(value, str):
         hint = "Write it without quotes"
-    return Problem(Code.UNCODED, f"must be {wanted}, not {type_name(value)}", field=path, fix=hint)
+    return Problem(Code.WRONG_TYPE, f"must be {wanted}, not {type_name(value)}", field=path, fix=hint)

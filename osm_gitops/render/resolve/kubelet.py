@@ -30,7 +30,14 @@ def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptio
         try:
             values[attribute] = parse(text)
         except GoError as fault:
-            problems.append(Problem(Code.UNCODED, f"{name} cannot be read: {fault}", field=_field(annotation), fix=fix))
+            problems.append(
+                Problem(
+                    Code.KUBELET_ANNOTATION_INVALID,
+                    f"{name} cannot be read: {fault}",
+                    field=_field(annotation),
+                    fix=fix,
+                )
+            )
         if name in _DURATIONS and attribute in values:
             warnings.append(_duration_warning(name, annotation, values[attribute]))
     if problems:
@@ -55,7 +62,9 @@ def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Proble
             chosen[name] = annotation
         if earlier is not None:
             what = f"{earlier} and {annotation} both set {name}; {chosen[name]} is used, OSM takes either by chance"
-            warnings.append(Problem(Code.UNCODED, what, field=_field(annotation), fix="Remove one of them"))
+            warnings.append(
+                Problem(Code.KUBELET_ANNOTATION_AMBIGUOUS, what, field=_field(annotation), fix="Remove one of them")
+            )
     return chosen, warnings
 
 
@@ -106,7 +115,7 @@ def _field(annotation: str) -> str:
 def _duration_warning(name: str, annotation: str, nanoseconds: int) -> Problem:
     shown = format_duration(nanoseconds)
     return Problem(
-        Code.UNCODED,
+        Code.KUBELET_DURATION_PRINTED,
         f"a profile that prints {name} as it is writes &Duration{{Duration:{shown},}}, which a kubelet cannot read",
         field=_field(annotation),
         fix="The default profiles of OSM do so; remove the annotation, or print .Duration in a profile of your own",

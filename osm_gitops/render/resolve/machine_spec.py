@@ -53,7 +53,7 @@ def decode_provider_config(value: Json) -> ProviderConfig:
         raise InputError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.MISSING_KEY,
                     "the MachineDeployment has no provider config",
                     field=PROVIDER_CONFIG_FIELD,
                     fix="Set at least cloudProvider, cloudProviderSpec and operatingSystem there",
@@ -139,7 +139,7 @@ def decode_os_spec(os: str, value: Json) -> OsSpec:
         raise InputError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.UNKNOWN_OPERATING_SYSTEM,
                     what,
                     field=f"{PROVIDER_CONFIG_FIELD}.operatingSystem",
                     fix=did_you_mean(os, _SPEC_FIELDS),
@@ -213,6 +213,9 @@ def _parse(text: str) -> Version:
     except GoError:
         what = f'"{text}" is no version of a kubelet' if text else "the version of the kubelet is missing"
         problem = Problem(
-            Code.UNCODED, what, field=KUBELET_FIELD, fix="Write one to three numbers with dots, such as 1.33.4"
+            Code.KUBELET_VERSION_INVALID,
+            what,
+            field=KUBELET_FIELD,
+            fix="Write one to three numbers with dots, such as 1.33.4",
         )
         raise InputError([problem]) from None

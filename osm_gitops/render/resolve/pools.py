@@ -45,12 +45,6 @@ IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileProblem(Problem):
-    """A profile that does not fit the pool that names it: OSM tells of these in an Event (osm-behaviour.md, "Profile
-    selection")."""
-
-
-@dataclass(frozen=True, slots=True)
 class ResolvedPool:
     """A MachineDeployment with everything that its rendering depends on.
 
@@ -172,7 +166,7 @@ def _default_profile(config: ProviderConfig) -> str:
     raise InputError(
         [
             Problem(
-                Code.UNCODED,
+                Code.PROFILE_NOT_NAMED,
                 f'there is no default profile for operating system "{config.os}"',
                 field="metadata.annotations",
                 fix=f"Name one in annotation {PROFILE_ANNOTATION}",
@@ -206,19 +200,29 @@ def _profile(
     field = f"metadata.annotations.{PROFILE_ANNOTATION}"
     if ref in inputs.broken:
         raise InputError(
-            [Problem(Code.UNCODED, f"{ref} cannot be used: it has problems of its own, listed with it", field=field)]
+            [
+                Problem(
+                    Code.PROFILE_BROKEN,
+                    f"{ref} cannot be used: it has problems of its own, listed with it",
+                    field=field,
+                )
+            ]
         )
     names = sorted(inputs.unread.union(inputs.profiles))
     there = ", ".join(f"{space}/{known}" for space, known in names) or "none"
     if ref in inputs.left_out:
         what = f"{ref} is not among the profiles that this cluster gets ({inputs.left_out[ref]})"
         raise InputError(
-            [Problem(Code.UNCODED, what, field=field, fix=f"Add it to profiles there, or name one of: {there}")]
+            [
+                Problem(
+                    Code.PROFILE_LEFT_OUT, what, field=field, fix=f"Add it to profiles there, or name one of: {there}"
+                )
+            ]
         )
     raise InputError(
         [
             Problem(
-                Code.UNCODED,
+                Code.PROFILE_NOT_FOUND,
                 f'OperatingSystemProfile "{name}" not found in namespace {namespace}',
                 field=field,
                 fix=f"Add it to the source, or name one that is there: {there}",
@@ -234,8 +238,8 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     named = f'OperatingSystemProfile "{profile.name}"'
     if profile.os_name != config.os:
         problems.append(
-            ProfileProblem(
-                Code.UNCODED,
+            Problem(
+                Code.PROFILE_DOES_NOT_FIT,
                 f'{named} does not support operating system "{config.os}"',
                 field=f"{at}.operatingSystem",
                 fix=f"It is for {profile.os_name}",
@@ -243,8 +247,8 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
         )
     if config.provider not in profile.providers:
         problems.append(
-            ProfileProblem(
-                Code.UNCODED,
+            Problem(
+                Code.PROFILE_DOES_NOT_FIT,
                 f'{named} does not support cloud provider "{config.provider}"',
                 field=f"{at}.cloudProvider",
                 fix=f"It supports {', '.join(profile.providers)}",
@@ -253,8 +257,8 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
     utility = provisioning_utility(config.os, os_spec)
     if profile.provisioning_utility and profile.provisioning_utility != utility:
         problems.append(
-            ProfileProblem(
-                Code.UNCODED,
+            Problem(
+                Code.PROFILE_DOES_NOT_FIT,
                 f'{named} is for provisioning utility "{profile.provisioning_utility}", the pool wants "{utility}"',
                 field=f"{at}.operatingSystemSpec.provisioningUtility",
                 fix="Set spec.provisioningUtility of the profile, or provisioningUtility of the pool",
@@ -269,7 +273,7 @@ def _check_static_network(config: ProviderConfig) -> None:
         raise InputError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.STATIC_NETWORK_UNSUPPORTED,
                     f"static IP config is not supported with: {config.os}",
                     field="spec.template.spec.providerSpec.value.network",
                     fix="Only flatcar takes cidr, gateway and dns.servers; remove them or use ipFamily alone",

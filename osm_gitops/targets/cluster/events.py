@@ -13,11 +13,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
-from osm_gitops.errors import ClusterError, Problem
+from osm_gitops.errors import ClusterError, Code, Problem
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import EVENT, MACHINE_DEPLOYMENT
 from osm_gitops.model.objects import Json, ObjectRef
-from osm_gitops.render.resolve.pools import ProfileProblem
 from osm_gitops.report.mask import Masker
 
 PROFILE_ERROR: Final = "OperatingSystemProfileError"
@@ -46,14 +45,14 @@ class PoolNews:
     def reason(self) -> str:
         if not self.rendering:
             return APPLY_FAILED
-        unfit = any(isinstance(problem, ProfileProblem) for problem in self.problems)
+        unfit = any(problem.code is Code.PROFILE_DOES_NOT_FIT for problem in self.problems)
         return PROFILE_ERROR if unfit else RENDERING_FAILED
 
     @property
     def note(self) -> str:
         """Of a profile that does not fit what Operating System Manager says, of anything else all that is known."""
         if self.reason == PROFILE_ERROR:
-            unfit = (problem.what for problem in self.problems if isinstance(problem, ProfileProblem))
+            unfit = (problem.what for problem in self.problems if problem.code is Code.PROFILE_DOES_NOT_FIT)
             text = self.masker.text(_OSM_PREFIX + "; ".join(unfit))
         else:
             text = "; ".join(str(self.masker.problem(problem)) for problem in self.problems)

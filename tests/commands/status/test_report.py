@@ -113,11 +113,20 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
         name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.UNCODED, "x", fix="y"))]
     )
     document = json.loads(status_json([cluster], Masker(())))
-    assert (document["formatVersion"], document["trouble"]) == ("1.1", True)
+    assert (document["formatVersion"], document["trouble"]) == ("2.0", True)
     (told,) = document["clusters"]
     assert told["at"] == "2026-01-02T03:04:05Z"
     assert told["findings"] == [
-        {"kind": "left-over", "trouble": True, "message": "x", "where": "", "object": "", "field": "", "fix": "y"}
+        {
+            "kind": "left-over",
+            "trouble": True,
+            "code": "OG0000",
+            "message": "x",
+            "where": "",
+            "object": "",
+            "field": "",
+            "fix": "y",
+        }
     ]
     assert told["pools"][0]["token"] == {"expires": "2026-01-02T03:05:35Z", "secondsLeft": 90, "state": ""}
     assert told["pools"][0]["waitingMachines"] == [

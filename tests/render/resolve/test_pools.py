@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.pools import template_digest
 from tests.cli.scenes import pool, profile
@@ -80,11 +80,11 @@ def test_the_namespace_of_a_profile_is_the_annotations_or_the_settings(tmp_path:
 
 def test_a_profile_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     (problem,) = _problems(tmp_path, profile("osp-b"), profile("osp-c"), pool(profile="osp-a"))
-    assert problem == (
+    assert problem.startswith(
         "tree/MachineDeployment-workers.yaml:7: MachineDeployment kube-system/workers: "
-        'metadata.annotations.k8c.io/operating-system-profile: OperatingSystemProfile "osp-a" not found in namespace '
-        "kube-system. Add it to the source, or name one that is there: kube-system/osp-b, kube-system/osp-c"
+        'metadata.annotations.k8c.io/operating-system-profile: OperatingSystemProfile "osp-a" not found'
     )
+    assert problem.endswith(f"there: kube-system/osp-b, kube-system/osp-c [{Code.PROFILE_NOT_FOUND.value}]")
 
 
 def test_all_that_does_not_fit_is_told_at_once(tmp_path: Path) -> None:

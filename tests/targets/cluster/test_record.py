@@ -23,7 +23,6 @@ from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan
 from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
-from osm_gitops.render.resolve.pools import ProfileProblem
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.cluster.lease import Held, lease
 from osm_gitops.targets.cluster.record import Recorded, after_run, read_record, record_run
@@ -264,8 +263,10 @@ def test_events_say_what_operating_system_manager_says_of_a_profile_that_does_no
     worker: Cluster, both: tuple[Run, Clusters]
 ) -> None:
     record, _ = both
-    unfit = ProfileProblem(
-        Code.UNCODED, 'OperatingSystemProfile "p" does not support operating system "x"', fix="It is for ubuntu"
+    unfit = Problem(
+        Code.PROFILE_DOES_NOT_FIT,
+        'OperatingSystemProfile "p" does not support operating system "x"',
+        fix="It is for ubuntu",
     )
     first = ran(A, failed={B: (unfit.at(where="b.yaml"), Problem(Code.UNCODED, "and more"))})
     failed = {

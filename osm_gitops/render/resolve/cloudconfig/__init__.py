@@ -104,7 +104,7 @@ def _is_made(config: ProviderConfig, kubelet: str, settings: Settings) -> bool:
 def _render(provider: Provider, config: ProviderConfig, kubelet: str, facts: Facts) -> CloudConfig:
     if config.provider_spec is None:
         what = f"a kubelet {kubelet} on {config.provider} needs a cloud provider spec, and there is none"
-        raise InputError([Problem(Code.UNCODED, what, field=CLOUD_SPEC_FIELD, fix="Add cloudProviderSpec")])
+        raise InputError([Problem(Code.MISSING_KEY, what, field=CLOUD_SPEC_FIELD, fix="Add cloudProviderSpec")])
     problems: list[Problem] = []
     values = read_struct(config.provider_spec, CLOUD_SPEC_FIELD, provider.FIELDS, problems)
     if problems:
@@ -127,7 +127,9 @@ def _prerelease_warning(provider: str, kubelet: str) -> tuple[Problem, ...]:
     if not version.prerelease or not effects:
         return ()
     what = f"{kubelet} is a pre-release, which the version checks of OSM do not match: {' and '.join(effects)}"
-    return (Problem(Code.UNCODED, what, field=KUBELET_FIELD, fix="Use a release, or set overwriteCloudConfig"),)
+    return (
+        Problem(Code.KUBELET_PRERELEASE, what, field=KUBELET_FIELD, fix="Use a release, or set overwriteCloudConfig"),
+    )
 
 
 def _unknown_provider(provider: str) -> Problem:
@@ -135,5 +137,8 @@ def _unknown_provider(provider: str) -> Problem:
     what = f'no cloud-config is known for cloud provider "{provider}"'
     field = f"{PROVIDER_CONFIG_FIELD}.cloudProvider"
     return Problem(
-        Code.UNCODED, what, field=field, fix=f"{did_you_mean(provider, known)}; or set --external-cloud-provider"
+        Code.UNKNOWN_CLOUD_PROVIDER,
+        what,
+        field=field,
+        fix=f"{did_you_mean(provider, known)}; or set --external-cloud-provider",
     )

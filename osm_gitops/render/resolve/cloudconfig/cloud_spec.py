@@ -65,7 +65,7 @@ def text_variable(value: Json, path: str, problems: list[Problem]) -> Any:
         return Variable(value, field=path)
     text = encode(value)
     if '"' in text or "\\" in text:
-        problems.append(Problem(Code.UNCODED, f"must be a text, not {type_name(value)}", field=path))
+        problems.append(Problem(Code.WRONG_TYPE, f"must be a text, not {type_name(value)}", field=path))
         return UNSET
     return Variable(text, field=path, was_null=value is None)
 
@@ -129,7 +129,7 @@ class CloudSpec:
         try:
             return self._text(self.variable(name))
         except _UnresolvedError as fault:
-            self.problem(fault.what, name, fault.fix)
+            self.problem(Code.CLOUD_SPEC_REFERENCE, fault.what, name, fault.fix)
             return ""
 
     def text_or_environment(self, name: str, environment: str) -> str:
@@ -139,7 +139,7 @@ class CloudSpec:
             return self._text(self.variable(name)) or fallback
         except _UnresolvedError as fault:
             used = f"the environment variable {environment}" if fallback else "an empty text"
-            self.warn(f"{fault.what}; like OSM, {used} is used instead", name, fault.fix)
+            self.warn(Code.CLOUD_SPEC_REFERENCE, f"{fault.what}; like OSM, {used} is used instead", name, fault.fix)
             return fallback
 
     def boolean(self, name: str) -> bool:
@@ -147,7 +147,7 @@ class CloudSpec:
         try:
             return self._boolean(self.variable(name)) or False
         except _UnresolvedError as fault:
-            self.problem(fault.what, name, fault.fix)
+            self.problem(Code.CLOUD_SPEC_REFERENCE, fault.what, name, fault.fix)
             return False
 
     def boolean_or_environment(self, name: str, environment: str) -> bool:
@@ -155,7 +155,12 @@ class CloudSpec:
         try:
             found = self._boolean(self.variable(name))
         except _UnresolvedError as fault:
-            self.warn(f"{fault.what}; like OSM, the environment variable {environment} decides", name, fault.fix)
+            self.warn(
+                Code.CLOUD_SPEC_REFERENCE,
+                f"{fault.what}; like OSM, the environment variable {environment} decides",
+                name,
+                fault.fix,
+            )
             found = None
         if found is not None or environment not in self.facts.environment:
             return found or False
@@ -163,20 +168,22 @@ class CloudSpec:
             return parse_bool(self.environment(environment))
         except GoError:
             what = f"the environment variable {environment} is neither true nor false"
-            self.problems.append(Problem(Code.UNCODED, what, fix=f"Set {environment} to true or false, or unset it"))
+            self.problems.append(
+                Problem(Code.CLOUD_SPEC_VALUE, what, fix=f"Set {environment} to true or false, or unset it")
+            )
             return False
 
     def environment(self, name: str) -> str:
         """An environment variable, or the empty text."""
         return self.facts.environment.get(name, "")
 
-    def problem(self, what: str, name: str, fix: str = "") -> None:
+    def problem(self, code: Code, what: str, name: str, fix: str = "") -> None:
         """Note what is wrong with a field."""
-        self.problems.append(Problem(Code.UNCODED, what, field=self.variable(name).field, fix=fix))
+        self.problems.append(Problem(code, what, field=self.variable(name).field, fix=fix))
 
-    def warn(self, what: str, name: str, fix: str = "") -> None:
+    def warn(self, code: Code, what: str, name: str, fix: str = "") -> None:
         """Warn about the value of a field."""
-        self.warnings.append(Problem(Code.UNCODED, what, field=self.variable(name).field, fix=fix))
+        self.warnings.append(Problem(code, what, field=self.variable(name).field, fix=fix))
 
     def _text(self, variable: Variable) -> str:
         referred = self._referred(variable)
@@ -185,7 +192,7 @@ class CloudSpec:
         if variable.was_null:
             what = "null becomes the text null, as in OSM"
             self.warnings.append(
-                Problem(Code.UNCODED, what, field=variable.field, fix="Remove the key to leave it empty")
+                Problem(Code.CLOUD_SPEC_NULL, what, field=variable.field, fix="Remove the key to leave it empty")
             )
         return str(variable.value or "")
 

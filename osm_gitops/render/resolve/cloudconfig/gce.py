@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from osm_gitops.errors import Code
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.gojson import decode
@@ -40,11 +41,11 @@ def _project_id(spec: CloudSpec) -> str:
     """``project_id`` of the service account, a flat map of strings; its content shows in no message."""
     account = spec.text_or_environment("serviceAccount", _ACCOUNT)
     if not account:
-        spec.problem("there is no service account", "serviceAccount", _FIX)
+        spec.problem(Code.CLOUD_SPEC_VALUE, "there is no service account", "serviceAccount", _FIX)
         return ""
     decoded = decode_base64(account)
     if decoded is None:
-        spec.problem("the service account is not base64", "serviceAccount", _FIX)
+        spec.problem(Code.CLOUD_SPEC_VALUE, "the service account is not base64", "serviceAccount", _FIX)
         return ""
     try:
         key = decode(from_bytes(decoded))
@@ -53,6 +54,11 @@ def _project_id(spec: CloudSpec) -> str:
     if key is None:
         return ""
     if not isinstance(key, dict) or not all(isinstance(entry, str | None) for entry in key.values()):
-        spec.problem("the service account is no JSON object whose values are all strings", "serviceAccount", _FIX)
+        spec.problem(
+            Code.CLOUD_SPEC_VALUE,
+            "the service account is no JSON object whose values are all strings",
+            "serviceAccount",
+            _FIX,
+        )
         return ""
     return key.get("project_id") or ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from osm_gitops.errors import Code
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.text import from_bytes
 from osm_gitops.gocompat.yaml3 import encode
@@ -27,7 +28,12 @@ def _kubeconfig(spec: CloudSpec) -> str:
     if inline:
         decoded = decode_base64(str(inline))
         if decoded is None:
-            spec.problem("the kubeconfig is not base64", _KUBECONFIG, "Put the base64 of the kubeconfig there")
+            spec.problem(
+                Code.CLOUD_SPEC_VALUE,
+                "the kubeconfig is not base64",
+                _KUBECONFIG,
+                "Put the base64 of the kubeconfig there",
+            )
             return ""
         return from_bytes(decoded)
     text = spec.text_or_environment(_KUBECONFIG, "KUBEVIRT_KUBECONFIG")

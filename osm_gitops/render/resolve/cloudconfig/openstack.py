@@ -34,7 +34,7 @@ def _limit(value: Json, path: str, problems: list[Problem]) -> Any:
     digits = "" if isinstance(value, (bool, str, list, dict)) else encode(value)
     if digits.isdecimal() and int(digits) < 1 << 64:
         return int(digits)
-    problems.append(Problem(Code.UNCODED, f"must be a whole number from 0 on, not {type_name(value)}", field=path))
+    problems.append(Problem(Code.WRONG_TYPE, f"must be a whole number from 0 on, not {type_name(value)}", field=path))
     return UNSET
 
 

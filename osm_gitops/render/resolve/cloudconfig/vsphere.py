@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from osm_gitops.errors import Code
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.net import URL, parse_url
 from osm_gitops.render.resolve.cloudconfig.cloud_spec import CloudSpec, boolean_variable, flag, quoted, text_variable
@@ -60,9 +61,14 @@ def _address(spec: CloudSpec) -> URL:
     url = text if text.startswith("https://") else f"https://{text}"
     if text.startswith("http://"):
         what = "like OSM, https:// is put before the http://, so that the server becomes http"
-        spec.warn(what, "vsphereURL", "Write the address with https://, or without a scheme")
+        spec.warn(Code.CLOUD_SPEC_VALUE, what, "vsphereURL", "Write the address with https://, or without a scheme")
     try:
         return parse_url(url)
     except GoError:
-        spec.problem("the address of vSphere is no URL", "vsphereURL", "Write https://host or https://host:port")
+        spec.problem(
+            Code.CLOUD_SPEC_VALUE,
+            "the address of vSphere is no URL",
+            "vsphereURL",
+            "Write https://host or https://host:port",
+        )
         return URL()
