@@ -77,11 +77,14 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
     values: dict[str, Any] = {}
     for name, setting in given.items():
         try:
-            if name in _PARSERS:
+            kind = SETTINGS_BY_FLAG[name].kind
+            if kind is Kind.FILE:
+                values[name.replace("-", "_")] = _ca_bundle(normal(setting), setting.base, read_file)
+            elif name in _PARSERS:
                 attribute, parse = _PARSERS[name]
                 values[attribute] = parse(normal(setting))
-            elif name in _BUNDLES:
-                values[_BUNDLES[name]] = _ca_bundle(normal(setting), setting.base, read_file)
+            elif kind in _PARSERS_OF_KINDS:  # mirrors are read together, below
+                values[name.replace("-", "_")] = _PARSERS_OF_KINDS[kind](normal(setting))
         except _WrongError as wrong:
             problems.append(Problem(wrong.code, wrong.what, where=setting.where, fix=wrong.fix))
     mirrors = _all_mirrors(given, problems)
@@ -336,28 +339,19 @@ def _masked(url: str) -> str:
 _PARSERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "namespace": ("namespace", _required),
     "container-runtime": ("container_runtime", _container_runtime),
-    "external-cloud-provider": ("external_cloud_provider", bool),
     "cluster-dns": ("cluster_dns", _cluster_dns),
-    "pause-image": ("pause_image", str),
     "initial-taints": ("initial_taints", str),
     "node-kubelet-feature-gates": ("feature_gates", _feature_gates),
     "node-http-proxy": ("http_proxy", str),
     "node-no-proxy": ("no_proxy", str),
     "node-insecure-registries": ("insecure_registries", _items),
     "node-registry-credentials-secret": ("registry_credentials_secret", _credentials_secret),
-    "device-ownership-from-security-context": ("device_ownership_from_security_context", bool),
-    "override-bootstrap-kubelet-apiserver": ("override_bootstrap_kubelet_apiserver", str),
     "bootstrap-token-service-account-name": ("bootstrap_token_service_account", _service_account),
-    "disable-default-osps": ("disable_default_osps", bool),
-    "replace-default-osps": ("replace_default_osps", bool),
-    "profiles-version": ("profiles_version", str),
-    "immutable-secrets": ("immutable_secrets", bool),
-    "max-output-bytes": ("max_output_bytes", _count),
-    "max-loop-steps": ("max_loop_steps", _count),
-    "max-template-depth": ("max_template_depth", _count),
-    "max-render-seconds": ("max_render_seconds", _count),
-    "max-render-memory": ("max_render_memory", _count),
-    _LIFE: ("token_life", _duration),
-    _INTERVAL: ("interval", _duration),
 }
-_BUNDLES: Final = {"kubernetes-ca-bundle": "kubernetes_ca_bundle", "host-ca-bundle": "host_ca_bundle"}
+"""Settings whose attribute has another name, or whose values are not all that their kind allows."""
+_PARSERS_OF_KINDS: Final[Mapping[Kind, Callable[[Any], Any]]] = {
+    Kind.TEXT: str,
+    Kind.BOOLEAN: bool,
+    Kind.COUNT: _count,
+    Kind.DURATION: _duration,
+}

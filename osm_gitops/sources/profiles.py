@@ -22,14 +22,10 @@ from osm_gitops.model.profile import (
     ProfileConfig,
     Unit,
 )
+from osm_gitops.render.resolve.cloudconfig import PROVIDERS
 from osm_gitops.sources.schema import Checked, Reading
 
 OPERATING_SYSTEMS: Final = ("flatcar", "rhel", "ubuntu", "amzn2", "rockylinux")
-PROVIDERS: Final = (
-    *("alibaba", "anexia", "aws", "azure", "baremetal", "digitalocean", "edge", "external", "fake", "gce"),
-    *("hetzner", "kubevirt", "linode", "nutanix", "opennebula", "openstack", "scaleway", "vmware-cloud-director"),
-    "vsphere",
-)
 FORMER_PROVIDERS: Final = ("equinixmetal", "packet", "vultr")
 """Machine-controller's, gone from OSM's CRD (osm-behaviour.md, "MachineDeployment"); profiles that OSM released still
 list them."""

@@ -8,7 +8,8 @@ from typing import Final
 from osm_gitops.kube.kinds import CONFIG, PROFILE, Kind
 from osm_gitops.model.objects import Json
 from osm_gitops.model.profile import DEFAULT_PERMISSIONS
-from osm_gitops.sources.profiles import OPERATING_SYSTEMS, PROVIDERS, RUNTIMES, UTILITIES, VERSION_PATTERN
+from osm_gitops.render.resolve.cloudconfig import PROVIDERS
+from osm_gitops.sources.profiles import OPERATING_SYSTEMS, RUNTIMES, UTILITIES, VERSION_PATTERN
 
 Schema = dict[str, Json]
 

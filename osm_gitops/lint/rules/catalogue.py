@@ -17,19 +17,13 @@ from osm_gitops.lint.rules.boot_file import DocumentCheck, FileCheck
 from osm_gitops.model.finding import Rule
 
 FILE_CHECKS: Final[tuple[FileCheck, ...]] = (
-    files.check_path,
-    files.check_permissions,
-    files.check_secrets,
-    files.check_left_overs,
-    files.check_line_ends,
-    files.check_shebang,
+    *files.FILE_CHECKS,
     systemd.check_unit,
     containerd.check_containerd,
     files.check_node_file,
 )
 DOCUMENT_CHECKS: Final[tuple[DocumentCheck, ...]] = (
-    paths.check_paths,
-    paths.check_programs,
+    *paths.DOCUMENT_CHECKS,
     containerd.check_installed_containerd,
     kubelet.check_kubelet,
     cloud_config.check_cloud_config,

@@ -144,6 +144,9 @@ def is_script(file: BootFile) -> bool:
     return file.text.lstrip().startswith("#!") or file.path.endswith((".sh", ".bash"))
 
 
+FILE_CHECKS: Final = (check_path, check_permissions, check_secrets, check_left_overs, check_line_ends, check_shebang)
+
+
 SYSCTL: Final = Rule("sysctl-syntax", Severity.ERROR, "sysctl cannot parse a line")
 MODULES: Final = Rule("modules-load-syntax", Severity.ERROR, "a line does not name a kernel module")
 APT_SOURCE: Final = Rule("apt-source-syntax", Severity.ERROR, "apt cannot parse a source")

@@ -120,3 +120,6 @@ def _text_remarks(unit: BootUnit, written: Mapping[str, BootFile]) -> Iterator[t
         if text is not unit.content and not text.path.endswith(".conf"):
             message = f"systemd reads drop-ins whose names end in .conf, not {text.path.rpartition('/')[2]}"
             yield text, Remark(DROP_IN_NAME, message, 0, "Let its name end in .conf")
+
+
+DOCUMENT_CHECKS: Final = (check_paths, check_programs)

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from osm_gitops.gotemplate.functions import builtins
 from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
 from osm_gitops.gotemplate.values import Pointer
 from tests.gotemplate.go_templates import disagreements, render
 
-_CONTRACT = """
-abbrev abbrevboth add add1 add1f addf adler32sum ago all any append atoi b32dec b32enc b64dec b64enc base bcrypt biggest
-buildCustomCert camelcase cat ceil chunk clean coalesce compact concat contains date dateInZone dateModify date_in_zone
-date_modify decryptAES deepCopy deepEqual default derivePassword dict dig dir div divf duration durationRound empty
-encryptAES env expandenv ext fail first float64 floor fromJson fromJsonArray fromToml fromYaml fromYamlArray genCA
-genCAWithKey genPrivateKey genSelfSignedCert genSelfSignedCertWithKey genSignedCert genSignedCertWithKey get
-getHostByName has hasKey hasPrefix hasSuffix hello htmlDate htmlDateInZone htpasswd indent initial initials int int64
-isAbs join kebabcase keys kindIs kindOf last list lower max maxf merge mergeOverwrite min minf mod mul mulf mustAppend
-mustChunk mustCompact mustDateModify mustDeepCopy mustFirst mustFromJson mustHas mustInitial mustLast mustMerge
-mustMergeOverwrite mustPrepend mustPush mustRegexFind mustRegexFindAll mustRegexMatch mustRegexReplaceAll
-mustRegexReplaceAllLiteral mustRegexSplit mustRest mustReverse mustSlice mustToDate mustToJson mustToPrettyJson
-mustToRawJson mustUniq mustWithout must_date_modify nindent nospace now omit osBase osClean osDir osExt osIsAbs pick
-pluck plural prepend push quote randAlpha randAlphaNum randAscii randBytes randInt randNumeric regexFind regexFindAll
-regexMatch regexQuoteMeta regexReplaceAll regexReplaceAllLiteral regexSplit repeat replace rest reverse round semver
-semverCompare seq set sha1sum sha256sum sha512sum shuffle slice snakecase sortAlpha split splitList splitn squote sub
-subf substr swapcase ternary title toDate toDecimal toJson toPrettyJson toRawJson toString toStrings toToml toYaml trim
-trimAll trimPrefix trimSuffix trimall trunc tuple typeIs typeIsLike typeOf uniq unixEpoch unset until untilStep untitle
-upper urlJoin urlParse uuidv4 values without wrap wrapWith
-"""
+_REFERENCE = (Path(__file__).parents[3] / "docs" / "reference" / "profiles.md").read_text("utf-8")
 _GO = "call eq ge gt html index js le len lt ne not print printf println urlquery"
 
 
-def test_the_functions_are_those_of_the_contract() -> None:
-    names = _CONTRACT.split()
-    assert len(names) == 217
-    assert {*FUNCTIONS, *REFUSED} == {*names, *_GO.split()}
+def test_the_functions_are_those_of_the_reference_and_no_function_of_osm_is_missing() -> None:
+    blocks = re.findall(r"<!-- (?:functions|refused) -->(.*?)<!-- end -->", _REFERENCE, re.DOTALL)
+    names = {name for block in blocks for name in re.findall(r"`(\w+)`", block)}
+    assert len(blocks) == 2
+    assert {*FUNCTIONS, *REFUSED} == names
+    assert len(names - set(_GO.split())) >= 217
     assert not FUNCTIONS.keys() & REFUSED.keys()
 
 

@@ -37,7 +37,7 @@ class Provider(Protocol):
     def render(self, spec: CloudSpec) -> str: ...
 
 
-_PROVIDERS: Final[Mapping[str, Provider]] = {
+CLOUD_CONFIGS: Final[Mapping[str, Provider]] = {
     "aws": aws,
     "azure": azure,
     "gce": gce,
@@ -45,7 +45,8 @@ _PROVIDERS: Final[Mapping[str, Provider]] = {
     "openstack": openstack,
     "vsphere": vsphere,
 }
-ENVIRONMENT: Final = tuple(sorted({name for provider in _PROVIDERS.values() for name in provider.ENVIRONMENT}))
+"""Providers that OSM makes a cloud-config for."""
+ENVIRONMENT: Final = tuple(sorted({name for provider in CLOUD_CONFIGS.values() for name in provider.ENVIRONMENT}))
 """Every environment variable that a cloud-config may fall back to; a source reads those that are set."""
 
 _WITHOUT_CLOUD_CONFIG: Final = frozenset(
@@ -54,6 +55,8 @@ _WITHOUT_CLOUD_CONFIG: Final = frozenset(
         "scaleway", "vmware-cloud-director",
     }
 )  # fmt: skip
+PROVIDERS: Final = tuple(sorted({*CLOUD_CONFIGS, *_WITHOUT_CLOUD_CONFIG, "external", "fake"}))
+"""Providers that a profile may support, as OSM's CRD names them (osm-behaviour.md, "OperatingSystemProfile")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,9 @@ def cloud_config(config: ProviderConfig, kubelet: str, settings: Settings, facts
     """
     if not _is_made(config, kubelet, settings):
         return CloudConfig(config.overwrite_cloud_config or "")
-    if config.provider not in _PROVIDERS:
+    if config.provider not in CLOUD_CONFIGS:
         raise InputError([_unknown_provider(config.provider)])
-    return _render(_PROVIDERS[config.provider], config, kubelet, facts)
+    return _render(CLOUD_CONFIGS[config.provider], config, kubelet, facts)
 
 
 def variables(config: ProviderConfig, kubelet: str, settings: Settings) -> Iterator[Variable]:
@@ -81,7 +84,7 @@ def variables(config: ProviderConfig, kubelet: str, settings: Settings) -> Itera
 
     Raises InputError where the kubelet's version is none.
     """
-    provider = _PROVIDERS.get(config.provider)
+    provider = CLOUD_CONFIGS.get(config.provider)
     if provider is not None and config.provider_spec is not None and _is_made(config, kubelet, settings):
         yield from _variables(read_struct(config.provider_spec, CLOUD_SPEC_FIELD, provider.FIELDS, []))
 
@@ -133,7 +136,7 @@ def _prerelease_warning(provider: str, kubelet: str) -> tuple[Problem, ...]:
 
 
 def _unknown_provider(provider: str) -> Problem:
-    known = (*_PROVIDERS, *_WITHOUT_CLOUD_CONFIG)
+    known = (*CLOUD_CONFIGS, *_WITHOUT_CLOUD_CONFIG)
     what = f'no cloud-config is known for cloud provider "{provider}"'
     field = f"{PROVIDER_CONFIG_FIELD}.cloudProvider"
     return Problem(

@@ -8,7 +8,7 @@ from osm_gitops.errors import InputError
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import ProviderConfig
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.cloudconfig import ENVIRONMENT, cloud_config
+from osm_gitops.render.resolve.cloudconfig import CLOUD_CONFIGS, ENVIRONMENT, cloud_config
 from osm_gitops.render.resolve.machine_spec import decode_provider_config
 from tests.conformance_data import load_case, outside_names
 from tests.render.resolve.cloudconfig.helpers import SPEC_FIELD, made, problems, text
@@ -93,7 +93,7 @@ def test_others_are_refused(provider: str) -> None:
         made(provider, {})
 
 
-@pytest.mark.parametrize("provider", ["aws", "azure", "gce", "kubevirt", "openstack", "vsphere"])
+@pytest.mark.parametrize("provider", CLOUD_CONFIGS)
 def test_an_in_tree_provider_needs_a_spec_that_is_an_object(provider: str) -> None:
     (missing,) = problems(provider, None)
     assert "needs a cloud provider spec" in missing
