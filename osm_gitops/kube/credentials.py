@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from osm_gitops.kube.plugin import Issued, Plugin
 
 # How long a token from a file is taken for the one that is in it: kubelets write new ones, as client-go expects.
 _FILE_LIFE = timedelta(minutes=1)
+_ISSUER_AUTHORITIES = ("idp-certificate-authority", "idp-certificate-authority-data")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -116,7 +118,7 @@ def _provided(user: Entry) -> str:
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
         "clusters": [{"name": "it", "cluster": {}}],
-        "users": [{"name": "it", "user": {"auth-provider": user.body["auth-provider"]}}],
+        "users": [{"name": "it", "user": {"auth-provider": _verified(user.body["auth-provider"])}}],
     }
     settings = client.Configuration(proxy="", no_proxy="")
     load: Any = config.load_kube_config_from_dict  # has no types
@@ -133,6 +135,21 @@ def _provided(user: Entry) -> str:
             fix="Log in anew, or use a credential plugin (users[].user.exec)",
         )
     return str(header).removeprefix("Bearer ")
+
+
+def _verified(provider: Any) -> Any:
+    """An oidc provider with an authority, as kubectl verifies it: by the system's where the kubeconfig names none.
+
+    Without one the kubernetes client takes any certificate, and sends the refresh token wherever the answer says.
+    """
+    config = provider.get("config") if isinstance(provider, Mapping) else None
+    if not isinstance(config, Mapping) or any(config.get(key) for key in _ISSUER_AUTHORITIES):
+        return provider
+    import certifi  # noqa: PLC0415 - only here
+
+    authorities = ssl.get_default_verify_paths().cafile or certifi.where()
+    kept = {key: value for key, value in config.items() if key not in _ISSUER_AUTHORITIES}
+    return {**provider, "config": {**kept, _ISSUER_AUTHORITIES[0]: authorities}}
 
 
 def _sendable(header: tuple[str, str], user: Entry) -> tuple[str, str]:

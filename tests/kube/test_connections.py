@@ -434,3 +434,55 @@ def test_a_provider_of_old_kubeconfigs_gives_its_token(worker: Cluster, tmp_path
     user = {"token": None, "auth-provider": {"name": "unheard", "config": {}}}
     with pytest.raises(ClusterError, match="its auth-provider gives no token"):
         _ask(_edited(worker, tmp_path / "2", user=user))
+
+
+@contextmanager
+def _issuer(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """An OpenID provider whose authority nobody knows, and what it was asked."""
+    asked: list[str] = []
+
+    class Issuer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self._say({"token_endpoint": f"https://{self.headers['Host']}/token"})
+
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self._say({"access_token": "a", "token_type": "Bearer", "id_token": "e30.e30.new", "refresh_token": "r2"})
+
+        def _say(self, body: dict[str, str]) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    issue(folder, "issuer")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.crt", folder / "server.key")
+    with HTTPServer(("127.0.0.1", 0), Issuer) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"https://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+def test_an_issuer_of_tokens_that_no_known_authority_vouches_for_gets_no_refresh_token(
+    worker: Cluster, tmp_path: Path
+) -> None:
+    parts = ({"alg": "none"}, {"exp": 1})
+    token = ".".join((*(b64encode(json.dumps(part).encode()).decode().strip("=") for part in parts), "sig"))
+    with _issuer(tmp_path) as (address, asked):
+        config = {"id-token": token, "refresh-token": "r", "client-id": "c", "client-secret": "s"}
+        config["idp-issuer-url"] = address
+        user = {"token": None, "auth-provider": {"name": "oidc", "config": config}}
+        with pytest.raises(ClusterError, match="its auth-provider gives no token"):
+            _ask(_edited(worker, tmp_path / "1", user=user))
+        assert asked == []
+        config["idp-certificate-authority-data"] = b64encode((tmp_path / "ca.crt").read_bytes()).decode()
+        with pytest.raises(ClusterError, match="the credentials are refused"):  # the new token was shown
+            _ask(_edited(worker, tmp_path / "2", user=user))
+    assert asked[0] == "/.well-known/openid-configuration"
+    assert "refresh_token=r" in asked[1]
