@@ -83,7 +83,7 @@ def test_a_pool_is_explained_by_its_profile_and_the_lines_of_its_values(demo: tu
 
 
 def test_a_site_without_the_internet_downloads_from_its_own_mirror_alone(demo: tuple[Path, str]) -> None:
-    files = re.findall(r"^  (\S+:/\S+)$", chapter(demo[1], "Whom"), re.MULTILINE)
+    files = re.findall(r"^  (\S+:/\S+)$", chapter(demo[1], "Which hosts"), re.MULTILINE)
     assert len(files) == 8
     assert [name for name in files if not name.startswith("http://192.168.8.2/")] == []
 

@@ -58,24 +58,24 @@ run find "$demo/rendered" -type f
 
 say "The fleet: seven pools in three clusters, nothing of it in git yet."
 run osm-gitops plan
-say "Pool kiosk has a built-in profile. Why it is that one, and where its values come from: an overlay, for a lab without the internet."
+say "Pool kiosk has a built-in profile. Why this one, and where its values come from: an overlay for a lab without the internet."
 part '/^Profile/,/^$/p; /^Values/,/^$/{/default$/d; /./p;}' osm-gitops explain kiosk
-say "Whom its nodes ask while they boot, and for which files if they are amd64."
+say "Which hosts its nodes contact while they boot, and which files amd64 nodes fetch."
 part '/^Hosts/,/^$/p; /^URLs/,/^$/{/arm64/d; s/ *amd64 .*//; /./p;}' osm-gitops explain kiosk --downloads
-say "Apply it: one commit per cluster. (apply prints the plan again; here it goes to apply.log.)"
+say "Apply it: one commit per cluster. (apply prints the plan again; the demo writes it to apply.log.)"
 apply
 run git log --oneline --stat --max-count 1
-say "Git keeps no secret in clear: sops and Flux open these files, people read whose they are."
+say "Secrets are encrypted in git. sops and Flux can decrypt these files; names and labels stay readable."
 part '1,/^sops/p' cut -c 1-100 clusters/dev/worker/secrets/playground-kube-system-bootstrap-config.yaml
 
-say "1. The registry password is rotated, a setting changes. Operating System Manager would tell no pool of it."
+say "1. The registry password is rotated and a setting changes. Operating System Manager would not update any pool."
 cp "$here/rotated/secrets.yaml" prod-eu/
 edit overlays/prod-eu/overlay.yaml 's/pause:3.10/pause:3.10.1/'
 commit "Rotate the registry password, take a newer pause image"
 run osm-gitops plan
 apply
 
-say "2. Pool general gets a newer kubelet, and more memory maps by the patch of its built-in profile; pool build goes."
+say "2. Pool general gets a newer kubelet, and a patch of its built-in profile changes a file. Pool build is removed."
 edit prod-eu/general.yaml 's/kubelet: 1.34.2/kubelet: 1.35.0/'
 edit overlays/prod-eu/overlay.yaml 's/max_map_count = 262144/max_map_count = 1048576/'
 git rm --quiet prod-eu/build.yaml
@@ -83,14 +83,14 @@ commit "Kubelet 1.35 and more memory maps for general, no more pool build"
 run osm-gitops plan
 apply
 
-say "3. A mistake: a profile names a field that does not exist. The validator tells it in CI; in a plan its pool fails, the others go on."
+say "3. A mistake: a profile reads a field that does not exist. validate finds it in CI. In a plan its pool fails, and other pools continue."
 edit osps/demo-flatcar.yaml 's/\.KubeVersion/.KubeVersoin/'
 edit dev/playground.yaml 's/kubelet: 1.35.0/kubelet: 1.36.1/'
 run osm-gitops validate osps --severity error || echo "(exit code $?)"
 run osm-gitops plan || echo "(exit code $?)"
 git checkout --quiet .
 
-say "4. Nothing happens, so nothing is written."
+say "4. Nothing changes, so nothing is written."
 run osm-gitops plan
 
 say "The repo is in $demo/fleet, the one cluster rendered without git in $demo/rendered."
