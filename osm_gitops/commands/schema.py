@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Final
 
 import typer
 
@@ -12,7 +14,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.config.fleet_schema import fleet_schema
 from osm_gitops.config.overlay_schema import overlay_schema
 from osm_gitops.model.objects import Json
-from osm_gitops.report.json_schema import plan_schema
+from osm_gitops.report.json_schema import log_schema, plan_schema
 
 
 class Described(Enum):
@@ -23,33 +25,48 @@ class Described(Enum):
     PLAN = "plan"
     EXPLANATION = "explanation"
     DOWNLOADS = "downloads"
+    FINDINGS = "findings"
+    STATUS = "status"
+    CHECKUP = "checkup"
+    PROFILES = "profiles"
+    PROFILE_DIFF = "profile-diff"
+    LOG = "log"
 
 
-def _explanation() -> dict[str, Json]:
-    from osm_gitops.commands.explain.report import explanation_schema  # noqa: PLC0415 - no other command needs it
+def _of(module: str, name: str) -> Callable[[], dict[str, Json]]:
+    """The schema that is beside the report of a command, which is imported when it is asked for."""
 
-    return explanation_schema()
+    def schema_of() -> dict[str, Json]:
+        found: dict[str, Json] = getattr(import_module(f"osm_gitops.commands.{module}"), name)()
+        return found
 
-
-def _downloads() -> dict[str, Json]:
-    from osm_gitops.commands.explain.downloading import downloads_schema  # noqa: PLC0415 - no other command needs it
-
-    return downloads_schema()
+    return schema_of
 
 
-SCHEMAS = {
+SCHEMAS: Final[Mapping[Described, Callable[[], dict[str, Json]]]] = {
     Described.FLEET: fleet_schema,
     Described.OVERLAY: overlay_schema,
     Described.PLAN: plan_schema,
-    Described.EXPLANATION: _explanation,
-    Described.DOWNLOADS: _downloads,
+    Described.EXPLANATION: _of("explain.report", "explanation_schema"),
+    Described.DOWNLOADS: _of("explain.downloading", "downloads_schema"),
+    Described.FINDINGS: _of("validate.report", "findings_schema"),
+    Described.STATUS: _of("status.report", "status_schema"),
+    Described.CHECKUP: _of("doctor.command", "checkup_schema"),
+    Described.PROFILES: _of("osp.profile_list", "profiles_schema"),
+    Described.PROFILE_DIFF: _of("osp.diff", "profile_diff_schema"),
+    Described.LOG: log_schema,
 }
 
 
 def schema(
     what: Annotated[
         Described,
-        typer.Argument(help="The fleet file, overlay.yaml, or what plan or explain prints with --output json."),
+        typer.Argument(
+            help="fleet: the fleet file. overlay: overlay.yaml. The others are for --output json. plan: of plan and "
+            "refresh. explanation: of explain. downloads: of explain --downloads. findings: of validate. status: of "
+            "status. checkup: of doctor. profiles: of osp list. profile-diff: of osp diff. log: lines of stderr with "
+            "--log-format json."
+        ),
     ],
 ) -> int:
     """Print the JSON schema of a file or of a report.

@@ -7,7 +7,17 @@ from typing import Final
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import Action
-from osm_gitops.report.schema_words import COUNT, OBJECT, PROBLEM, format_version, head, listing, record, ref, text
+from osm_gitops.report.schema_words import (
+    COUNT,
+    OBJECT,
+    PROBLEM_RECORD,
+    format_version,
+    head,
+    listing,
+    record,
+    ref,
+    text,
+)
 
 
 def plan_schema() -> dict[str, Json]:
@@ -24,7 +34,7 @@ def plan_schema() -> dict[str, Json]:
         "$defs": {
             "summary": record("How many objects meet each action.", **{action.value: COUNT for action in Action}),
             "object": record("One Kubernetes object.", **OBJECT),
-            "problem": record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM),
+            "problem": PROBLEM_RECORD,
             "diff": record("A change inside an object: of a file, a unit, or a field.", **_DIFF),
             "change": record("What happens to one object.", **OBJECT, **_change()),
             "cluster": record("The plan of one cluster.", **_cluster()),
@@ -102,4 +112,24 @@ def _cluster() -> dict[str, Json]:
         "failed": {"type": "array", "items": failed, "description": "Pools that could not be rendered."},
         "warnings": listing("problem", "What will hurt, though it can be done."),
         "refusals": listing("problem", "Why apply would refuse this cluster."),
+    }
+
+
+def log_schema() -> dict[str, Json]:
+    """The schema of one line of stderr with ``--log-format json``."""
+    parts = {
+        "time": text("Time in UTC with milliseconds."),
+        "level": {"enum": ["debug", "info", "warning", "error"], "description": "How much it matters."},
+        "message": text("The message, as in text."),
+        "cluster": text("The cluster that it belongs to."),
+        "pool": text("The pool that it belongs to, as namespace/name."),
+        "problem": ref("problem", "The error or warning."),
+        "fields": {"type": "object", "description": "Other parts, such as pools, done and total."},
+    }
+    described = record("One line of the log. No secret is in it.", **parts)
+    return {
+        **head("log", "Log"),
+        **described,
+        "required": ["time", "level", "message"],
+        "$defs": {"problem": PROBLEM_RECORD},
     }

@@ -51,6 +51,16 @@ def record(description: str, **properties: Mapping[str, Json]) -> dict[str, Json
     return {"description": description, "type": "object", "properties": properties, "required": list(properties)}
 
 
+def optional_text(description: str) -> dict[str, Json]:
+    """A text, or null."""
+    return {"type": ["string", "null"], "description": description}
+
+
+def truth(description: str) -> dict[str, Json]:
+    """True or false."""
+    return {"type": "boolean", "description": description}
+
+
 OBJECT: Final[dict[str, dict[str, Json]]] = {
     "kind": text("Its kind."),
     "namespace": text("Its namespace; empty for one without."),
@@ -64,3 +74,5 @@ PROBLEM: Final[dict[str, dict[str, Json]]] = {
     "field": text("The field in that object."),
     "fix": text("What to do about it, as a sentence."),
 }
+
+PROBLEM_RECORD: Final = record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM)

@@ -18,6 +18,7 @@ from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance.test_cases import check_objects, flags_of, objects_in, profile_of, profile_text
 from tests.conformance_data import load_case, outside
+from tests.faults import told
 from tests.git.repos import git, new_repository
 
 _FLAGS = ("-namespace", "kube-system", "-external-cloud-provider", "--immutable-secrets")
@@ -261,13 +262,12 @@ def test_a_profile_of_the_cluster_that_an_earlier_version_wrote_to_git_stays_the
     for machine in ("workers", "other"):  # with pools that use it, and without any
         ran = _apply_to_git(worker, tmp_path, repository, "--max-delete", "100%")
         assert ran.code == 0
-        (warning,) = [line for line in ran.out.splitlines() if line.startswith("Warning: ")]
-        assert warning.startswith("Warning: OperatingSystemProfile kube-system/osp-a: its file in the target is of an ")
+        (warning,) = (sentence for code, sentence in told(ran.out) if code is Code.OLD_PROFILE_FILE)
+        assert warning.startswith("OperatingSystemProfile kube-system/osp-a: its file in the target is of an earlier ")
         assert (
             "kubectl annotate operatingsystemprofile osp-a --namespace kube-system "
             "kustomize.toolkit.fluxcd.io/prune=disabled argocd.argoproj.io/sync-options=Prune=false"
         ) in warning
-        assert warning.endswith(f"[{Code.OLD_PROFILE_FILE.value}]")
         assert "Kept:" not in ran.out
         assert file.read_bytes() == before
         assert "osp-a.yaml" in (folder / "kustomization.yaml").read_text("utf-8")

@@ -17,6 +17,7 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.rights import allow, rule
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, write_fleet, write_tree
+from tests.cli.schemas import checked
 from tests.git.repos import git, new_repository
 
 _KEY, _RECIPIENT = new_identity()
@@ -96,14 +97,18 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
 def test_programs_read_the_same_as_json_with_a_version(repo: Path) -> None:
     (repo / ".sops.yaml").unlink()
     ran = osm_gitops("doctor", "--output", "json")
-    report: dict[str, Any] = json.loads(ran.out)
+    report = checked("checkup", ran.out)
     assert (ran.code, report["formatVersion"], report["healthy"]) == (1, "2.0", False)
     (wrong,) = [finding for finding in report["findings"] if finding["state"] == "fix"]
     assert wrong["area"] == "target clusters"
     assert "which git would keep in plain text for ever" in wrong["message"]
     assert "--age-recipient" in wrong["fix"]
     text = osm_gitops("doctor").out
-    assert len(text.splitlines()) == len(report["findings"])
+    lines = text.splitlines()
+    assert len(lines) == len(report["findings"])
+    # What is in order needs no code that says what to do.
+    in_order = [line for line, each in zip(lines, report["findings"], strict=True) if each["state"] == "ok"]
+    assert [line for line in in_order if "[OG" in line] == []
 
 
 def test_a_committer_that_git_does_not_know_is_missed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

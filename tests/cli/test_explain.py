@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from osm_gitops.sources.builtin import FOLDER, newest
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN, file, pool, profile, write_fleet, write_tree
+from tests.cli.schemas import checked
 
 _KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
 
 
 def _explained(*arguments: str) -> dict[str, Any]:
     ran = osm_gitops("explain", *arguments, "-o", "json")
-    told: dict[str, Any] = json.loads(ran.out)
-    schema = json.loads(osm_gitops("schema", "explanation").out)
-    Draft202012Validator(schema).validate(told)
-    _no_key_beyond(schema, schema, told)
-    return told
-
-
-def _no_key_beyond(schema: dict[str, Any], part: dict[str, Any], told: Any) -> None:
-    """Every key that is written is described."""
-    if "$ref" in part:
-        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
-    if isinstance(told, dict):
-        part = schema["$defs"][part["anyOf"][0]["$ref"].rpartition("/")[2]] if "anyOf" in part else part
-        assert set(told) <= set(part["properties"])
-        for key, value in told.items():
-            _no_key_beyond(schema, part["properties"][key], value)
-    for value in told if isinstance(told, list) else ():
-        _no_key_beyond(schema, part["items"], value)
+    return checked("explanation", ran.out)
 
 
 def test_a_profile_is_told_with_the_reason_for_it(tmp_path: Path) -> None:
@@ -324,11 +306,7 @@ curl https://${MIRROR}/x
 
 def _downloads(*arguments: str) -> dict[str, Any]:
     ran = osm_gitops("explain", "--downloads", *arguments, "-o", "json")
-    told: dict[str, Any] = json.loads(ran.out)
-    schema = json.loads(osm_gitops("schema", "downloads").out)
-    Draft202012Validator(schema).validate(told)
-    _no_key_beyond(schema, schema, told)
-    return told
+    return checked("downloads", ran.out)
 
 
 def test_what_nodes_of_a_pool_ask_for_is_listed_with_its_places(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -19,16 +18,17 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.report.mask import Masker
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
+from tests.cli.schemas import checked
 
 Told = Callable[[], list[Mapping[str, Any]]]
 
 
 def entries(text: str) -> list[Mapping[str, Any]]:
     """The lines, which have a time that a collector understands."""
-    found = [json.loads(line) for line in text.splitlines()]
+    found = [checked("log", line) for line in text.splitlines()]
     for entry in found:
         assert datetime.fromisoformat(entry.pop("time")).tzinfo is not None
-    return found
+    return list(found)
 
 
 class _Terminal(io.StringIO):

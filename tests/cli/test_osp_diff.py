@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import yaml
 from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import profile, write_fleet, write_tree
+from tests.cli.schemas import checked
 from tests.git.repos import git, new_repository
 from tests.profiles.sets import SOURCE, write_set
 
@@ -67,7 +67,7 @@ def test_files_units_and_fields_that_are_new_or_gone_are_told_by_name(tmp_path: 
     _file(tmp_path / "before.yaml", before)
     _file(tmp_path / "after.yaml", after)
     ran = osm_gitops("osp", "diff", "before.yaml", "after.yaml", "-o", "json")
-    told = json.loads(ran.out)
+    told = checked("profile-diff", ran.out)
     assert (told["formatVersion"], told["before"], told["after"], told["differ"]) == (
         "2.0",
         "before.yaml",
@@ -78,7 +78,7 @@ def test_files_units_and_fields_that_are_new_or_gone_are_told_by_name(tmp_path: 
     assert states["bootstrap /opt/bin/bootstrap"] == "gone"
     assert states["provisioning /opt/bin/setup"] == "new"
     assert states["provisioning unit a.service"] == "gone"
-    same = json.loads(osm_gitops("osp", "diff", "after.yaml", "after.yaml", "-o", "json").out)
+    same = checked("profile-diff", osm_gitops("osp", "diff", "after.yaml", "after.yaml", "-o", "json").out)
     assert (same["differ"], same["changes"]) == (False, [])
 
 

@@ -15,6 +15,7 @@ from osm_gitops.sops.selection import Selection
 from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
+from tests.cli.schemas import checked
 from tests.git.repos import git, new_repository
 
 _OWN = ("--disable-default-osps",)
@@ -72,7 +73,7 @@ def test_profiles_that_clusters_share_are_listed_once(tmp_path: Path) -> None:
         ("ubuntu 24.04", "v2.0.0", "go", "1", "own"),
     ]
     assert len(_table(osm_gitops("osp", "list", *_OWN, "--cluster", "own").out)) == 1
-    listed = json.loads(osm_gitops("osp", "list", *_OWN, "-o", "json").out)
+    listed = checked("profiles", osm_gitops("osp", "list", *_OWN, "-o", "json").out)
     assert [entry["cluster"] for entry in listed["profiles"]] == ["one", "two", "three", "four", "five", "own"]
 
 
@@ -97,7 +98,7 @@ def test_a_profile_that_an_overlay_changes_for_one_cluster_has_a_line_of_its_own
 
 def test_a_list_for_programs_names_the_pools_and_the_place(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool("a"), pool("b", namespace="other"))
-    listed = json.loads(osm_gitops("osp", "list", *_OWN, "--from", "tree", "--output", "json").out)
+    listed = checked("profiles", osm_gitops("osp", "list", *_OWN, "--from", "tree", "--output", "json").out)
     assert listed == {
         "formatVersion": "2.0",
         "profiles": [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from osm_gitops.commands.install.install_plan import WRITER
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, write_fleet
+from tests.cli.schemas import checked
 from tests.commands.install.installing import install, until_allowed_to_list
 from tests.targets.cluster.scene import Scene, machine_path, scene
 from tests.targets.cluster.test_stamping import from_git, machine_controller, stamps, tree_pool
@@ -58,7 +58,7 @@ def test_it_tells_no_token(flux: Scene) -> None:
     data = {key: b64decode(value).decode() for key, value in token["data"].items()}
     told = "".join(each.out + each.err for each in ran)
     assert data["token-secret"] not in told
-    (cluster,) = json.loads(ran[0].out)["clusters"]
+    (cluster,) = checked("plan", ran[0].out)["clusters"]
     assert {(change["upkeep"], change["diffs"]) for change in map(_hashable, cluster["changes"])} == {(True, ())}
 
 

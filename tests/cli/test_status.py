@@ -14,6 +14,7 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import osm
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
+from tests.cli.schemas import checked
 
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
 
@@ -33,7 +34,7 @@ def _status(*more: str) -> Ran:
 def _told(*more: str) -> dict[str, Any]:
     ran = _status("-o", "json", *more)
     assert ran.code == 0, ran.err
-    document = json.loads(ran.out)
+    document = checked("status", ran.out)
     assert document["formatVersion"] == "2.0"
     (cluster,) = document["clusters"]
     return dict(cluster)
@@ -167,7 +168,7 @@ def test_a_kubeconfig_that_somebody_has_changed_is_trouble(adopted: Adopted) -> 
     where = ("--kubeconfig", str(adopted.folder / "kubeconfig-admin"), "-o", "json")
 
     def told() -> dict[str, Any]:
-        (cluster,) = json.loads(osm_gitops("status", *where, *settings).out)["clusters"]
+        (cluster,) = checked("status", osm_gitops("status", *where, *settings).out)["clusters"]
         return _pool(cluster, "pool-00002")
 
     assert (told()["kubeconfigSecret"]["inStep"], told()["trouble"]) == (True, False)

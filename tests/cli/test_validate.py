@@ -15,6 +15,7 @@ from osm_gitops.lint.rules import rules
 from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_fleet, write_tree
+from tests.cli.schemas import checked
 from tests.git.repos import git, new_repository
 from tests.sources.sealed import sealed
 
@@ -28,7 +29,7 @@ def found(*arguments: str) -> list[dict[str, Any]]:
     """The findings of a run in the current folder."""
     ran = osm_gitops("validate", *arguments, "-o", "json")
     assert not ran.err, ran.err
-    findings = json.loads(ran.out)["findings"]
+    findings: list[dict[str, Any]] = checked("findings", ran.out)["findings"]
     # Which programs are there is a matter of the machine.
     return [each for each in findings if not each["id"].endswith("-not-installed")]
 

@@ -19,8 +19,10 @@ from osm_gitops.children import for_untrusted
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Untrusted
 from osm_gitops.commands.doctor.checks import Finding, State, note, ok
+from osm_gitops.model.objects import Json
 from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.schema_words import PROBLEM, format_version, head, listing, record, text, truth
 from osm_gitops.report.visible import visible
 
 _COLOURS = {State.OK: "32", State.NOTE: "33", State.FIX: "31"}
@@ -143,7 +145,8 @@ def _line(finding: Finding) -> str:
     state = f"{finding.state.value:<4}"
     if console.colours():
         state = f"\x1b[{_COLOURS[finding.state]}m{state}\x1b[0m"
-    return f"{state}  {visible(f'{finding.area}: {finding.told}')}"
+    told = finding.told.sentence if finding.state is State.OK else str(finding.told)
+    return f"{state}  {visible(f'{finding.area}: {told}')}"
 
 
 def _json(findings: list[Finding]) -> str:
@@ -155,3 +158,27 @@ def _json(findings: list[Finding]) -> str:
         ],
     }
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def checkup_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    return {
+        **head("checkup", "Checkup"),
+        **record(
+            "What doctor found. No secret is in it.",
+            formatVersion=format_version(),
+            healthy=truth("Whether there is nothing to fix."),
+            findings=listing("finding", "Everything that was checked, in its order."),
+        ),
+        "$defs": {
+            "finding": record(
+                "One thing that was checked. Texts that do not apply are empty.",
+                area=text("What it belongs to, such as git or sops."),
+                state={
+                    "enum": [state.value for state in State],
+                    "description": "fix: a run would fail or a secret may leak; note: worth knowing; ok: in order.",
+                },
+                **PROBLEM,
+            )
+        },
+    }

@@ -42,7 +42,17 @@ from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.outline import many
-from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, ref, text, texts
+from osm_gitops.report.schema_words import (
+    COUNT,
+    PROBLEM_RECORD,
+    format_version,
+    head,
+    listing,
+    record,
+    ref,
+    text,
+    texts,
+)
 from osm_gitops.report.visible import section, table, visible
 from osm_gitops.sources.manifests import MACHINE
 from osm_gitops.workers.calls import Series
@@ -376,7 +386,7 @@ def downloads_schema() -> dict[str, Json]:
             failed=listing("failed", "Pools that cannot be rendered, so that what they need is not known."),
             problems=listing("problem", "What could not be read at all."),
         ),
-        "$defs": {"problem": record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM), **_REST},
+        "$defs": {"problem": PROBLEM_RECORD, **_REST},
     }
 
 

@@ -26,7 +26,7 @@ from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.schema_words import (
     COUNT,
     OBJECT,
-    PROBLEM,
+    PROBLEM_RECORD,
     format_version,
     head,
     listing,
@@ -292,7 +292,7 @@ def explanation_schema() -> dict[str, Json]:
         ),
         "$defs": {
             "object": record("One Kubernetes object.", **OBJECT),
-            "problem": record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM),
+            "problem": PROBLEM_RECORD,
             **_DEFINITIONS,
         },
     }

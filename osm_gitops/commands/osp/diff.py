@@ -20,6 +20,7 @@ from osm_gitops.plan.content import changed_texts
 from osm_gitops.report.diff import TextDiff, text_diff
 from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.schema_words import COUNT, format_version, head, listing, record, text, texts, truth
 from osm_gitops.report.text import Style, paint
 from osm_gitops.report.visible import visible
 from osm_gitops.sources.manifests import PROFILE
@@ -152,3 +153,30 @@ def profile_diff_json(before: str, after: str, changes: Sequence[TextChange], ma
         ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def profile_diff_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    change = record(
+        "A file, template, unit or field that differs.",
+        name=text("What differs: a half and a path such as bootstrap /opt/bin/bootstrap, or a field."),
+        state={
+            "enum": list(_SYMBOLS),
+            "description": "Whether only the second profile has it, only the first, or both.",
+        },
+        added=COUNT | {"description": "Lines that are added."},
+        removed=COUNT | {"description": "Lines that are removed."},
+        diff=texts("The unified diff, masked."),
+    )
+    return {
+        **head("profile-diff", "Diff of profiles"),
+        **record(
+            "The differences between two profiles.",
+            formatVersion=format_version(),
+            before=text("The first profile."),
+            after=text("The second profile."),
+            differ=truth("Whether they differ."),
+            changes=listing("change", "All differences."),
+        ),
+        "$defs": {"change": change},
+    }

@@ -25,6 +25,7 @@ from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
 from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.schema_words import format_version, head, listing, record, text, texts, truth
 from osm_gitops.report.visible import visible
 from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.builtin import names
@@ -161,6 +162,34 @@ def profiles_json(uses: Sequence[ProfileUse], masker: Masker) -> str:
     """``formatVersion`` and ``profiles``; the meaning of a key changes only with the first number of the version."""
     document = {"formatVersion": FORMAT_VERSION, "profiles": [_entry(use) for use in uses]}
     return masker.text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+
+
+def profiles_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    profile = record(
+        "One profile in one cluster.",
+        cluster=text("Name of the cluster."),
+        namespace=text("Its namespace."),
+        name=text("Its name."),
+        where=text("The place that it was read from."),
+        osName=text("Its operating system."),
+        osVersion=text("The version of its operating system."),
+        version=text("Its spec.version."),
+        builtIn=truth("Whether it is one of the default profiles."),
+        provisioningUtility=text("What sets machines up, if it says so."),
+        supportedCloudProviders=texts("The cloud providers that it supports."),
+        templates={"enum": ["go", JINJA2_V1], "description": "The language of its templates."},
+        pools=texts("The pools that use it, as namespace/name."),
+    )
+    return {
+        **head("profiles", "Profiles"),
+        **record(
+            "The profiles of all clusters.",
+            formatVersion=format_version(),
+            profiles=listing("profile", "One entry for each profile of each cluster."),
+        ),
+        "$defs": {"profile": profile},
+    }
 
 
 def _entry(use: ProfileUse) -> dict[str, object]:

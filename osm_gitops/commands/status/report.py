@@ -11,11 +11,25 @@ from typing import Final
 from osm_gitops.errors import Problem
 from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import Json
-from osm_gitops.model.record import PoolRecord
+from osm_gitops.model.record import PoolRecord, PoolState
 from osm_gitops.model.span import rfc3339, spoken
 from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatus, PoolStatus
 from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.schema_words import (
+    COUNT,
+    PROBLEM,
+    PROBLEM_RECORD,
+    format_version,
+    head,
+    listing,
+    optional_text,
+    record,
+    ref,
+    text,
+    texts,
+    truth,
+)
 from osm_gitops.report.visible import visible
 
 _HEADS: Final = ("POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "KUBECONFIG", "GATE", "MACHINES", "TOKEN")
@@ -220,3 +234,102 @@ def _object(each: ObjectStatus) -> dict[str, Json]:
         "created": each.created or None,
         "difference": each.difference or "",
     }
+
+
+# --- schema ---
+
+
+def status_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    return {
+        **head("status", "Status"),
+        **record(
+            "The state of the pools of clusters. No secret is in it.",
+            formatVersion=format_version(),
+            trouble=truth("Whether anything is wrong in any cluster."),
+            clusters=listing("cluster", "One entry for each cluster, in the fleet's order."),
+        ),
+        "$defs": {
+            "problem": PROBLEM_RECORD,
+            "finding": record(
+                "Something of others that blocks osm-gitops, or is worth knowing.",
+                kind=text("What it is, as a word for programs; unknown for what could not be read."),
+                trouble=truth("Whether it is wrong."),
+                **PROBLEM,
+            ),
+            **_DEFINITIONS,
+        },
+    }
+
+
+_DEFINITIONS: Final = {
+    "cluster": record(
+        "One cluster.",
+        name=text("Its name."),
+        trouble=truth("Whether anything in it is wrong."),
+        at=text("When it was read, in UTC."),
+        hosts=texts("The API servers that were read."),
+        lastRun=optional_text("When the last run ended; null if there was none."),
+        lastGoodRun=optional_text("When the last run without errors ended; null if there was none."),
+        lastRunGood={"type": ["boolean", "null"], "description": "Whether the last run was good; null if none was."},
+        lastErrors=texts("The errors of the last run that are of no pool."),
+        findings=listing("finding", "Blockers, and what is worth knowing."),
+        problems=listing("problem", "What could not be read."),
+        pools=listing("pool", "Its pools, in order of their names."),
+    ),
+    "object": record(
+        "An object of a pool in the cluster.",
+        present=truth("Whether it is there."),
+        inStep={"type": ["boolean", "null"], "description": "Whether it is as rendered; null if that is not known."},
+        ours=truth("Whether osm-gitops wrote it."),
+        created=optional_text("When it was created; null if that is not known."),
+        difference=text("How it differs from what is rendered; empty if it does not."),
+    ),
+    "pool": record(
+        "One pool.",
+        namespace=text("Its namespace."),
+        name=text("Its name."),
+        trouble=truth("Whether anything is wrong with it."),
+        troubles=texts("What is wrong with it."),
+        config=ref("object", "The OperatingSystemConfig."),
+        bootstrapSecret=ref("object", "The Secret with the bootstrap user-data."),
+        provisioningSecret=ref("object", "The Secret with the provisioning user-data."),
+        kubeconfigSecret=ref("object", "The Secret with the bootstrap kubeconfig of kubelets."),
+        gate=record(
+            "Whether machine-controller creates machines from these objects.",
+            accepts={"type": ["boolean", "null"], "description": "Whether it does; null if that is not known."},
+            revision=text("The revision of the MachineDeployment."),
+            secretRevision=text("The revision on the Secrets."),
+            state={"enum": [gate.value for gate in Gate], "description": "Whether the pool may be written now."},
+            reason=text("Why not, if it may not."),
+        ),
+        machines=COUNT | {"description": "Its machines."},
+        waitingMachines={
+            "type": "array",
+            "description": "Machines that wait for their bootstrap Secret.",
+            "items": record(
+                "A machine that waits.",
+                namespace=text("Its namespace."),
+                name=text("Its name."),
+                since=text("Since when."),
+                revision=text("The revision that it waits for."),
+            ),
+        },
+        token=record(
+            "Its bootstrap token.",
+            expires=optional_text("When it expires; null if it does not, or is not there."),
+            secondsLeft={"type": ["integer", "null"], "description": "Seconds until then; null if it does not expire."},
+            state=text("What it is, in a word or two."),
+        ),
+        errors=listing("problem", "Why it cannot be rendered or read."),
+        lastRun=record(
+            "How the last run ended for it.",
+            state={"enum": [*(state.value for state in PoolState), None], "description": "null if there was none."},
+            code=text("Why it was left, as a word for programs, such as paused; else empty."),
+            reason=text("Why it was left; else empty."),
+            since=optional_text("Since when it has been so; null if that is not known."),
+        ),
+        lastErrors=texts("The errors of the last run."),
+        lastGoodRun=optional_text("When the last run without errors ended for it; null if there was none."),
+    ),
+}

@@ -12,9 +12,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from osm_gitops.errors import shortened
 from osm_gitops.model.finding import Finding, Rule, Severity
-from osm_gitops.model.objects import BUILT_IN
+from osm_gitops.model.objects import BUILT_IN, Json
 from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
+from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, text, texts
 from osm_gitops.report.visible import visible
 
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -145,6 +146,40 @@ def _json(finding: Finding) -> dict[str, Any]:
         "line": line,
         "seenIn": list(finding.seen_in),
         "suppressed": finding.suppressed,
+    }
+
+
+def findings_schema() -> dict[str, Json]:
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    counted = {
+        "errors": "Errors that are not suppressed.",
+        "warnings": "Warnings that are not suppressed.",
+        "notes": "Notes that are not suppressed.",
+        "suppressed": "Findings that an annotation suppresses.",
+        "profiles": "Profiles that were checked.",
+        "pools": "MachineDeployments that were checked.",
+        "combinations": "Combinations of provider, Kubernetes version and settings that were rendered.",
+        "refused": "Combinations that a profile refuses.",
+    }
+    finding = record(
+        "One finding. Texts that do not apply are empty.",
+        **PROBLEM | {"code": text("The code of the error that it was made from, such as OG2101, else the id.")},
+        id=text("The id of the rule, by which it can be suppressed."),
+        severity={"enum": [severity.value for severity in Severity], "description": "How much it matters."},
+        file=text("The file of where."),
+        line=COUNT | {"description": "The line in that file; 0 if it is not known."},
+        seenIn=texts("Pools or combinations in which it shows; empty if it does not depend on them."),
+        suppressed=text("The reason that an annotation gives for ignoring it; empty if there is none."),
+    )
+    return {
+        **head("findings", "Findings"),
+        **record(
+            "What validate found. No secret is in it.",
+            formatVersion=format_version(),
+            summary=record("Counts.", **{key: COUNT | {"description": told} for key, told in counted.items()}),
+            findings=listing("finding", "All findings, suppressed ones too."),
+        ),
+        "$defs": {"finding": finding},
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.record import PoolRecord, PoolState, RunRecord
 from osm_gitops.model.status import ClusterStatus, Finding, GateStatus, ObjectStatus, PoolStatus
 from osm_gitops.report.mask import Masker
+from tests.cli.schemas import checked
 
 _NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _OK = ObjectStatus(created="2026-01-01T00:00:00Z", difference="", ours=True)
@@ -112,7 +112,7 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
     cluster = ClusterStatus(
         name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.UNCODED, "x", fix="y"))]
     )
-    document = json.loads(status_json([cluster], Masker(())))
+    document = checked("status", status_json([cluster], Masker(())))
     assert (document["formatVersion"], document["trouble"]) == ("2.0", True)
     (told,) = document["clusters"]
     assert told["at"] == "2026-01-02T03:04:05Z"
