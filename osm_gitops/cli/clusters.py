@@ -57,7 +57,9 @@ def one_cluster(request: Request) -> ClusterSpec | None:
     specs = clusters_of(request, needs_target=False)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)
-        raise input_error(Code.UNCODED, "the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
+        raise input_error(
+            Code.SEVERAL_CLUSTERS, "the fleet has several clusters", fix=f"Choose one with --cluster: {names}"
+        )
     return specs[0]
 
 
@@ -102,7 +104,7 @@ def home_of(request: Request, revision: str) -> Path:
     home = next((part.path for part in spec.source.parts if isinstance(part, TreeRef)), None)
     if home is None:
         raise input_error(
-            Code.UNCODED, "a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git"
+            Code.OPTIONS_CONFLICT, "a cluster has no revisions", where=f"--against {revision}", fix="Name a tree in git"
         )
     return home
 
@@ -136,7 +138,7 @@ def _is_built_in(text: str) -> bool:
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:
     if needs_target and request.target is None:
         fix = f"Name the folder of the desired state, or {LIVE}; or write {FLEET_FILE}"
-        raise input_error(Code.UNCODED, "--from also needs --to", fix=fix)
+        raise input_error(Code.MISSING_ARGUMENT, "--from also needs --to", fix=fix)
     name = one_name(request, DEFAULT_CLUSTER)
     owned_path(name)  # refuses what cannot be a folder
     whole = source_ref(request.base, source)
@@ -169,14 +171,14 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     unknown = [glob for glob in request.clusters if not any(fnmatchcase(spec.name, glob) for spec in found)]
     if unknown:
         raise InputError(
-            Problem(Code.UNCODED, f'the fleet has no cluster "{glob}"', where=shown, fix=f"It has {known}")
+            Problem(Code.CLUSTER_NOT_FOUND, f'the fleet has no cluster "{glob}"', where=shown, fix=f"It has {known}")
             for glob in unknown
         )
     specs = tuple(_with_flags(spec, request) for spec in found if _is_chosen(spec.name, request.clusters))
     lacking = [spec.name for spec in specs if spec.target is None]
     if needs_target and lacking:
         raise input_error(
-            Code.UNCODED,
+            Code.NO_TARGET,
             f"no target is named for cluster {', '.join(lacking)}",
             where=shown,
             fix="Add to: {git: {path: …}} or to: cluster, or give --to",
@@ -206,7 +208,7 @@ def one_name(request: Request, default: str) -> str:
     """The name of the only cluster of a run that reads no fleet file. Raises InputError for several, and for a glob."""
     if len(request.clusters) > 1 or any(sign in name for name in request.clusters for sign in "*?["):
         what = f"without a fleet file a run works on one cluster, not on {', '.join(request.clusters)}"
-        raise input_error(Code.UNCODED, what, where="--cluster", fix="Give one name")
+        raise input_error(Code.SEVERAL_CLUSTERS, what, where="--cluster", fix="Give one name")
     return next(iter(request.clusters), default)
 
 
@@ -228,7 +230,7 @@ def _fleet_file(request: Request) -> Path:
     path = find_fleet_file(request.base.absolute(), above=not here)
     if path is None:
         raise input_error(
-            Code.UNCODED,
+            Code.NO_SOURCE,
             f"there is neither --from nor a fleet file {FLEET_FILE} in this folder{'' if here else ' or above it'}",
             where=request.clone.shown if request.clone else "",
             fix="Name a tree of manifests or cluster with --from, and a folder or cluster with --to",

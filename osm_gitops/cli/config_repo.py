@@ -75,7 +75,9 @@ def with_config_repo(command: Callable[..., int]) -> Callable[..., int]:
 def _opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Request]:
     if repo is None:
         if ref is not None:
-            raise input_error(Code.UNCODED, "it says what to clone, but --repo names no repository", where="--ref")
+            raise input_error(
+                Code.OPTIONS_CONFLICT, "it says what to clone, but --repo names no repository", where="--ref"
+            )
         yield request
         return
     with temporary_clone(parse_address(repo), ref or "", request.token) as clone:

@@ -201,7 +201,9 @@ RefusedUntrusted = _option(bool, "--untrusted", "Refused.", hidden=True)
 def refuse_untrusted(command: str) -> None:
     """Refuse ``--untrusted`` for a command that has to trust its tree. Raises InputError."""
     fix = f"Run it without {FLAG} on a tree that you trust; plan, render, explain, validate, osp and doctor take it"
-    raise input_error(Code.UNCODED, f"{_TRUSTING[command]}, so it cannot do without trust in it", where=FLAG, fix=fix)
+    raise input_error(
+        Code.COMMAND_TRUSTS_TREE, f"{_TRUSTING[command]}, so it cannot do without trust in it", where=FLAG, fix=fix
+    )
 
 
 # Named as OSM names them, or in their style.

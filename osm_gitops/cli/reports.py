@@ -85,7 +85,7 @@ class Reports:
         """Raise InputError for what cannot be; better before the work than after it."""
         problems = [
             Problem(
-                Code.UNCODED,
+                Code.INVALID_OPTION,
                 "its ending names no format",
                 where=f"--report {path}",
                 fix=f"Use one of {', '.join(_ENDINGS)}",
@@ -95,7 +95,7 @@ class Reports:
         ]
         if self.max_length is not None and self.form is not Format.MARKDOWN:
             problems.append(
-                Problem(Code.UNCODED, "only Markdown can be cut", where="--max-length", fix="Add -o markdown")
+                Problem(Code.OPTIONS_CONFLICT, "only Markdown can be cut", where="--max-length", fix="Add -o markdown")
             )
         if problems:
             raise InputError(problems)
@@ -146,7 +146,9 @@ def _made() -> str:
     try:
         at = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     except (ValueError, OverflowError, OSError) as fault:
-        raise input_error(Code.UNCODED, "is not a time in seconds since 1970", where="SOURCE_DATE_EPOCH") from fault
+        raise input_error(
+            Code.INVALID_OPTION, "is not a time in seconds since 1970", where="SOURCE_DATE_EPOCH"
+        ) from fault
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 

@@ -103,7 +103,7 @@ def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
     counts = {each.cluster: len(set(each.warnings) - set(each.uncommitted)) for each in plan.clusters}
     return tuple(
         Problem(
-            Code.UNCODED,
+            Code.WARNINGS_NOT_ALLOWED,
             f"the plan has {many(count, 'warning')}, and --strict allows none",
             about=f"cluster {cluster}",
             fix="Do what they say, or run without --strict",
@@ -246,7 +246,7 @@ def _duration(text: str, flag: str) -> timedelta:
         nanoseconds = -1
     if nanoseconds < 0:
         raise input_error(
-            Code.UNCODED, f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"'
+            Code.INVALID_OPTION, f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"'
         )
     return timedelta(microseconds=nanoseconds / 1000)
 
@@ -306,7 +306,7 @@ def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> Non
     if confirmed or sys.stdin.isatty():
         return
     fix = "Add --yes to write without asking" + (f", or {otherwise}" if otherwise else "")
-    raise input_error(Code.UNCODED, "stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
+    raise input_error(Code.NO_TERMINAL, "stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
 
 
 def ask(question: str) -> bool:

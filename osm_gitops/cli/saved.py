@@ -84,7 +84,7 @@ def open_plan(path: Path) -> SavedPlan:
     try:
         return read_saved_plan(read_file(path, LARGE), str(path))
     except OSError as failure:
-        raise input_error(Code.UNCODED, f"cannot be read: {failure.strerror}", where=str(path)) from failure
+        raise input_error(Code.FILE_UNREADABLE, f"cannot be read: {failure.strerror}", where=str(path)) from failure
 
 
 def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Request:
@@ -115,7 +115,10 @@ def _settings(request: Request, options: Mapping[str, Json], where: str) -> Mapp
     }
     problems = [
         Problem(
-            Code.UNCODED, f"--{flag} held a credential, which no plan keeps", where=where, fix=f"Give --{flag} again"
+            Code.CREDENTIAL_NOT_SAVED,
+            f"--{flag} held a credential, which no plan keeps",
+            where=where,
+            fix=f"Give --{flag} again",
         )
         for flag, value in saved.items()
         if value is None

@@ -190,7 +190,7 @@ def _tell(cluster: str, delivery: Delivery) -> None:
 def _refuse_lost_commits(request: Request, push: bool | None) -> None:
     if request.clone is not None and push is False:
         raise input_error(
-            Code.UNCODED,
+            Code.OPTIONS_CONFLICT,
             "commits that are not pushed would go with the clone",
             where="--no-push",
             fix="Leave it out, or use plan to see what would change",

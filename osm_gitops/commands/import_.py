@@ -85,7 +85,9 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
             if is_encrypted(document.value):
                 what = "is encrypted already"
                 imported.problems.append(
-                    Problem(Code.UNCODED, what, where=f"{shown}:{document.line}", fix="Copy the file as it is")
+                    Problem(
+                        Code.ALREADY_ENCRYPTED, what, where=f"{shown}:{document.line}", fix="Copy the file as it is"
+                    )
                 )
                 continue
             for loose in raw_objects(document, shown):
@@ -122,7 +124,7 @@ def write_imported(imported: Imported, wanted: Import) -> tuple[Path, ...]:
             continue
         if there is not None and not wanted.overwrite:
             what, fix = "is there already with other content", "Add --overwrite, and let git show what changes"
-            imported.problems.append(Problem(Code.UNCODED, what, where=str(wanted.folder / path), fix=fix))
+            imported.problems.append(Problem(Code.FILE_EXISTS, what, where=str(wanted.folder / path), fix=fix))
             continue
         changed[path] = content
     write = {path: (lambda content=content: content) for path, content in changed.items()}
@@ -205,7 +207,7 @@ def _given_rule(recipients: Sequence[str]) -> Rule | None:
 
 def _about(manifest: Manifest, what: str, fix: str, at: str = "") -> Problem:
     where = manifest.line_of(at) if at else str(manifest.origin)
-    return Problem(Code.UNCODED, what, where=where, about=str(manifest.ref), field=at, fix=fix)
+    return Problem(Code.SECRET_NOT_ENCRYPTED, what, where=where, about=str(manifest.ref), field=at, fix=fix)
 
 
 _STDIN = "-"
@@ -241,7 +243,7 @@ def import_(
     """
     if target == LIVE:
         raise input_error(
-            Code.UNCODED, "import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}"
+            Code.INVALID_OPTION, "import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}"
         )
     folder = None if target == _STDOUT else Path(target)
     now = rfc3339(datetime.now(UTC))
@@ -257,7 +259,7 @@ def import_(
     for note in imported.notes:
         console.say(note)
     if not imported.files and not imported.problems:
-        imported.problems.append(Problem(Code.UNCODED, "there is nothing to import", where=", ".join(paths)))
+        imported.problems.append(Problem(Code.NOTHING_TO_IMPORT, "there is nothing to import", where=", ".join(paths)))
     console.problems(imported.problems)
     return 1 if imported.problems else 0
 
@@ -271,7 +273,7 @@ def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[byte
             try:
                 yield read_stream(sys.stdin.buffer, LARGE), "stdin"
             except OSError as fault:
-                raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where="stdin") from fault
+                raise input_error(Code.FILE_UNREADABLE, f"cannot be read: {fault.strerror}", where="stdin") from fault
             continue
         files = Folder(Path(path), path)
         found = walk(files)
@@ -280,9 +282,11 @@ def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[byte
             try:
                 text = files.read(file)
             except OSError as fault:
-                problems.append(Problem(Code.UNCODED, f"cannot be read: {fault.strerror}", where=shown))
+                problems.append(Problem(Code.FILE_UNREADABLE, f"cannot be read: {fault.strerror}", where=shown))
                 continue
             if text is None:
-                problems.append(Problem(Code.UNCODED, f"is larger than {LARGE >> 20} MiB", where=shown, fix="Split it"))
+                problems.append(
+                    Problem(Code.FILE_TOO_LARGE, f"is larger than {LARGE >> 20} MiB", where=shown, fix="Split it")
+                )
             else:
                 yield text, os.fspath(shown)

@@ -101,11 +101,17 @@ def plan(
     reports.check()
     if without_keys and not against:
         raise input_error(
-            Code.UNCODED, "stand-ins compare with stand-ins alone", where="--without-keys", fix="Add --against REV"
+            Code.OPTIONS_CONFLICT,
+            "stand-ins compare with stand-ins alone",
+            where="--without-keys",
+            fix="Add --against REV",
         )
     if against and out is not None:
         raise input_error(
-            Code.UNCODED, "a plan against a revision cannot be applied", where="--out", fix="Leave out --against"
+            Code.OPTIONS_CONFLICT,
+            "a plan against a revision cannot be applied",
+            where="--out",
+            fix="Leave out --against",
         )
     without_keys = without_keys or bool(against and request.untrusted)
     guards = limits(max_delete, max_changed_pools, allow_empty=allow_empty, require_clean=require_clean)

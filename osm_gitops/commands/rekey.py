@@ -139,14 +139,14 @@ def _mode(path: Path) -> int:
     except OSError as fault:
         what = f"cannot be read any more: {fault.strerror}"
         raise TargetError(
-            [Problem(Code.UNCODED, what, where=str(path), fix="Nothing was written. Run again")]
+            [Problem(Code.FILE_UNREADABLE, what, where=str(path), fix="Nothing was written. Run again")]
         ) from fault
 
 
 def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise InputError([Problem(Code.UNCODED, "there is no such file or folder", where=str(path))])
+            raise InputError([Problem(Code.FILE_UNREADABLE, "there is no such file or folder", where=str(path))])
         for file in sorted(_files(path)):
             text = read_file(file) if file.is_file() and not file.is_symlink() else None
             if text is not None and _SIGN in text:
@@ -206,7 +206,7 @@ def _rule(path: Path, sealing: FileEncryption) -> Rule:
     rule = sealing.rule_of_any(path)
     if rule is None:
         what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
-        raise InputError([Problem(Code.UNCODED, what, fix=f"Add a {FILE_NAME} with a creation rule")])
+        raise InputError([Problem(Code.NO_SOPS_RULE_MATCHES, what, fix=f"Add a {FILE_NAME} with a creation rule")])
     return rule
 
 
@@ -284,9 +284,11 @@ def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
     if rotated:
         what = "it has an encrypted comment that cannot be opened, or a layout that sops does not write"
         return EncryptionError(
-            [Problem(Code.UNCODED, what, fix="Run sops rotate --in-place on it, and leave it out here")]
+            [Problem(Code.SOPS_LAYOUT, what, fix="Run sops rotate --in-place on it, and leave it out here")]
         )
-    return EncryptionError([Problem(Code.UNCODED, "its layout is not that of sops", fix="Run sops updatekeys on it")])
+    return EncryptionError(
+        [Problem(Code.SOPS_LAYOUT, "its layout is not that of sops", fix="Run sops updatekeys on it")]
+    )
 
 
 def rekey(

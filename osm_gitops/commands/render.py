@@ -41,10 +41,10 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
       osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
     """
     if request.target is None:
-        raise input_error(Code.UNCODED, "render needs --to", fix="Name an empty folder, or - for stdout")
+        raise input_error(Code.MISSING_ARGUMENT, "render needs --to", fix="Name an empty folder, or - for stdout")
     if request.target == LIVE:
         fix = f"apply writes to clusters; a folder of this name is ./{LIVE}"
-        raise input_error(Code.UNCODED, "render writes files", where=f"--to {LIVE}", fix=fix)
+        raise input_error(Code.INVALID_OPTION, "render writes files", where=f"--to {LIVE}", fix=fix)
     target = None if request.target == _STDOUT else Path(request.target)
     clusters = clusters_of(request, needs_target=False)
     options = run_options(request, Limits(), age_recipients)

@@ -67,7 +67,7 @@ def parse_address(text: str, flag: str = "--repo") -> Address:
 
 def _without_scheme(text: str, flag: str) -> Address:
     if not _DRIVE.match(text) and _PASSWORD.match(text):
-        raise input_error(Code.UNCODED, "there is a password in the address", where=flag, fix=_LEAVE_OUT)
+        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "there is a password in the address", where=flag, fix=_LEAVE_OUT)
     scp_like = None if _DRIVE.match(text) else _SCP_LIKE.fullmatch(text)
     if scp_like is None:
         return Address(str(Path(text).absolute()))
@@ -78,14 +78,14 @@ def _without_scheme(text: str, flag: str) -> Address:
 
 def _refuse_credentials(parts: SplitResult, flag: str) -> None:
     if parts.password is not None:
-        raise input_error(Code.UNCODED, "there is a password in the address", where=flag, fix=_LEAVE_OUT)
+        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "there is a password in the address", where=flag, fix=_LEAVE_OUT)
     if parts.scheme in {"http", "https"} and (_TOKEN.fullmatch(parts.username or "") or parts.query):
-        raise input_error(Code.UNCODED, "there is a token in the address", where=flag, fix=_LEAVE_OUT)
+        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "there is a token in the address", where=flag, fix=_LEAVE_OUT)
 
 
 def _refused(flag: str, what: str) -> InputError:
     return input_error(
-        Code.UNCODED, what, where=flag, fix="Give an https, ssh or file address, user@host:path, or a path"
+        Code.REPOSITORY_ADDRESS, what, where=flag, fix="Give an https, ssh or file address, user@host:path, or a path"
     )
 
 

@@ -40,7 +40,7 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
     The folder is removed at the end, whatever the end. :class:`TargetError` says why there is no clone.
     """
     if ref and not is_ref_name(ref):
-        raise TargetError([Problem(Code.UNCODED, f'"{ref}" is no name of a branch, a tag or a commit', where="--ref")])
+        raise TargetError([Problem(Code.GIT_NAME, f'"{ref}" is no name of a branch, a tag or a commit', where="--ref")])
     refuse_astray(Path())
     with tempfile.TemporaryDirectory(prefix="osm-gitops-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve() / "repo"
@@ -75,7 +75,7 @@ def _clone_commit(root: Path, address: Address, ref: str, token: TokenFile | Non
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.GIT_NAME,
                     f'there is no branch and no tag "{ref}"',
                     where=where,
                     fix="Of a commit give the whole id",

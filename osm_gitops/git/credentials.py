@@ -41,7 +41,7 @@ class TokenFile:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.GIT_TOKEN_FILE,
                         "a token is not sent over plain http",
                         where=address.shown,
                         fix="Use an https:// address",
@@ -62,15 +62,15 @@ class TokenFile:
         except OSError as fault:
             fix = "Give the name of a file whose first line is the token"
             raise TargetError(
-                [Problem(Code.UNCODED, f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]
+                [Problem(Code.GIT_TOKEN_FILE, f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]
             ) from fault
         except UnicodeDecodeError:
             raise TargetError(
-                [Problem(Code.UNCODED, "is no text", where=where, fix="Put the token into its first line")]
+                [Problem(Code.GIT_TOKEN_FILE, "is no text", where=where, fix="Put the token into its first line")]
             ) from None
         if not token:
             raise TargetError(
-                [Problem(Code.UNCODED, "its first line is empty", where=where, fix="Put the token there")]
+                [Problem(Code.GIT_TOKEN_FILE, "its first line is empty", where=where, fix="Put the token there")]
             )
         return token
 

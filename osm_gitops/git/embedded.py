@@ -23,7 +23,7 @@ def refuse_embedded(root: Path, git_dir: Path) -> None:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.NESTED_REPOSITORY,
                         f"is a bare repository inside of the git work tree {outer}, so its configuration may have "
                         "come with a commit",
                         where=str(root),
@@ -68,7 +68,7 @@ def _refused(root: Path, what: str) -> TargetError:
     return TargetError(
         [
             Problem(
-                Code.UNCODED,
+                Code.NESTED_REPOSITORY,
                 f"is not read in an untrusted run: {what}",
                 where=str(root),
                 fix="Make a clone of its own of it",

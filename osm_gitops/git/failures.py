@@ -86,13 +86,15 @@ def failure(verb: str, said: str, where: str, hidden: Iterable[str] = ()) -> Pro
     known = _REMOTE if verb in REMOTE_VERBS else _COMMIT if verb == "commit" else ()
     for meaning in (_LOCKED, *known):
         if meaning.words.search(said):
-            return Problem(Code.UNCODED, f"git {verb} failed: {meaning.what}: {reason}", where=where, fix=meaning.fix)
+            return Problem(
+                Code.GIT_COMMAND_FAILED, f"git {verb} failed: {meaning.what}: {reason}", where=where, fix=meaning.fix
+            )
     fix = ""
     if verb == "commit":
         fix = "A hook or git itself refused the commit; nothing was changed"
     elif verb in REMOTE_VERBS:
         fix = "Check the address and the credentials of the remote"
-    return Problem(Code.UNCODED, f"git {verb} failed: {reason or 'no reason given'}", where=where, fix=fix)
+    return Problem(Code.GIT_COMMAND_FAILED, f"git {verb} failed: {reason or 'no reason given'}", where=where, fix=fix)
 
 
 def refusal_of(said: str, hidden: Iterable[str] = ()) -> str:

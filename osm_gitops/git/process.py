@@ -152,12 +152,12 @@ class Git:
             if reader.is_alive():
                 fix = "Check the address, the network between here and there, and hooks that run with it"
                 raise TargetError(
-                    [Problem(Code.UNCODED, f"git {verb} did not end within {seconds:g} s", str(self.folder), fix=fix)]
+                    [Problem(Code.GIT_LIMIT, f"git {verb} did not end within {seconds:g} s", str(self.folder), fix=fix)]
                 )
             if len(out) > MOST_OUT:
                 what = f"git {verb} printed more than {shown_size(MOST_OUT)}"
                 raise TargetError(
-                    [Problem(Code.UNCODED, what, str(self.folder), fix="Check the repository, and the remote")]
+                    [Problem(Code.GIT_LIMIT, what, str(self.folder), fix="Check the repository, and the remote")]
                 )
 
     def pipe(self, *command: str) -> Any:
@@ -189,7 +189,7 @@ def refuse_astray(folder: Path) -> None:
     if astray:
         what = f"the environment leads what git writes elsewhere ({', '.join(astray)})"
         fix = f"Run it without: env {' '.join(f'-u {name}' for name in astray)} osm-gitops …"
-        raise TargetError([Problem(Code.UNCODED, what, where=str(folder), fix=fix)])
+        raise TargetError([Problem(Code.GIT_ENVIRONMENT, what, where=str(folder), fix=fix)])
 
 
 def _verb(command: Sequence[str]) -> str:
@@ -227,10 +227,12 @@ def _library(folder: Path) -> git.Git:
     try:
         found: git.Git = import_module("git").Git(folder)
     except ImportError as missing:
-        raise TargetError([Problem(Code.UNCODED, "git cannot be run", where=str(folder), fix=_INSTALL)]) from missing
+        raise TargetError(
+            [Problem(Code.GIT_UNUSABLE, "git cannot be run", where=str(folder), fix=_INSTALL)]
+        ) from missing
     version = _version(os.environ.get("PATH", ""))
     if version < OLDEST_GIT:
-        raise TargetError([Problem(Code.UNCODED, f"git {'.'.join(map(str, version))} is too old", fix=_INSTALL)])
+        raise TargetError([Problem(Code.GIT_UNUSABLE, f"git {'.'.join(map(str, version))} is too old", fix=_INSTALL)])
     return found
 
 
@@ -241,7 +243,7 @@ def _version(_path: str) -> tuple[int, ...]:
     try:
         version: tuple[int, ...] = library.Git().version_info
     except (OSError, library.GitCommandNotFound) as fault:
-        raise TargetError([Problem(Code.UNCODED, "git cannot be run", fix=_INSTALL)]) from fault
+        raise TargetError([Problem(Code.GIT_UNUSABLE, "git cannot be run", fix=_INSTALL)]) from fault
     except library.GitError as fault:
-        raise TargetError([Problem(Code.UNCODED, "git does not tell its version", fix=_INSTALL)]) from fault
+        raise TargetError([Problem(Code.GIT_UNUSABLE, "git does not tell its version", fix=_INSTALL)]) from fault
     return version

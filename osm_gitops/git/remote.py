@@ -127,7 +127,7 @@ class Remote:
             raise RefusedPushError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.PUSH_REFUSED,
                         f"{self.name} refused the push to {branch}: {words}",
                         where=str(self._repository.root),
                     )
@@ -140,7 +140,7 @@ class Remote:
         for kind, text in (("remote", self.name), ("branch", branch or "main")):
             if not is_ref_name(text):
                 where = str(self._repository.root)
-                raise TargetError([Problem(Code.UNCODED, f'"{text}" is no name of a git {kind}', where=where)])
+                raise TargetError([Problem(Code.GIT_NAME, f'"{text}" is no name of a git {kind}', where=where)])
 
     # -- inside --
 

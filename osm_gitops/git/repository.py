@@ -186,7 +186,7 @@ class Repository:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.COMMIT_ALTERED,
                         f"git would store other bytes than were written for {altered[0]}",
                         where=str(self.root),
                         fix="Remove the filter, ident or encoding that .gitattributes gives to this path",
@@ -197,12 +197,16 @@ class Repository:
     def _checked_commit(self, base: str | None) -> str:
         commit = self.head()
         if commit is None:
-            raise TargetError([Problem(Code.UNCODED, "git commit made no commit", where=str(self.root))])
+            raise TargetError([Problem(Code.COMMIT_NOT_MADE, "git commit made no commit", where=str(self.root))])
         if self.revision(f"{commit}^") != base:
             # Someone else committed in between; what we made would undo it.
             self.git.run("update-ref", "-m", "osm-gitops: withdraw", "HEAD", f"{commit}^", commit)
             raise TargetError(
-                [Problem(Code.UNCODED, "the branch moved while committing", where=str(self.root), fix="Run again")]
+                [
+                    Problem(
+                        Code.COMMIT_NOT_MADE, "the branch moved while committing", where=str(self.root), fix="Run again"
+                    )
+                ]
             )
         return commit
 
@@ -213,7 +217,7 @@ class Repository:
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.COMMIT_ALTERED,
                     f"a hook of this repository changed {altered[0]} while it was committed",
                     where=str(self.root),
                     fix="The commit was taken back. Have that hook leave out the folder, then run again",
@@ -314,9 +318,11 @@ def _git_dir(root: Path) -> Path:
     try:
         text = os.fsdecode(read_file(entry, SMALL))
     except OSError as fault:
-        raise TargetError([Problem(Code.UNCODED, f"cannot be read: {fault.strerror}", where=str(entry))]) from None
+        raise TargetError(
+            [Problem(Code.FILE_UNREADABLE, f"cannot be read: {fault.strerror}", where=str(entry))]
+        ) from None
     if "\0" in text:
-        raise TargetError([Problem(Code.UNCODED, "is not a file that git wrote", where=str(entry))])
+        raise TargetError([Problem(Code.GIT_FILE_DAMAGED, "is not a file that git wrote", where=str(entry))])
     return (root / text.removeprefix("gitdir:").strip()).absolute()
 
 

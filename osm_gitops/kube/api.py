@@ -121,7 +121,7 @@ class Api:
             return kept
         what = f"{wanted}: its pages expired {_RESTARTS} times on the way"
         raise ClusterError(
-            [Problem(Code.UNCODED, what, where=self.display, fix="The server is very busy: try again later")], 410
+            [Problem(Code.LIST_EXPIRED, what, where=self.display, fix="The server is very busy: try again later")], 410
         )
 
     def _items(self, wanted: RequestInfo, query: Mapping[str, str], *, metadata_only: bool) -> Iterator[Object]:
@@ -294,7 +294,7 @@ class Api:
 
     def _wrong(self, wanted: RequestInfo, what: str) -> ClusterError:
         told = f"{wanted}: the answer is not what the API defines, {what}"
-        return ClusterError([Problem(Code.UNCODED, told, where=self.display, fix=_NO_API)])
+        return ClusterError([Problem(Code.NOT_AN_API_SERVER, told, where=self.display, fix=_NO_API)])
 
     def _object(self, wanted: RequestInfo, answer: Answer) -> Object:
         """What a good answer holds. Raises ClusterError for any other, WebhookError for a webhook without a pod."""
@@ -311,7 +311,7 @@ class Api:
             parsed, why = None, f"it {fault}"
         if why:
             what = f"{wanted}: the answer is no JSON object: {why}"
-            raise ClusterError([Problem(Code.UNCODED, what, where=self.display, fix=_NO_API)], answer.status)
+            raise ClusterError([Problem(Code.NOT_AN_API_SERVER, what, where=self.display, fix=_NO_API)], answer.status)
         found: Object = parsed
         return found
 

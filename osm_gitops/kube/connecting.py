@@ -43,7 +43,9 @@ def _context(access: ContextRef, environment: Mapping[str, str]) -> Context:
         return _in_cluster(environment)
     looked = ", ".join(map(str, config.missing)) or "HOME is not set either"
     raise input_error(
-        Code.UNCODED, f"there is no kubeconfig ({looked})", fix="Name one with --kubeconfig, or set KUBECONFIG"
+        Code.KUBECONFIG_NOT_FOUND,
+        f"there is no kubeconfig ({looked})",
+        fix="Name one with --kubeconfig, or set KUBECONFIG",
     )
 
 

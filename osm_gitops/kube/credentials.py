@@ -82,7 +82,9 @@ def content(entry: Entry, key: str) -> bytes:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
         except binascii.Error:
-            raise input_error(Code.UNCODED, "it is no base64", where=str(entry.path), field=f"{key}-data") from None
+            raise input_error(
+                Code.CREDENTIALS_UNUSABLE, "it is no base64", where=str(entry.path), field=f"{key}-data"
+            ) from None
     path = entry.file(key)
     return _bytes(path, entry, key) if path else b""
 
@@ -93,7 +95,7 @@ def _bytes(path: Path, entry: Entry, key: str) -> bytes:
     except OSError as fault:
         # The path is not told: it may be a key that was put in its place.
         raise input_error(
-            Code.UNCODED, f"the file of {key} cannot be read: {fault.strerror}", where=str(entry.path)
+            Code.CREDENTIALS_UNUSABLE, f"the file of {key} cannot be read: {fault.strerror}", where=str(entry.path)
         ) from None
 
 
@@ -129,7 +131,7 @@ def _provided(user: Entry) -> str:
         header = None
     if not header:
         raise input_error(
-            Code.UNCODED,
+            Code.CREDENTIALS_UNUSABLE,
             "its auth-provider gives no token",
             where=str(user.path),
             fix="Log in anew, or use a credential plugin (users[].user.exec)",
@@ -157,7 +159,9 @@ def _sendable(header: tuple[str, str], user: Entry) -> tuple[str, str]:
     name, value = header
     if _CONTROL.search(value):
         what = f"what goes into the header {name} holds a line break or another control character"
-        raise input_error(Code.UNCODED, what, where=str(user.path), fix="Correct the credentials, or log in anew")
+        raise input_error(
+            Code.CREDENTIALS_UNUSABLE, what, where=str(user.path), fix="Correct the credentials, or log in anew"
+        )
     return name, value.encode("utf-8", "surrogateescape").decode("latin-1")
 
 

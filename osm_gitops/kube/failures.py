@@ -92,14 +92,14 @@ def webhook_refusal(
     ends = deletions or f"find its configuration with {find}, and delete it"
     fix = f"Start its pods; if its program is gone, {ends}"
     what = f"{wanted}: the API server cannot call webhook {named} (500{why})"
-    return WebhookError([Problem(Code.UNCODED, what, where=where, fix=fix)], named)
+    return WebhookError([Problem(Code.WEBHOOK_UNREACHABLE, what, where=where, fix=fix)], named)
 
 
 def refusal(wanted: RequestInfo, code: int, data: bytes, where: str) -> ClusterError:
     """The error that an answer is."""
     status = status_of(data)
     what, fix = _explain(wanted, code, status)
-    problem = Problem(Code.UNCODED, f"{wanted}: {what}", where=where, fix=fix)
+    problem = Problem(Code.REQUEST_REFUSED, f"{wanted}: {what}", where=where, fix=fix)
     if code == 409 and wanted.verb != "create":
         return ConflictError([problem], tuple(dict.fromkeys(_managers(status))))
     return ClusterError([problem], code)

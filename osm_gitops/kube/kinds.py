@@ -39,7 +39,7 @@ class Kind:
         """
         if self.namespaced and not namespace:
             raise ClusterError(
-                [Problem(Code.UNCODED, f"{self.name} {name} has no namespace", fix="Name one in its metadata")]
+                [Problem(Code.OBJECT_NAME, f"{self.name} {name} has no namespace", fix="Name one in its metadata")]
             )
         return f"{self.collection(namespace)}/{_segment(name)}"
 
@@ -47,7 +47,9 @@ class Kind:
 def _segment(name: str) -> str:
     """A name as the API takes it into a path (apimachinery's IsValidPathSegmentName)."""
     if name in {"", ".", ".."} or "/" in name or "%" in name:
-        raise ClusterError([Problem(Code.UNCODED, f"{name!r} is no name that an object can have", fix="Correct it")])
+        raise ClusterError(
+            [Problem(Code.OBJECT_NAME, f"{name!r} is no name that an object can have", fix="Correct it")]
+        )
     return quote(name, safe="")
 
 

@@ -66,7 +66,7 @@ class Kubeconfig:
     def absences(self) -> list[Problem]:
         """Of each file that is missing that it is."""
         return [
-            Problem(Code.UNCODED, "the file is not there", where=str(path), fix="Correct the path")
+            Problem(Code.KUBECONFIG_NOT_FOUND, "the file is not there", where=str(path), fix="Correct the path")
             for path in self.missing
         ]
 
@@ -77,12 +77,13 @@ class Kubeconfig:
         if ("contexts", name) not in self.entries:
             what = f'there is no context "{name}"' if name else "no context is chosen"
             where = ", ".join(map(str, self.files))
-            raise input_error(Code.UNCODED, what, where=where, fix=f"Name one of {known}" if known else "")
+            raise input_error(Code.CONTEXT_NOT_FOUND, what, where=where, fix=f"Name one of {known}" if known else "")
         context = self.entries["contexts", name]
         lacking = [*self._lacking(context, environment)]
         if lacking:
             raise InputError(
-                Problem(Code.UNCODED, what, where=str(context.path), about=f"context {name}") for what in lacking
+                Problem(Code.KUBECONFIG_INVALID, what, where=str(context.path), about=f"context {name}")
+                for what in lacking
             )
         cluster, user = (self.entries[kind, context.text(kind.removesuffix("s"))] for kind in _FILES)
         return Context(name, context.path, cluster, user)
@@ -204,4 +205,6 @@ def _entries(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping
 
 
 def _wrong(path: Path, what: str) -> InputError:
-    return input_error(Code.UNCODED, what, where=str(path), fix="Write it anew, for example with your provider's tool")
+    return input_error(
+        Code.KUBECONFIG_INVALID, what, where=str(path), fix="Write it anew, for example with your provider's tool"
+    )

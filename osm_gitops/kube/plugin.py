@@ -54,11 +54,13 @@ class Plugin:
         version = str(body.get("apiVersion")) if isinstance(body, Mapping) else ""
         command = plugin_command(context.user)
         if version not in _VERSIONS or not command:
-            raise input_error(Code.UNCODED, f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path))
+            raise input_error(
+                Code.CREDENTIAL_PLUGIN, f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path)
+            )
         if body.get("interactiveMode") == "Always":
             what = "the credential plugin wants a terminal, which it cannot have here (interactiveMode: Always)"
             raise input_error(
-                Code.UNCODED, what, where=str(path), fix="Use one that issues credentials without questions"
+                Code.CREDENTIAL_PLUGIN, what, where=str(path), fix="Use one that issues credentials without questions"
             )
         given = {str(item.get("name")): str(item.get("value")) for item in body.get("env") or []}
         info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(context, body)}
@@ -99,7 +101,7 @@ class Plugin:
     def _failed(self, what: str) -> InputError:
         name = Path(self.command[0]).name
         return input_error(
-            Code.UNCODED,
+            Code.CREDENTIAL_PLUGIN,
             f"the credential plugin {name} {what}",
             where=str(self.where),
             fix="Run it by hand to see what it says",
@@ -117,7 +119,7 @@ def _spec(context: Context, body: Mapping[str, Any]) -> Mapping[str, Any]:
                 told["certificate-authority-data"] = base64.b64encode(read_file(path, SMALL)).decode()
             except OSError as fault:
                 what = f"the file of certificate-authority cannot be read: {fault.strerror}"
-                raise input_error(Code.UNCODED, what, where=str(cluster.path)) from None
+                raise input_error(Code.CREDENTIAL_PLUGIN, what, where=str(cluster.path)) from None
         for extension in cluster.body.get("extensions") or []:
             if extension.get("name") == _EXTENSION:
                 told["config"] = extension.get("extension")

@@ -62,7 +62,7 @@ def _address(cluster: Entry) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         what = "the server is no address such as https://10.0.0.1:6443"
-        raise input_error(Code.UNCODED, what, where=str(cluster.path), field="clusters[].cluster.server")
+        raise input_error(Code.SERVER_ADDRESS, what, where=str(cluster.path), field="clusters[].cluster.server")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
 
@@ -114,10 +114,12 @@ def _proxied_pool(server: Server) -> PoolManager:
         pool: PoolManager = RESTClientObject(settings).pool_manager
     except ImportError:
         raise input_error(
-            Code.UNCODED, "a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy"
+            Code.PROXY_UNUSABLE, "a SOCKS proxy needs the package PySocks", fix="Install it, or name an HTTP proxy"
         ) from None
     except (urllib3.exceptions.HTTPError, ValueError):
-        raise input_error(Code.UNCODED, "the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY") from None
+        raise input_error(
+            Code.PROXY_UNUSABLE, "the proxy's address is none", fix="Correct proxy-url or HTTPS_PROXY"
+        ) from None
     return pool
 
 
@@ -134,7 +136,9 @@ def _trust(server: Server) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cadata=_certificates(server.authority))
         except (ssl.SSLError, ValueError):
-            raise input_error(Code.UNCODED, "certificate-authority is no PEM certificate", about=server.url) from None
+            raise input_error(
+                Code.SERVER_CA_INVALID, "certificate-authority is no PEM certificate", about=server.url
+            ) from None
     else:
         context.load_default_certs()
     return context
@@ -165,4 +169,4 @@ def present(pool: PoolManager, identity: Identity, where: str) -> None:
 
 def _unusable(where: str) -> InputError:
     what = "the client certificate and its key are no PEM, do not belong together, or the key has a password"
-    return input_error(Code.UNCODED, what, where=where)
+    return input_error(Code.CREDENTIALS_UNUSABLE, what, where=where)

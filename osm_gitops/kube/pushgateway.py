@@ -37,7 +37,7 @@ class Pushgateway:
             parts, port = urlsplit(""), ""
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
             raise input_error(
-                Code.UNCODED, "is no address such as http://pushgateway.monitoring:9091", where="--pushgateway"
+                Code.INVALID_OPTION, "is no address such as http://pushgateway.monitoring:9091", where="--pushgateway"
             )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         userinfo = parts.netloc.rpartition("@")[0]
@@ -82,7 +82,7 @@ class Pushgateway:
             raise self._failure(f"it refused the metrics ({answer.status})", "Look into its log")
 
     def _failure(self, what: str, fix: str) -> ClusterError:
-        return ClusterError([Problem(Code.UNCODED, what, where=f"Pushgateway {self.url}", fix=fix)])
+        return ClusterError([Problem(Code.METRICS_NOT_PUSHED, what, where=f"Pushgateway {self.url}", fix=fix)])
 
 
 def _segment(name: str, value: str) -> str:

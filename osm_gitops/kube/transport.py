@@ -196,7 +196,7 @@ class Transport:
         what = f"{call.method} {call.path} failed, {lost.what} (tried {times})"
         fix = lost.fix or (_LYING if lost.final else _UNREACHED)
         return (OversizedError if lost.oversized else ClusterError)(
-            [Problem(Code.UNCODED, what, where=self._where, fix=fix)]
+            [Problem(Code.API_SERVER_UNREACHABLE, what, where=self._where, fix=fix)]
         )
 
 

@@ -35,7 +35,7 @@ def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) ->
     """
     found = find_repository(path)
     if found is None:
-        raise input_error(Code.UNCODED, "the fleet file is in no git repository", where=f"--against {revision}")
+        raise input_error(Code.NO_WORK_TREE, "the fleet file is in no git repository", where=f"--against {revision}")
     root, inside = found
     with open_revision(root, revision, str(root), trust) as files:
         try:
@@ -112,13 +112,15 @@ def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], r
     unknown = [pool.name for pool in desired.pools if pool in earlier.failed]
     if unknown:
         named = some(unknown, _NAMED)
-        yield Problem(Code.UNCODED, f"pools that could not be rendered at {revision} are shown as new: {named}")
+        yield Problem(Code.SHOWN_AS_NEW, f"pools that could not be rendered at {revision} are shown as new: {named}")
     for problem in troubles:
         yield replace(problem, what=f"at {revision}, with which this is compared: {problem.what}", fix="")
 
 
 def _gone(spec: ClusterSpec, revision: str) -> ClusterPlan:
-    left = Problem(Code.UNCODED, f"it was in the fleet at {revision} and is so no more: its folder stays as it is")
+    left = Problem(
+        Code.CLUSTER_LEFT_FLEET, f"it was in the fleet at {revision} and is so no more: its folder stays as it is"
+    )
     return ClusterPlan(spec.name, (), warnings=(left,))
 
 

@@ -23,7 +23,7 @@ def refuse_server(spec: ClusterSpec, part: str) -> None:
     """
     if spec.trust.untrusted:
         raise input_error(
-            Code.UNCODED,
+            Code.SERVER_IN_UNTRUSTED_RUN,
             f"{part} is a cluster, and an untrusted run asks no server",
             fix="Name a tree in its place, choose other clusters with --cluster, or, if you trust the tree, run "
             "without --untrusted and --without-keys",
@@ -112,14 +112,17 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
             other, display = workers[worker], clusters.worker.display
             what = f"it would be applied to the same worker cluster as cluster {other}: {display}"
             fix = "Give each cluster its own context, or choose one of them with --cluster"
-            yield Problem(Code.UNCODED, what, about=f"cluster {spec.name}", fix=fix)
+            yield Problem(Code.CLUSTERS_SHARE_TARGET, what, about=f"cluster {spec.name}", fix=fix)
         elif place in namespaces:
             what = (
                 f"its configurations would be in namespace {place[1]} of {clusters.management.display}, "
                 f"as those of cluster {namespaces[place]}"
             )
             yield Problem(
-                Code.UNCODED, what, about=f"cluster {spec.name}", fix="Give each cluster its own management.namespace"
+                Code.CLUSTERS_SHARE_TARGET,
+                what,
+                about=f"cluster {spec.name}",
+                fix="Give each cluster its own management.namespace",
             )
         workers.setdefault(worker, spec.name)
         namespaces.setdefault(place, spec.name)

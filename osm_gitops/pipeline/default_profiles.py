@@ -78,7 +78,11 @@ def _break(inputs: ClusterInputs, keys: Iterable[ProfileKey], unreadable: Sequen
         what = "the built-in profile is not taken: what cannot be read here may be one of that name, which would win"
         inputs.broken[ref] = (
             Problem(
-                Code.UNCODED, what, where=unreadable[0].where, about=str(ref), fix="Correct what cannot be read first"
+                Code.BUILT_IN_PROFILE_NOT_TAKEN,
+                what,
+                where=unreadable[0].where,
+                about=str(ref),
+                fix="Correct what cannot be read first",
             ),
         )
 

@@ -129,7 +129,7 @@ class GitWork:
                 return {}
         problems.append(
             Problem(
-                Code.UNCODED,
+                Code.PUSH_TOO_LATE,
                 f"the remote moved during {_PUSH_ATTEMPTS} attempts to push",
                 where=str(self.session.root),
                 fix="Run again when fewer others push to this branch",
@@ -155,7 +155,7 @@ class GitWork:
             if spec.name not in now or now[spec.name].target != spec.target:
                 what = "the fleet file that others pushed has it no more, or with another target"
                 fix = "Nothing was changed for it. Run again"
-                raise TargetError([Problem(Code.UNCODED, what, about=f"cluster {spec.name}", fix=fix)])
+                raise TargetError([Problem(Code.FLEET_FILE_CHANGED, what, about=f"cluster {spec.name}", fix=fix)])
         self.specs = [now[spec.name] for spec in self.specs]
 
     def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, Delivery]:

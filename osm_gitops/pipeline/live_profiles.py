@@ -89,7 +89,11 @@ def _unreadable_ones(
             yield (
                 ref,
                 Problem(
-                    Code.UNCODED, what, where=profile.manifest.line_of("metadata.annotations"), about=str(ref), fix=fix
+                    Code.JINJA_PROFILE_BESIDE_OSM,
+                    what,
+                    where=profile.manifest.line_of("metadata.annotations"),
+                    about=str(ref),
+                    fix=fix,
                 ),
             )
 
@@ -107,7 +111,7 @@ def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tup
 
 def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
     return Problem(
-        Code.UNCODED,
+        Code.PROFILE_NAME_TAKEN,
         f"{host} has a profile of this name that osm-gitops did not write, and it counts as yours",
         where=f"built-in profiles {profile.built_in}",
         about=str(profile.manifest.ref),
@@ -129,7 +133,7 @@ def _unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: 
     if before == after:
         return None
     return Problem(
-        Code.UNCODED,
+        Code.PROFILE_VERSION_UNCHANGED,
         f"its content changed and its version did not: {profile.version} is sha256:{before} in {host} "
         f"and sha256:{after} here",
         where=profile.manifest.line_of("spec.version"),

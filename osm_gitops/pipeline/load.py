@@ -70,7 +70,7 @@ def _refused_bounds(spec: ClusterSpec, stack: Stack) -> tuple[Problem, ...]:
     """Settings of a tree that is not trusted that do not count."""
     return tuple(
         Problem(
-            Code.UNCODED,
+            Code.LIMIT_NOT_RAISED,
             f"an untrusted run does not raise {each.name}: its default counts",
             where=each.where,
             fix=f"Give --{each.name} if templates need it",

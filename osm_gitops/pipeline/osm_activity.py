@@ -97,13 +97,13 @@ def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActi
 
 def _running(osm: OsmDeployment) -> Problem:
     what = f"Operating System Manager runs ({osm.ready} of {osm.replicas} replicas ready) and writes the same objects"
-    return Problem(Code.UNCODED, what, about=str(osm), fix=f"{_switch_off(osm)}. {_UNTIL_THEN}")
+    return Problem(Code.OSM_RUNS, what, about=str(osm), fix=f"{_switch_off(osm)}. {_UNTIL_THEN}")
 
 
 def _starting(osm: OsmDeployment) -> Problem:
     what = f"Operating System Manager is not switched off ({osm.ready} of {osm.replicas} replicas ready)"
     return Problem(
-        Code.UNCODED, f"{what}: once it starts, it writes the same objects", about=str(osm), fix=_switch_off(osm)
+        Code.OSM_RUNS, f"{what}: once it starts, it writes the same objects", about=str(osm), fix=_switch_off(osm)
     )
 
 
@@ -115,7 +115,7 @@ def _switch_off(osm: OsmDeployment) -> str:
 def _leading(lease: str) -> Problem:
     what = "Operating System Manager runs, as its controller renews this Lease, and writes the same objects"
     fix = f"Switch it off where it runs, as docs/how-to/adoption.md says, and wait a minute. {_UNTIL_THEN}"
-    return Problem(Code.UNCODED, what, about=lease, fix=fix)
+    return Problem(Code.OSM_RUNS, what, about=lease, fix=fix)
 
 
 def _forbidden(failure: ClusterError) -> tuple[Problem, ...]:
@@ -138,5 +138,5 @@ def _is_renewed(lease: Mapping[str, Json], where: str, now: datetime) -> bool:
         renewed = datetime.fromisoformat(spec["renewTime"]).astimezone(UTC)
     except (ValueError, OverflowError) as fault:
         what = f"spec.renewTime is not a time: {spec['renewTime']!r}"
-        raise ClusterError([Problem(Code.UNCODED, what, about=where)]) from fault
+        raise ClusterError([Problem(Code.LEASE_INVALID, what, about=where)]) from fault
     return now - renewed < RECENT

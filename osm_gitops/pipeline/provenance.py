@@ -88,7 +88,7 @@ def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]
         keeper = partial(_kept, repository)
         if trust.untrusted and repository.names_filters():
             what = "its configuration names filters, which an untrusted run does not use: the revision is not known"
-            problem = Problem(Code.UNCODED, what, where=str(root))
+            problem = Problem(Code.SOURCE_REVISION_UNKNOWN, what, where=str(root))
             yield from (Origin(read.display, keeper, warnings=(problem,), in_git=True) for read in reads)
             return
         # A file that is named is read, whether git ignores it or not.
@@ -103,7 +103,12 @@ def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]
         differs = [each for each in changed if path in {".", each} or each.startswith(f"{path}/")]
         source = f"{read.display}@{revision}{'-dirty' if differs else ''}" if revision else read.display
         what = f"not as committed: {some(differs, _NAMED_FILES)}"
-        yield Origin(source, keeper, (Problem(Code.UNCODED, what, where=read.display),) if differs else (), in_git=True)
+        yield Origin(
+            source,
+            keeper,
+            (Problem(Code.SOURCE_NOT_COMMITTED, what, where=read.display),) if differs else (),
+            in_git=True,
+        )
 
 
 def in_git(origins: Iterable[Origin]) -> tuple[Origin, ...]:

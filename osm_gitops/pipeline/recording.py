@@ -59,7 +59,7 @@ def stuck_problems(ran: Ran) -> Iterator[Problem]:
         since = min(ran.left[pool].since for pool in pools)
         which = some([pool.namespaced_name for pool in pools], _NAMED)
         what = f"left by two runs in a row, since {since}: {why} ({reason.code})"
-        yield Problem(Code.UNCODED, what, about=f"{'pool' if len(pools) == 1 else 'pools'} {which}", fix=reason.fix)
+        yield Problem(Code.POOLS_STUCK, what, about=f"{'pool' if len(pools) == 1 else 'pools'} {which}", fix=reason.fix)
 
 
 def uids_of(pools: Mapping[ObjectRef, LivePool]) -> Mapping[ObjectRef, str]:

@@ -33,7 +33,7 @@ _MOST_REACHED: Final = 3
 """Pools of one profile that may reach a limit: those after them would most likely too, and each takes its time."""
 RENDERINGS: Final = 4
 """How often a pool is rendered to find out what was made from secrets."""
-_NARROWED = Problem(Code.UNCODED, "--only was given, so this run deletes nothing")
+_NARROWED = Problem(Code.NARROWED_RUN, "--only was given, so this run deletes nothing")
 
 
 def render_cluster(
@@ -135,7 +135,7 @@ class _Work:
             profile = wanted_profile(machine, self.settings.namespace)
             if self.reached[profile] >= _MOST_REACHED:
                 problem = Problem(
-                    Code.UNCODED,
+                    Code.POOL_NOT_TRIED,
                     f"not rendered: {_MOST_REACHED} pools with the same profile reached a limit before",
                     where=str(machine.manifest.origin),
                     about=str(machine.ref),

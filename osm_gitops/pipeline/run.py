@@ -154,6 +154,6 @@ def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
 def _folder(spec: ClusterSpec) -> TargetSpec:
     if not isinstance(spec.target, TargetSpec):
         raise TargetError(
-            [Problem(Code.UNCODED, "no target is named", about=f"cluster {spec.name}", fix="Give one with --to")]
+            [Problem(Code.NO_TARGET, "no target is named", about=f"cluster {spec.name}", fix="Give one with --to")]
         )
     return spec.target

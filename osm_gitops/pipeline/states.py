@@ -91,7 +91,8 @@ def check_only(only: Sequence[str], pools: Sequence[ObjectRef], problems: list[P
     if not problems:
         unmatched = (glob for glob in only if not any(is_chosen(pool.name, [glob]) for pool in pools))
         problems.extend(
-            Problem(Code.UNCODED, f'no pool has a name that matches "{glob}"', where="--only") for glob in unmatched
+            Problem(Code.NO_POOL_MATCHES, f'no pool has a name that matches "{glob}"', where="--only")
+            for glob in unmatched
         )
 
 

@@ -63,7 +63,7 @@ def refuse_links(root: Path, cluster: str) -> None:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.TARGET_SYMLINK,
                         "is a symbolic link; osm-gitops writes only below the target path",
                         where=str(folder),
                     )
@@ -121,7 +121,7 @@ class _Wanted:
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.FILES_NOT_COMPARABLE,
                     f"{named_files(self._closed)} cannot be compared: there is no private key at hand that opens them, "
                     f"and no {DIGEST_KEY} that they were written with",
                     where=str(self._root),
@@ -136,20 +136,24 @@ class _Wanted:
             what = (
                 f"no file has a digest that was made with this {DIGEST_KEY}: all of them changed, or it is another key"
             )
-            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix="Give the key that the last run had"))
+            found.append(
+                Problem(Code.DIGEST_KEY_CHANGED, what, where=str(self._root), fix="Give the key that the last run had")
+            )
         if self._others:
             what = f"{named_files(self._others)} are encrypted for others than the rules name"
-            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix="Run osm-gitops rekey"))
+            found.append(Problem(Code.RECIPIENTS_CHANGED, what, where=str(self._root), fix="Run osm-gitops rekey"))
         if self._former:
             what = (
                 f"{named_files(self._former)}: written by a version of osm-gitops that kept the data key of any file "
                 "that it found, so a data key may be known to somebody who only has write access to the repository"
             )
-            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix="Run osm-gitops rekey --rotate once"))
+            found.append(
+                Problem(Code.DATA_KEY_NOT_OURS, what, where=str(self._root), fix="Run osm-gitops rekey --rotate once")
+            )
         if self._sealed and not self._sealing.can_compare:
             found.append(
                 Problem(
-                    Code.UNCODED,
+                    Code.NO_KEY_FOR_NEXT_RUN,
                     "encrypts for others only: the next run will not be able to tell what changed",
                     where=str(self._root),
                     fix=f"Give every run a private key, or the same {DIGEST_KEY}",
@@ -182,12 +186,12 @@ class _Strays:
         found = []
         if self._foreign:
             what = f"files that osm-gitops did not write are left alone: {named_files(self._foreign)}"
-            found.append(Problem(Code.UNCODED, what, where=str(self._root)))
+            found.append(Problem(Code.FILES_OF_OTHERS, what, where=str(self._root)))
         if self._planted:
             names = named_files(self._planted)
             what = f"encrypted files that osm-gitops did not write have names that its own may get: {names}"
             fix = "Remove them. When a pool needs the name, the file is replaced, with a new data key"
-            found.append(Problem(Code.UNCODED, what, where=str(self._root), fix=fix))
+            found.append(Problem(Code.DATA_KEY_NOT_OURS, what, where=str(self._root), fix=fix))
         return found
 
     def _stray(self, path: PurePosixPath) -> None:
@@ -202,7 +206,7 @@ class _Strays:
         found = self._sealing.open(self._root / path, text, secret=place.kind in SECRET_KINDS)
         if found.body is None:
             self.unreadable.append(
-                Problem(Code.UNCODED, "is no readable manifest", where=str(path), fix="Repair or remove it")
+                Problem(Code.MANIFEST_UNREADABLE, "is no readable manifest", where=str(path), fix="Repair or remove it")
             )
             self.objects[place] = _current(place, self._side(path), found, path)
             return

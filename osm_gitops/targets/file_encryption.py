@@ -135,7 +135,7 @@ class FileEncryption:
             raise InputError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.DIGEST_KEY_TOO_SHORT,
                         f"a digest key of less than {_SHORTEST_DIGEST_KEY} characters can be guessed",
                         where=DIGEST_KEY,
                         fix="Make one with openssl rand -hex 32",
@@ -332,7 +332,7 @@ def repeats_recipients(path: Path, text: bytes) -> bool:
 def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
     documents = load_documents(text, str(path))
     if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
-        raise InputError([Problem(Code.UNCODED, "it is not one manifest", where=str(path))])
+        raise InputError([Problem(Code.MANIFEST_UNREADABLE, "it is not one manifest", where=str(path))])
     value: Mapping[str, Json] = documents[0].value
     return value
 
@@ -358,7 +358,7 @@ def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.SOPS_RULE_TOO_NARROW,
                     f"this rule {what} of {sealed['kind']} files such as {path}",
                     where=rule.where,
                     fix=f"Give it encrypted_regex: {HIDDEN}",

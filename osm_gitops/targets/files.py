@@ -136,7 +136,7 @@ def read_file(path: Path) -> bytes | None:
     except OSError as error:
         what = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise TargetError(
-            [Problem(Code.UNCODED, what, where=str(path), fix="Remove it or put a file in its place")]
+            [Problem(Code.FILE_UNREADABLE, what, where=str(path), fix="Remove it or put a file in its place")]
         ) from error
 
 

@@ -147,13 +147,13 @@ def _refuse_foreign(root: Path) -> None:
     if not root.exists():
         return
     if not root.is_dir():
-        raise TargetError([Problem(Code.UNCODED, "is no folder", where=str(root))])
+        raise TargetError([Problem(Code.TARGET_NOT_A_FOLDER, "is no folder", where=str(root))])
     entries = list(root.iterdir())
     if entries and not any(_written_by_us(entry) for entry in entries):
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.TARGET_OF_OTHERS,
                     "is not empty and was not written by osm-gitops before",
                     where=str(root),
                     fix="Name an empty or a new folder",

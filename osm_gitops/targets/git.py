@@ -68,7 +68,7 @@ def _on_own_branch(place: GitPlace, repository: Repository, base: str, sealing: 
     commit = repository.head()
     if commit is None:
         fix = "Make a first commit, from which the branch can start"
-        raise TargetError([Problem(Code.UNCODED, "there is no commit yet", where=str(repository.root), fix=fix)])
+        raise TargetError([Problem(Code.NO_COMMIT_YET, "there is no commit yet", where=str(repository.root), fix=fix)])
     inside = place.folder.relative_to(repository.root)
     with second_work_tree(repository, commit) as work:
         remote = Remote(repository, place.remote, place.token)
@@ -81,7 +81,7 @@ def _two_folders(root: Path) -> TargetError:
     return TargetError(
         [
             Problem(
-                Code.UNCODED,
+                Code.BRANCH_FOR_SEVERAL,
                 "a branch of one's own takes the commits for one folder of a repository, not for several",
                 where=str(root),
                 fix="Run it once per cluster, with --cluster NAME and a --branch for each",
@@ -109,7 +109,14 @@ def work_tree_of(folder: Path) -> Path:
     root = find_work_tree(folder)
     if root is None:
         raise TargetError(
-            [Problem(Code.UNCODED, "is in no git work tree", where=str(folder), fix="Run git init, or use render --to")]
+            [
+                Problem(
+                    Code.NO_WORK_TREE,
+                    "is in no git work tree",
+                    where=str(folder),
+                    fix="Run git init, or use render --to",
+                )
+            ]
         )
     return root
 
@@ -121,7 +128,7 @@ def refuse_linked_folder(folder: Path, root: Path) -> None:
             return
         if part.is_symlink():
             raise TargetError(
-                [Problem(Code.UNCODED, "is a symbolic link", where=str(part), fix="Name the folder itself")]
+                [Problem(Code.TARGET_SYMLINK, "is a symbolic link", where=str(part), fix="Name the folder itself")]
             )
 
 
@@ -131,11 +138,15 @@ def checked_branch(repository: Repository, place: GitPlace) -> str:
     how = "Give --ref {}" if place.cloned else "Run git switch {}"
     problem = None
     if branch is None:
-        problem = Problem(Code.UNCODED, "HEAD is detached", fix=how.format(wanted or "BRANCH"))
+        problem = Problem(Code.WRONG_BRANCH, "HEAD is detached", fix=how.format(wanted or "BRANCH"))
     elif wanted and branch != wanted:
-        problem = Problem(Code.UNCODED, f'branch "{branch}" is checked out, not "{wanted}"', fix=how.format(wanted))
+        problem = Problem(
+            Code.WRONG_BRANCH, f'branch "{branch}" is checked out, not "{wanted}"', fix=how.format(wanted)
+        )
     elif unfinished := repository.operation_in_progress():
-        problem = Problem(Code.UNCODED, f"a git operation is unfinished ({unfinished})", fix="Finish it first")
+        problem = Problem(
+            Code.GIT_OPERATION_UNFINISHED, f"a git operation is unfinished ({unfinished})", fix="Finish it first"
+        )
     if problem is not None:
         raise TargetError([problem.at(where=str(repository.root))])
     assert branch is not None

@@ -93,7 +93,7 @@ class _Journal:
             if isinstance(fault, OSError):
                 what = f"cannot be written: {fault.strerror}"
                 raise TargetError(
-                    [Problem(Code.UNCODED, what, where=str(self._path), fix="Nothing was changed")]
+                    [Problem(Code.FILE_UNWRITABLE, what, where=str(self._path), fix="Nothing was changed")]
                 ) from fault
             raise
 

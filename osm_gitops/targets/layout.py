@@ -64,7 +64,9 @@ def paths_of(cluster: str, objects: Iterable[ObjectRef]) -> dict[ObjectRef, Pure
     for ref, path in paths.items():
         other = owners.setdefault(path, ref)
         if other != ref:
-            problems.append(Problem(Code.UNCODED, f"{other} and {ref} would both be written to {path}", where=cluster))
+            problems.append(
+                Problem(Code.FILES_COLLIDE, f"{other} and {ref} would both be written to {path}", where=cluster)
+            )
     if problems:
         raise TargetError(problems)
     return paths
@@ -99,12 +101,14 @@ def _checked_cluster(cluster: str) -> str:
 
 def _checked(name: str, what: ObjectRef | str) -> str:
     if not _NAME.fullmatch(name) or name in {".", "..", ".git", ".yaml", "..yaml"}:
-        raise TargetError([Problem(Code.UNCODED, f"{name!r} cannot be the name of a file or folder", about=str(what))])
+        raise TargetError(
+            [Problem(Code.FILE_NAME, f"{name!r} cannot be the name of a file or folder", about=str(what))]
+        )
     if len(name.encode()) > _LONGEST_NAME:
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.FILE_NAME,
                     f"its file name would have more than {_LONGEST_NAME} bytes",
                     about=str(what),
                     fix="Use a shorter name",

@@ -26,10 +26,10 @@ def alone(path: Path, root: Path) -> Iterator[None]:
     except filelock.Timeout:
         fix = "Wait for its end, then run again"
         raise TargetError(
-            [Problem(Code.UNCODED, f"another run of osm-gitops works here{_named(holder)}", str(root), fix=fix)]
+            [Problem(Code.ANOTHER_RUN, f"another run of osm-gitops works here{_named(holder)}", str(root), fix=fix)]
         ) from None
     except (OSError, NotImplementedError) as fault:
-        raise TargetError([Problem(Code.UNCODED, "its file system gives no locks", where=str(path))]) from fault
+        raise TargetError([Problem(Code.NO_FILE_LOCKS, "its file system gives no locks", where=str(path))]) from fault
     try:
         holder.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
         yield

@@ -101,7 +101,7 @@ class OwnBranch:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.BASE_NOT_PUSHED,
                         f"{self._base} here has commits that {self._remote.name}/{self._base} does not have",
                         where=str(self._work.root),
                         fix=f"They would be pushed with {self._name}. Push them first, or leave --push away",
@@ -115,7 +115,7 @@ class OwnBranch:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.BRANCH_CHECKED_OUT,
                         f"branch {self._name} is checked out, so it cannot be changed",
                         where=str(self._work.root),
                         fix="Switch to the branch that the commits are for",
@@ -132,7 +132,7 @@ class OwnBranch:
         return TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.BRANCH_OF_OTHERS,
                     f"{self.name} holds commits that osm-gitops did not make for it, such as {commit[:12]}",
                     where=str(self._work.root),
                     fix="Nothing was changed. Give --branch a name of its own, or delete that branch if it may go",

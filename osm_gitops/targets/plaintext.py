@@ -32,7 +32,14 @@ def refuse_plaintext(folder: Path, clusters: Iterable[str], sealing: FileEncrypt
     if root is None or all(sealing.rule(folder / path) for path in places):
         return
     raise TargetError(
-        [Problem(Code.UNCODED, f"is in the git work tree {root}: {_PLAINTEXT}", where=str(folder), fix=_PLAINTEXT_FIX)]
+        [
+            Problem(
+                Code.PLAIN_SECRETS_IN_GIT,
+                f"is in the git work tree {root}: {_PLAINTEXT}",
+                where=str(folder),
+                fix=_PLAINTEXT_FIX,
+            )
+        ]
     )
 
 

@@ -150,7 +150,14 @@ class GitSession(FolderTarget):
         if edited:
             what = f"files that osm-gitops owns were edited during the run: {named_files(edited)}"
             raise TargetError(
-                [Problem(Code.UNCODED, what, where=str(self._repository.root), fix="Nothing was changed. Run again")]
+                [
+                    Problem(
+                        Code.OWNED_FILES_EDITED,
+                        what,
+                        where=str(self._repository.root),
+                        fix="Nothing was changed. Run again",
+                    )
+                ]
             )
 
     def _inside(self, path: PurePosixPath) -> str:
@@ -171,8 +178,8 @@ def refuse_dirty(repository: Repository, path: str) -> None:
     if unseen := repository.unseen_paths(path):
         what = f"git leaves out files that osm-gitops owns from this work tree: {named_files(unseen)}"
         fix = "Run git sparse-checkout add FOLDER, or git update-index --no-skip-worktree --no-assume-unchanged FILE"
-        raise TargetError([Problem(Code.UNCODED, what, where=str(repository.root), fix=fix)])
+        raise TargetError([Problem(Code.OWNED_FILES_HIDDEN, what, where=str(repository.root), fix=fix)])
     if dirty := repository.changed_paths(path):
         what = f"files that osm-gitops owns have changes that are not committed: {named_files(dirty)}"
         fix = "Commit them, or drop them with git restore or git clean"
-        raise TargetError([Problem(Code.UNCODED, what, where=str(repository.root), fix=fix)])
+        raise TargetError([Problem(Code.OWNED_FILES_EDITED, what, where=str(repository.root), fix=fix)])

@@ -111,7 +111,7 @@ class CheckedOutBranch:
             raise TargetError(
                 [
                     Problem(
-                        Code.UNCODED,
+                        Code.BRANCHES_DIVERGED,
                         f"the branch and {self.name} have diverged by commits of others",
                         where=str(self._repository.root),
                         fix="Nothing was changed. Merge or rebase them, then run again",
@@ -137,7 +137,7 @@ class CheckedOutBranch:
         return TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.REMOTE_BRANCH_DELETED,
                     f"{self._remote.name} has no branch {self._branch} any more: it was deleted there",
                     where=str(self._repository.root),
                     fix=f"If it is to live, push it yourself (git push {self._remote.name} {self._branch}); "
@@ -150,7 +150,7 @@ class CheckedOutBranch:
         return TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.REMOTE_BRANCH_REWRITTEN,
                     f"{self.name} was rewritten: commit {dropped[:12]} was taken out of it, "
                     f"and {self._branch} here still builds on it",
                     where=str(self._repository.root),
@@ -198,7 +198,7 @@ def require_remote(remote: Remote, repository: Repository) -> None:
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.REMOTE_NOT_FOUND,
                     f'there is no remote "{remote.name}"',
                     where=str(repository.root),
                     fix=f"Add it with git remote add {remote.name} ADDRESS, or leave --push away",

@@ -50,13 +50,13 @@ class LimitReached(InputError):
     """A call that a limit ended; ``memory``: it was that of memory."""
 
     def __init__(self, what: str, fix: str = _SIMPLER, *, memory: bool = False) -> None:
-        super().__init__([Problem(Code.UNCODED, what, fix=fix)])
+        super().__init__([Problem(Code.WORK_LIMIT, what, fix=fix)])
         self.memory = memory
 
     def named(self, doing: str, *, where: str, about: str = "") -> tuple[Problem, ...]:
         """Its problems, with what was being done (``rendering``) and the place."""
         return tuple(
-            Problem(Code.UNCODED, f"{doing} failed: {each.what}", where, about, fix=each.fix) for each in self.problems
+            Problem(each.code, f"{doing} failed: {each.what}", where, about, fix=each.fix) for each in self.problems
         )
 
 

@@ -112,11 +112,11 @@ def test_progress_is_a_line_with_figures_even_on_a_terminal(monkeypatch: pytest.
 
 
 def test_a_problem_tells_whose_it_is_as_far_as_that_is_known(told: Told) -> None:
-    console.problems([Problem(Code.UNCODED, "bad", about="MachineDeployment kube-system/a")], cluster="prod")
+    console.problems([Problem(Code.INVALID_VALUE, "bad", about="MachineDeployment kube-system/a")], cluster="prod")
     console.problems(
         [
-            Problem(Code.UNCODED, "bad", about="cluster dev"),
-            Problem(Code.UNCODED, "bad", about="ConfigMap kube-public/cluster-info"),
+            Problem(Code.INVALID_VALUE, "bad", about="cluster dev"),
+            Problem(Code.INVALID_VALUE, "bad", about="ConfigMap kube-public/cluster-info"),
         ]
     )
     assert [(each.get("cluster"), each.get("pool")) for each in told()] == [
@@ -128,7 +128,7 @@ def test_a_problem_tells_whose_it_is_as_far_as_that_is_known(told: Told) -> None
 
 def test_a_problem_that_many_pools_share_is_one_entry_that_names_them_all(told: Told) -> None:
     refs = [ObjectRef("MachineDeployment", "kube-system", f"p{number}") for number in range(7)]
-    console.failures("prod", dict.fromkeys(refs, (Problem(Code.UNCODED, "no cluster-info"),)), Masker())
+    console.failures("prod", dict.fromkeys(refs, (Problem(Code.INVALID_VALUE, "no cluster-info"),)), Masker())
     (entry,) = told()
     assert entry["fields"]["pools"] == [f"kube-system/p{number}" for number in range(7)]
 
@@ -137,7 +137,7 @@ def test_a_problem_that_many_pools_share_is_one_entry_that_names_them_all(told: 
 def test_whatever_a_message_holds_it_stays_one_line_of_ascii_and_secrets_stay_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    odd = Problem(Code.UNCODED, "a\nb\u202e\x1b[31m \udcff hunter-two", where="x.yaml", fix="Drop hunter-two")
+    odd = Problem(Code.INVALID_VALUE, "a\nb\u202e\x1b[31m \udcff hunter-two", where="x.yaml", fix="Drop hunter-two")
     stderr = io.StringIO()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", stderr)
@@ -153,6 +153,6 @@ def test_the_folder_of_a_clone_is_shown_by_its_name(told: Told) -> None:
     own = Console()
     own.form = LogFormat.JSON
     own.shows(Path("/tmp/clone-x"), "https://git.example.com/nodes.git")
-    own.problems([Problem(Code.UNCODED, "bad", where="/tmp/clone-x/a.yaml")])
+    own.problems([Problem(Code.INVALID_VALUE, "bad", where="/tmp/clone-x/a.yaml")])
     (entry,) = told()
     assert entry["problem"]["where"] == "https://git.example.com/nodes.git/a.yaml"

@@ -26,7 +26,7 @@ def _say() -> list[Any]:
 
 
 def _refuse() -> None:
-    raise input_error(Code.UNCODED, "the text is no UTF-8", where="a.yaml:1")
+    raise input_error(Code.INVALID_VALUE, "the text is no UTF-8", where="a.yaml:1")
 
 
 def test_a_function_that_does_not_end_is_killed() -> None:

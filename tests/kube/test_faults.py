@@ -88,7 +88,7 @@ def test_a_write_is_not_tried_again_once_it_must_not(api: Api, proxy: Proxy) -> 
 
     def check() -> None:
         if next(asked, None) is None:
-            raise LostLockError([Problem(Code.UNCODED, "somebody else holds the Lease")])
+            raise LostLockError([Problem(Code.INVALID_VALUE, "somebody else holds the Lease")])
 
     proxy.when(answer(503), times=5)
     with pytest.raises(LostLockError):

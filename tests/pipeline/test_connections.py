@@ -85,7 +85,7 @@ def test_a_context_that_leads_nowhere_is_left_to_who_uses_it(connections: Connec
 
 
 def _lost() -> None:
-    raise LostLockError([Problem(Code.UNCODED, "somebody else holds the Lease")])
+    raise LostLockError([Problem(Code.INVALID_VALUE, "somebody else holds the Lease")])
 
 
 def test_while_a_lease_is_held_every_connection_asks_before_it_writes(worker: Cluster, tmp_path: Path) -> None:

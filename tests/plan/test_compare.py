@@ -217,14 +217,14 @@ def test_what_does_not_carry_our_label_is_never_deleted() -> None:
 def test_objects_of_failed_and_left_out_pools_are_kept() -> None:
     have = current(desired({"a": "x\n", "b": "x\n", "c": "x\n"}))
     left_out = frozenset(ref for ref in have.objects if ref.name.startswith("c-"))
-    wanted = replace(desired({"a": "x\n"}), failed={pool("b"): (Problem(Code.UNCODED, "broken"),)}, keep=left_out)
+    wanted = replace(desired({"a": "x\n"}), failed={pool("b"): (Problem(Code.INVALID_VALUE, "broken"),)}, keep=left_out)
     plan = _plan(wanted, have)
     assert not plan.has_changes
     assert len(plan.kept) == 6
 
 
 def test_a_document_that_could_not_be_read_forbids_deletion() -> None:
-    wanted = replace(desired({"a": "x\n"}), no_deletion=(Problem(Code.UNCODED, "is no YAML", where="b.yaml:3"),))
+    wanted = replace(desired({"a": "x\n"}), no_deletion=(Problem(Code.INVALID_VALUE, "is no YAML", where="b.yaml:3"),))
     plan = _plan(wanted, current(desired({"a": "x\n", "b": "x\n"})))
     assert not plan.has_changes
     assert len(plan.not_deleted) == 3

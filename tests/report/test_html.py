@@ -22,7 +22,7 @@ _VOID = {"meta", "br", "input"}
 def _page(new: Mapping[str, str], old: Mapping[str, str], *, cluster: str = "prod", **more: Any) -> str:
     wanted = replace(desired(new, **more), cluster=cluster)
     plan = Plan((make_cluster_plan(wanted, current(desired(old)), PlanOptions()),))
-    return "".join(format_html(plan, Page(verbose=True), [Problem(Code.UNCODED, "a whole cluster failed")]))
+    return "".join(format_html(plan, Page(verbose=True), [Problem(Code.INVALID_VALUE, "a whole cluster failed")]))
 
 
 class _Reader(HTMLParser):
@@ -51,15 +51,17 @@ class _Reader(HTMLParser):
 
 
 def test_the_page_holds_what_the_plan_says() -> None:
-    failed = {pool("b"): (Problem(Code.UNCODED, "no such profile"),)}
-    page = _page({"a": "one\n<two>\n"}, {"a": "one\n2\n"}, failed=failed, warnings=(Problem(Code.UNCODED, "odd"),))
+    failed = {pool("b"): (Problem(Code.INVALID_VALUE, "no such profile"),)}
+    page = _page(
+        {"a": "one\n<two>\n"}, {"a": "one\n2\n"}, failed=failed, warnings=(Problem(Code.INVALID_VALUE, "odd"),)
+    )
     for part in (
         "Plan: 0 to create, 2 to update, 0 to replace, 0 to delete, 1 unchanged.",
         "<td>existing ones keep the old configuration</td>",
         '<span class="old">-2</span><span class="new">+&lt;two&gt;</span>',
-        "<li><code>MachineDeployment kube-system/b: no such profile</code></li>",
-        "<li><code>a whole cluster failed</code></li>",
-        "<li>Warning: <code>odd</code></li>",
+        "<li><code>MachineDeployment kube-system/b: no such profile [OG1024]</code></li>",
+        "<li><code>a whole cluster failed [OG1024]</code></li>",
+        "<li>Warning: <code>odd [OG1024]</code></li>",
         "<code>provisioning /opt/bin/setup</code>: as above",
         "kubectl -n kube-system patch machinedeployment a",
     ):
@@ -88,7 +90,7 @@ def test_the_page_says_by_what_when_and_from_which_commits_it_was_made() -> None
 
 
 def test_failed_pools_are_counted_at_the_top() -> None:
-    failed = {pool(name): (Problem(Code.UNCODED, "no such profile"),) for name in ("b", "c")}
+    failed = {pool(name): (Problem(Code.INVALID_VALUE, "no such profile"),) for name in ("b", "c")}
     page = _page({"a": "x\n"}, {"a": "x\n"}, failed=failed)
     top = page.partition("<nav>")[0]
     assert '<strong>2 pools failed</strong>: <a href="#cluster-1"><code>prod</code></a> (2)' in top
@@ -117,8 +119,8 @@ def test_words_break_in_code_alone() -> None:
 @given(hostile_text(least=1), hostile_text(least=1), hostile_text(least=1))
 def test_whatever_a_text_holds_it_is_no_element(script: str, name: str, problem: str) -> None:
     more: dict[str, Any] = {
-        "warnings": (Problem(Code.UNCODED, problem),),
-        "failed": {pool(problem): (Problem(Code.UNCODED, problem),)},
+        "warnings": (Problem(Code.INVALID_VALUE, problem),),
+        "failed": {pool(problem): (Problem(Code.INVALID_VALUE, problem),)},
     }
     read = _Reader(_page({name: script + "!"}, {name: "old\n"}, cluster=name, **more))
     assert read.open == []

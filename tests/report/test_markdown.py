@@ -89,20 +89,23 @@ def test_clusters_without_changes_share_a_line() -> None:
 
 
 def test_failures_refusals_and_warnings_are_told_also_those_of_whole_clusters() -> None:
-    failing = {pool("b"): (Problem(Code.UNCODED, "no such profile"),)}
-    plan = _plan({"a": "x\n"}, {"a": "x\n"}, failed=failing, warnings=(Problem(Code.UNCODED, "odd"),))
+    failing = {pool("b"): (Problem(Code.INVALID_VALUE, "no such profile"),)}
+    plan = _plan({"a": "x\n"}, {"a": "x\n"}, failed=failing, warnings=(Problem(Code.INVALID_VALUE, "odd"),))
     refused = make_cluster_plan(Desired("empty", ()), current(desired({"a": "x\n"})), PlanOptions())
-    text = _text(Plan((*plan.clusters, refused)), _WHOLE, [Problem(Code.UNCODED, "cannot be read", where="dump/")])
+    text = _text(
+        Plan((*plan.clusters, refused)), _WHOLE, [Problem(Code.INVALID_VALUE, "cannot be read", where="dump/")]
+    )
     assert "### Refused\n\n- `cluster empty: nothing is desired" in text
     assert (
-        "### Failed\n\n- `dump/: cannot be read`\n- `prod`: `MachineDeployment kube-system/b: no such profile`" in text
-    )
-    assert "- Warning in `prod`: `odd`" in text
+        "### Failed\n\n- `dump/: cannot be read [OG1024]`\n"
+        "- `prod`: `MachineDeployment kube-system/b: no such profile [OG1024]`"
+    ) in text
+    assert "- Warning in `prod`: `odd [OG1024]`" in text
 
 
 def test_secrets_are_masked_in_problems_of_whole_clusters_too() -> None:
     plan = _plan({"a": "x\n"}, {"a": "x\n"}, sensitive=frozenset({"getter-token-1"}))
-    assert "getter-token" not in _text(plan, _WHOLE, [Problem(Code.UNCODED, "odd value getter-token-1")])
+    assert "getter-token" not in _text(plan, _WHOLE, [Problem(Code.INVALID_VALUE, "odd value getter-token-1")])
 
 
 # -- nothing gets out --
@@ -123,12 +126,12 @@ def test_whatever_a_text_holds_it_stays_in_its_place(
 ) -> None:
     old, new = script
     more = {
-        "warnings": (Problem(Code.UNCODED, problem),),
-        "failed": {pool(problem): (Problem(Code.UNCODED, problem, fix=problem),)},
+        "warnings": (Problem(Code.INVALID_VALUE, problem),),
+        "failed": {pool(problem): (Problem(Code.INVALID_VALUE, problem, fix=problem),)},
     }
     plan = _plan({name: new, "b": "x\n"}, {name: old}, cluster=cluster, **more)
     style = replace(_WHOLE, max_length=limit, whole_at=problem if "http" not in problem else "")
-    tokens = list(_tokens(_text(plan, style, [Problem(Code.UNCODED, problem)])))
+    tokens = list(_tokens(_text(plan, style, [Problem(Code.INVALID_VALUE, problem)])))
     assert {token.type for token in tokens} & {"link_open", "image", "blockquote_open", "hr", "code_block"} == set()
     assert {token.content for token in tokens if token.type == "html_inline"} <= {"<br>"}
     assert [
@@ -202,7 +205,7 @@ def test_what_does_not_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch) -> 
 @given(limit=st.integers(LEAST_LENGTH, 20_000), clusters=st.integers(1, 5), failing=st.integers(0, 40))
 @settings(max_examples=25, deadline=None)
 def test_no_report_is_longer_than_allowed(limit: int, clusters: int, failing: int) -> None:
-    failed = {pool(f"f{number}"): (Problem(Code.UNCODED, "é" * 300),) for number in range(failing)}
+    failed = {pool(f"f{number}"): (Problem(Code.INVALID_VALUE, "é" * 300),) for number in range(failing)}
     one = _many_pools(20).clusters[0]
     plan = Plan(tuple(replace(one, cluster=f"c{number}", failed=failed) for number in range(clusters)))
     text = _text(plan, Markdown(max_length=limit, whole_at="the artifact"))

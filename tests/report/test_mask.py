@@ -176,7 +176,7 @@ def test_the_counterpart_of_a_line_that_is_a_secret_is_learnt() -> None:
 
 def test_a_problem_is_masked_in_all_its_parts() -> None:
     shown = Masker(["s3cr3t-token"]).problem(
-        Problem(Code.UNCODED, "s3cr3t-token a", "s3cr3t-token", fix="s3cr3t-token")
+        Problem(Code.INVALID_VALUE, "s3cr3t-token a", "s3cr3t-token", fix="s3cr3t-token")
     )
     assert "s3cr3t" not in str(shown)
 

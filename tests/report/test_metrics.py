@@ -35,7 +35,7 @@ def change(action: Action, *, upkeep: bool = False) -> Change:
 
 def run(cluster: str = "prod", **more: Any) -> Ran:
     changes = (change(Action.UPDATE), change(Action.UNCHANGED), change(Action.UPDATE, upkeep=True))
-    plan = ClusterPlan(cluster, changes, PoolCounts(desired=3), failed={BROKEN: (Problem(Code.UNCODED, "x"),)})
+    plan = ClusterPlan(cluster, changes, PoolCounts(desired=3), failed={BROKEN: (Problem(Code.INVALID_VALUE, "x"),)})
     given: dict[str, Any] = {
         "started": STARTED,
         "ended": STARTED + timedelta(seconds=2.5),

@@ -152,10 +152,10 @@ def test_a_pool_of_which_a_digest_alone_changed_is_not_alike_to_one_of_which_mor
 
 
 def test_what_stops_many_pools_is_told_once() -> None:
-    missing = (Problem(Code.UNCODED, "there is no token", about="Secret x/y"),)
+    missing = (Problem(Code.INVALID_VALUE, "there is no token", about="Secret x/y"),)
     plan = ClusterPlan("prod", (), failed={pool("a"): missing, pool("b"): missing})
     text = format_plan(Plan((plan,)), _STYLE)
-    assert "  Failed: 2 pools (kube-system/a, kube-system/b): Secret x/y: there is no token\n" in text
+    assert "  Failed: 2 pools (kube-system/a, kube-system/b): Secret x/y: there is no token [OG1024]\n" in text
 
 
 def test_new_pools_are_listed_without_their_content_unless_asked() -> None:
@@ -219,8 +219,8 @@ def test_failures_keeps_refusals_and_warnings_are_told() -> None:
     old = current(desired({"a": "x\n", "b": "x\n", "c": "x\n", "d": "x\n"}))
     wanted = replace(
         desired({"a": "x\n"}),
-        failed={pool("b"): (Problem(Code.UNCODED, "no such profile"),)},
-        warnings=(Problem(Code.UNCODED, "odd"),),
+        failed={pool("b"): (Problem(Code.INVALID_VALUE, "no such profile"),)},
+        warnings=(Problem(Code.INVALID_VALUE, "odd"),),
     )
     text = format_plan(Plan((make_cluster_plan(wanted, old, PlanOptions()),)), _STYLE)
     assert "Failed: MachineDeployment kube-system/b: no such profile" in text
@@ -257,7 +257,7 @@ def test_an_unchanged_token_in_the_context_is_plainly_masked() -> None:
 
 
 def test_secrets_in_problems_are_masked() -> None:
-    text = plan_json(_rotation(warnings=(Problem(Code.UNCODED, f"odd value {_TOKEN}"),)))
+    text = plan_json(_rotation(warnings=(Problem(Code.INVALID_VALUE, f"odd value {_TOKEN}"),)))
     assert "odd value ***" in text
 
 

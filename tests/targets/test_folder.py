@@ -127,7 +127,9 @@ def test_files_of_failed_pools_stay_and_stay_listed(tmp_path: Path) -> None:
     render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
     before = _files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()
     render_to(
-        tmp_path, replace(desired({"a": "x\n"}), failed={pool("b"): (Problem(Code.UNCODED, "broken"),)}), NO_SEALING
+        tmp_path,
+        replace(desired({"a": "x\n"}), failed={pool("b"): (Problem(Code.INVALID_VALUE, "broken"),)}),
+        NO_SEALING,
     )
     assert (_files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()) == before
 

@@ -41,11 +41,11 @@ def test_results_come_back_as_they_are() -> None:
 def test_errors_come_back_with_their_problems() -> None:
     with pytest.raises(InputError) as failure:
         call(_refuse, "x")
-    assert failure.value.problems == (Problem(Code.UNCODED, "not this", where="x"),)
+    assert failure.value.problems == (Problem(Code.INVALID_VALUE, "not this", where="x"),)
 
 
 def _refuse(where: str) -> None:
-    raise input_error(Code.UNCODED, "not this", where=where)
+    raise input_error(Code.INVALID_VALUE, "not this", where=where)
 
 
 def test_what_nobody_expects_is_a_bug_without_its_message() -> None:
@@ -218,7 +218,7 @@ def _looked_up(state: dict[str, int], key: str) -> int:
     if key == "endless":
         math.factorial(10_000_000)
     if key == "refused":
-        raise input_error(Code.UNCODED, "not this")
+        raise input_error(Code.INVALID_VALUE, "not this")
     return state[key]
 
 

@@ -35,15 +35,15 @@ class Finding:
 
 
 def ok(area: str, what: str) -> Finding:
-    return Finding(area, State.OK, Problem(Code.UNCODED, what))
+    return Finding(area, State.OK, Problem(Code.CHECK_PASSED, what))
 
 
 def note(area: str, what: str, how: str = "") -> Finding:
-    return Finding(area, State.NOTE, Problem(Code.UNCODED, what, fix=how))
+    return Finding(area, State.NOTE, Problem(Code.CHECK_NOTE, what, fix=how))
 
 
 def fix(area: str, what: str, how: str = "") -> Finding:
-    return Finding(area, State.FIX, Problem(Code.UNCODED, what, fix=how))
+    return Finding(area, State.FIX, Problem(Code.CHECK_FAILED, what, fix=how))
 
 
 def found(area: str, problems: Iterable[Problem], state: State = State.FIX) -> Iterator[Finding]:

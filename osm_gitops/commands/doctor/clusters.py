@@ -156,7 +156,9 @@ def _cut(findings: list[Finding]) -> Iterator[Finding]:
     yield from findings[:_LISTED]
     if len(findings) > _LISTED:
         last = findings[-1]
-        more = Problem(Code.UNCODED, f"{len(findings) - _LISTED} more of the kind", fix="osm-gitops plan tells all")
+        more = Problem(
+            Code.MORE_PROBLEMS, f"{len(findings) - _LISTED} more of the kind", fix="osm-gitops plan tells all"
+        )
         yield Finding(last.area, last.state, more)
 
 

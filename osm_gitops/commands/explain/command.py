@@ -102,16 +102,22 @@ def explain(
     )
 
     if downloads and (file or user_data is not None):
-        raise input_error(Code.UNCODED, "--downloads prints a list of its own", fix="Leave out --file and --user-data")
+        raise input_error(
+            Code.OPTIONS_CONFLICT, "--downloads prints a list of its own", fix="Leave out --file and --user-data"
+        )
     if file and user_data is not None:
-        raise input_error(Code.UNCODED, "--file and --user-data each print one text", fix="Leave one of them out")
+        raise input_error(
+            Code.OPTIONS_CONFLICT, "--file and --user-data each print one text", fix="Leave one of them out"
+        )
     if half is not None and not file:
-        raise input_error(Code.UNCODED, "--half says where to look for a file", fix="Add --file, or use --user-data")
+        raise input_error(
+            Code.OPTIONS_CONFLICT, "--half says where to look for a file", fix="Add --file, or use --user-data"
+        )
     if downloads:
         return _show_downloads(request, name, output)
     if not name:
         raise input_error(
-            Code.UNCODED, "explain needs the name of a MachineDeployment", fix="Name one, or add --downloads"
+            Code.MISSING_ARGUMENT, "explain needs the name of a MachineDeployment", fix="Name one, or add --downloads"
         )
     clusters = clusters_of(request, needs_target=False)
     told = explain_pool(name, clusters, _options(request))
@@ -157,16 +163,24 @@ def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfNam
     """The one file that was asked for. Raises InputError where there is none, or more than one."""
     found = [each for each in rendering.files if each.path == file and half in {None, HalfName(each.half)}]
     if len({each.half for each in found}) > 1:
-        raise input_error(Code.UNCODED, f"both halves have a file {file}", where="--file", fix="Choose one with --half")
+        raise input_error(
+            Code.BOOT_FILE_NOT_FOUND, f"both halves have a file {file}", where="--file", fix="Choose one with --half"
+        )
     elsewhere = next((each.half for each in rendering.files if each.path == file), "")
     if not found and half is not None and elsewhere:
         fix = f"The {elsewhere} half has it"
         raise input_error(
-            Code.UNCODED, f"the {half.value} half has no file {file}", where="--half", about=str(pool), fix=fix
+            Code.BOOT_FILE_NOT_FOUND,
+            f"the {half.value} half has no file {file}",
+            where="--half",
+            about=str(pool),
+            fix=fix,
         )
     if not found:
         known = [each.path for each in rendering.files]
         fix = similar(file, known).removeprefix("; ").capitalize() or f"{pool} has {', '.join(known)}"
-        raise input_error(Code.UNCODED, f"there is no file {file}", where="--file", about=str(pool), fix=fix)
+        raise input_error(
+            Code.BOOT_FILE_NOT_FOUND, f"there is no file {file}", where="--file", about=str(pool), fix=fix
+        )
     # Of a path that stands twice in a half the last one stays on the node.
     return found[-1]

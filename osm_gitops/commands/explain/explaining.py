@@ -106,7 +106,7 @@ def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]
     if meant:
         places = ", ".join(f"{machine.ref.namespaced_name} in cluster {each.spec.name}" for each, machine in meant)
         fix = "Name it with its namespace before a slash, and with --cluster"
-        raise input_error(Code.UNCODED, f'there are several pools "{name}": {places}', fix=fix)
+        raise input_error(Code.SEVERAL_POOLS, f'there are several pools "{name}": {places}', fix=fix)
     broken = [
         problem
         for each in loaded
@@ -119,7 +119,7 @@ def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]
     known = [shown for each in loaded for machine in each.inputs.machines for shown in _names(machine.ref)]
     there = ", ".join(dict.fromkeys(machine.ref.namespaced_name for each in loaded for machine in each.inputs.machines))
     fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there or 'none'}"
-    raise InputError([*problems, Problem(Code.UNCODED, f'there is no {MACHINE} "{name}"', fix=fix)])
+    raise InputError([*problems, Problem(Code.POOL_NOT_FOUND, f'there is no {MACHINE} "{name}"', fix=fix)])
 
 
 def _names(ref: ObjectRef) -> tuple[str, str]:
@@ -163,7 +163,7 @@ class RenderedForReading:
 def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading:
     about = str(machine.ref)
     if machine.deleting:
-        problem = Problem(Code.UNCODED, "it is being deleted, so nothing is rendered for it", about=about)
+        problem = Problem(Code.POOL_BEING_DELETED, "it is being deleted, so nothing is rendered for it", about=about)
         return RenderedForReading(problems=(problem,))
     alone = replace(cluster.inputs, machines=(machine,))
     limits = limits_of(cluster.settings)
@@ -258,7 +258,7 @@ def _too_large(sizes: Iterable[SizeUse], machine: MachineDeployment) -> Iterator
     for size in sizes:
         if size.headroom is not None and size.headroom < 0:
             yield Problem(
-                Code.UNCODED,
+                Code.USER_DATA_TOO_LARGE,
                 f"the {size.half} user-data is {-size.headroom} bytes too large: {size.note}",
                 where=machine.manifest.line_of(""),
                 about=str(machine.ref),

@@ -156,11 +156,14 @@ def _only(api: Api, named: str) -> OsmDeployment:
             f"Name it with {option} NAMESPACE/NAME (in KKP it is in the seed cluster: --osm-kubeconfig, --osm-context)"
         )
         raise input_error(
-            Code.UNCODED, what, where=api.display, fix=f"{fix}; where it is gone already, {option} {NO_DEPLOYMENT}"
+            Code.OSM_NOT_FOUND,
+            what,
+            where=api.display,
+            fix=f"{fix}; where it is gone already, {option} {NO_DEPLOYMENT}",
         )
     names = ", ".join(f"{each.namespace}/{each.name}" for each in found)
     raise input_error(
-        Code.UNCODED,
+        Code.OSM_NOT_FOUND,
         f"there are {len(found)} Deployments of Operating System Manager: {names}",
         where=api.display,
         fix=f"Choose one with {option} NAMESPACE/NAME",
@@ -244,7 +247,7 @@ def credential_warnings(machines: Sequence[MachineDeployment]) -> Iterator[Probl
     for machine in machines:
         for path in inline_credentials(machine.provider_spec):
             yield Problem(
-                Code.UNCODED,
+                Code.CREDENTIAL_IN_PLAIN_TEXT,
                 "is a credential in clear text, which every reader of MachineDeployments sees",
                 about=str(machine.ref),
                 field=f"{PROVIDER_CONFIG_FIELD}.{path}",

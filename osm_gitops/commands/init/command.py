@@ -131,7 +131,7 @@ def init(
 
     cluster = one_name(request, _EXAMPLE if request.source is None else DEFAULT_CLUSTER)
     if not is_cluster_name(cluster):
-        raise input_error(Code.UNCODED, f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
+        raise input_error(Code.INVALID_OPTION, f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
     osm = _Osm(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
     adoption = _adoption(request, cluster, osm)
@@ -164,7 +164,7 @@ def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
         return None
     if request.source != LIVE:
         raise input_error(
-            Code.UNCODED,
+            Code.INVALID_OPTION,
             "init reads nothing but a cluster",
             where="--from",
             fix=f"Write --from {LIVE}, or leave it out",
@@ -194,7 +194,10 @@ def _refuse_needless(request: Request, osm: _Osm) -> None:
     given += ["--with-pools"] if osm.with_pools else []
     if given:
         raise input_error(
-            Code.UNCODED, f"means nothing without --from {LIVE}", where=given[0], fix=f"Add --from {LIVE}, or remove it"
+            Code.OPTIONS_CONFLICT,
+            f"means nothing without --from {LIVE}",
+            where=given[0],
+            fix=f"Add --from {LIVE}, or remove it",
         )
 
 
@@ -204,7 +207,9 @@ def _bundle(flag: str, path: str) -> PodText:
     try:
         text = read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")
     except OSError as fault:
-        raise input_error(Code.UNCODED, f"{path} cannot be read: {fault.strerror}", where=f"--{flag}") from fault
+        raise input_error(
+            Code.FILE_UNREADABLE, f"{path} cannot be read: {fault.strerror}", where=f"--{flag}"
+        ) from fault
     return PodText(text, (f"the file given with --{flag}",))
 
 
@@ -260,7 +265,7 @@ def _key_file() -> Path:
     path = default_key_file(os.environ)
     if path is None:
         raise input_error(
-            Code.UNCODED,
+            Code.NO_HOME_FOLDER,
             "there is no place for a new key: this user has no home folder",
             fix="Make a key with age-keygen and give its public side as --age-recipient",
         )

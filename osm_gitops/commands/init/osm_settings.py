@@ -19,7 +19,7 @@ from osm_gitops.config.ca_bundle import has_certificate
 from osm_gitops.config.go_flags import GivenFlag, read_command_line
 from osm_gitops.config.setting_names import CONNECTION_FLAGS, PASSED_OVER, SETTINGS_BY_FLAG, Kind, SettingName
 from osm_gitops.config.settings import RawSetting, parse_settings
-from osm_gitops.errors import ClusterError, Code, InputError, Problem
+from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.clusters import Clusters
@@ -182,7 +182,7 @@ class _Found:
             fix = f"Copy it from a node or a running pod, and give it with --{flag.name} FILE"
             self.problems += (
                 Problem(
-                    Code.UNCODED,
+                    problem.code,
                     problem.what,
                     problem.where,
                     problem.about or f"flag -{flag.name}",

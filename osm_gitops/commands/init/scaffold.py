@@ -131,7 +131,7 @@ def place_of(root: Path) -> Place:
         raise TargetError(
             [
                 Problem(
-                    Code.UNCODED,
+                    Code.NOT_AT_THE_ROOT,
                     f"is inside of the git work tree {work_tree}, and a workflow counts only at its root",
                     where=str(root),
                     fix=f"Run osm-gitops init {work_tree}, or for a repository of its own first git init {root}",
@@ -188,7 +188,7 @@ def refuse_key_in(root: Path, path: Path) -> None:
     raise TargetError(
         [
             Problem(
-                Code.UNCODED,
+                Code.KEY_IN_REPOSITORY,
                 "the new private key would lie in the repository",
                 where=str(path),
                 fix="Choose another folder, or make a key with age-keygen and give its public side as --age-recipient",
@@ -217,7 +217,7 @@ def _obstacles(root: Path, files: Mapping[str, bytes]) -> Iterator[Problem]:
     for path in files:
         if not _is_free(root / path):
             yield Problem(
-                Code.UNCODED,
+                Code.FILE_EXISTS,
                 "is there already, and init overwrites nothing",
                 where=str(root / path),
                 fix="Move it away, or run init in an empty folder and take from there what you need",
@@ -227,7 +227,9 @@ def _obstacles(root: Path, files: Mapping[str, bytes]) -> Iterator[Problem]:
     folders.add(root)
     for folder in sorted(folders):
         if not _is_free(folder) and (not folder.is_dir() or (folder != root and folder.is_symlink())):
-            yield Problem(Code.UNCODED, "is no folder, and init needs one here", where=str(folder), fix="Move it away")
+            yield Problem(
+                Code.FILE_EXISTS, "is no folder, and init needs one here", where=str(folder), fix="Move it away"
+            )
 
 
 class _Writing:

@@ -326,7 +326,7 @@ def _refuse_folders(spec: ClusterSpec) -> None:
     folders = sorted(trees | {overlay.display for overlay in spec.overlays if not overlay.built_in})
     if folders:
         raise input_error(
-            Code.UNCODED,
+            Code.FOLDER_NOT_IN_CLUSTER,
             f"runs in a cluster have no folder {', '.join(folders)}",
             about=f"cluster {spec.name}",
             fix="Name the config repo that has it with --repo, or leave the runs out with --part",
@@ -338,7 +338,7 @@ def _sides(plan: InstallPlan, side: Half | None) -> tuple[Side, ...]:
         return _SIDES[side]
     if plan.split:
         raise input_error(
-            Code.UNCODED,
+            Code.SIDE_NOT_CHOSEN,
             "the worker cluster is another one, and each gets its own half",
             fix="Choose one with --side management or --side worker, or print both with --side both",
         )
@@ -351,11 +351,14 @@ def _check_runs(plan: InstallPlan, sides: tuple[Side, ...], parts: frozenset[Par
         return
     if not jobs.image:
         raise input_error(
-            Code.UNCODED, "the runs need an image", where="--image", fix="Name one, or leave the runs out with --part"
+            Code.MISSING_ARGUMENT,
+            "the runs need an image",
+            where="--image",
+            fix="Name one, or leave the runs out with --part",
         )
     if plan.split and not jobs.worker_kubeconfig_secret:
         raise input_error(
-            Code.UNCODED,
+            Code.MISSING_ARGUMENT,
             "the runs need the kubeconfig of the worker cluster",
             where="--worker-kubeconfig-secret",
             fix=f"Put it into a Secret in namespace {plan.home} under the key kubeconfig, and name that",
@@ -366,7 +369,7 @@ def _secret(text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (slash and namespace and name) or "/" in name:
         raise input_error(
-            Code.UNCODED, f'"{text}" does not name a Secret', where="--secret", fix="Write it as namespace/name"
+            Code.INVALID_OPTION, f'"{text}" does not name a Secret', where="--secret", fix="Write it as namespace/name"
         )
     return namespace, name
 
@@ -377,6 +380,6 @@ def _author(text: str) -> tuple[str, str]:
     name, mail = parseaddr(text)
     if not (name and mail):
         raise input_error(
-            Code.UNCODED, f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>"
+            Code.INVALID_OPTION, f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>"
         )
     return name, mail

@@ -181,7 +181,9 @@ def _compared(request: Request, before: str, after: str) -> ProfileDiff:
         return diff_profiles(before, after, sides)
     if not request.overlays:
         raise input_error(
-            Code.UNCODED, "there is nothing to compare it with", fix="Name a second one, or overlays with --overlay"
+            Code.MISSING_ARGUMENT,
+            "there is nothing to compare it with",
+            fix="Name a second one, or overlays with --overlay",
         )
     plain = replace(request, overlays=())
     return diff_overlaid(before, _at_hand(plain, before), _at_hand(request, before), request.overlays)
@@ -229,10 +231,10 @@ def _read(file: Path) -> bytes:
         try:
             return read_stream(sys.stdin.buffer, LARGE)
         except OSError as fault:
-            raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where="stdin") from fault
+            raise input_error(Code.FILE_UNREADABLE, f"cannot be read: {fault.strerror}", where="stdin") from fault
     if file.is_dir():
-        raise input_error(Code.UNCODED, "is a folder", where=str(file), fix="Name a file of manifests")
+        raise input_error(Code.FILE_UNREADABLE, "is a folder", where=str(file), fix="Name a file of manifests")
     try:
         return read_file(file, LARGE)
     except OSError as fault:
-        raise input_error(Code.UNCODED, f"cannot be read: {fault.strerror}", where=str(file)) from fault
+        raise input_error(Code.FILE_UNREADABLE, f"cannot be read: {fault.strerror}", where=str(file)) from fault

@@ -45,7 +45,7 @@ def convert_file(text: str | bytes, name: str, namespace: str) -> ConvertedFile:
     if work.problems:
         raise InputError(work.problems)
     if not work.converted and not work.already:
-        raise input_error(Code.UNCODED, f"there is no {PROFILE} in this file", where=name)
+        raise input_error(Code.NO_PROFILE_IN_FILE, f"there is no {PROFILE} in this file", where=name)
     changed = edit_texts(text, name, work.edits)
     return ConvertedFile(changed, tuple(work.converted), tuple(work.already), tuple(work.warnings))
 
@@ -70,7 +70,15 @@ class _Conversion:
             raise InputError([manifest])
         if is_encrypted(loose.body):
             raise InputError(
-                [Problem(Code.UNCODED, _ENCRYPTED, where=str(manifest.origin), about=str(manifest.ref), fix=_DECRYPT)]
+                [
+                    Problem(
+                        Code.ALREADY_ENCRYPTED,
+                        _ENCRYPTED,
+                        where=str(manifest.origin),
+                        about=str(manifest.ref),
+                        fix=_DECRYPT,
+                    )
+                ]
             )
         checked = read_profile(manifest)
         if checked.value is None:

@@ -105,10 +105,19 @@ def _only(found: ProfilesAtHand, text: str) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise InputError([*found.problems, Problem(Code.UNCODED, f"there is no {PROFILE} in it", where=text)])
+        raise InputError(
+            [*found.problems, Problem(Code.NO_PROFILE_IN_FILE, f"there is no {PROFILE} in it", where=text)]
+        )
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     raise InputError(
-        [Problem(Code.UNCODED, f"it holds several profiles: {shown}", where=text, fix="Name a file with one of them")]
+        [
+            Problem(
+                Code.SEVERAL_PROFILES_IN_FILE,
+                f"it holds several profiles: {shown}",
+                where=text,
+                fix="Name a file with one of them",
+            )
+        ]
     )
 
 

@@ -122,12 +122,12 @@ def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
         known = [each for use in at_hand.found for each in (use.profile.name, use.name)]
         there = ", ".join(dict.fromkeys(use.name for use in at_hand.found)) or "none"
         fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there}"
-        raise InputError([*at_hand.problems, Problem(Code.UNCODED, f'there is no {PROFILE} "{name}"', fix=fix)])
+        raise InputError([*at_hand.problems, Problem(Code.UNKNOWN_PROFILE, f'there is no {PROFILE} "{name}"', fix=fix)])
     body, *others = (whole_profile(use.profile) for use in meant)
     if any(other != body for other in others):
         places = ", ".join(f"{use.name} in cluster {use.cluster}" for use in meant)
         fix = "Name one with its namespace before a slash, and with --cluster"
-        raise input_error(Code.UNCODED, f'{PROFILE} "{name}" is not the same everywhere: {places}', fix=fix)
+        raise input_error(Code.PROFILE_DIFFERS, f'{PROFILE} "{name}" is not the same everywhere: {places}', fix=fix)
     return body
 
 

@@ -83,7 +83,7 @@ def _webhook(hooks: list[_Hook], answering: Mapping[tuple[str, str], bool]) -> F
     state = f"nobody answers, so every write of {resources} fails" if dead else f"it judges every write of {resources}"
     what = f"a webhook of Operating System Manager has failurePolicy Fail: {state}"
     fix = f"Once it is switched off, kubectl delete {kind.name.lower()} {name}"
-    return Finding("osm-webhook", Problem(Code.UNCODED, what, about=f"{kind.name} {name}", fix=fix), trouble=dead)
+    return Finding("osm-webhook", Problem(Code.OSM_WEBHOOK, what, about=f"{kind.name} {name}", fix=fix), trouble=dead)
 
 
 def _hooks(api: Api, kind: Kind) -> Iterator[_Hook]:
@@ -121,21 +121,23 @@ def _kinds(live: Clusters) -> Iterator[Finding]:
                 what = f"the API server does not know the kind {kind.name}"
                 ours = kind in {PROFILE, CONFIG}
                 fix = "osm-gitops install prints its CRD" if ours else "machine-controller brings its CRD"
-                yield Finding("no-kind", Problem(Code.UNCODED, what, where=api.display, fix=fix))
+                yield Finding("no-kind", Problem(Code.KIND_MISSING, what, where=api.display, fix=fix))
 
 
 def _getter_token(worker: Api) -> Iterator[Finding]:
     fix = "osm-gitops install prints it"
     if worker.get(NAMESPACE, "", CLOUD_INIT_NAMESPACE, metadata_only=True) is None:
         what = "the namespace is missing, in which machines look for their configuration"
-        yield Finding("no-namespace", Problem(Code.UNCODED, what, about=f"Namespace {CLOUD_INIT_NAMESPACE}", fix=fix))
+        yield Finding(
+            "no-namespace", Problem(Code.GETTER_MISSING, what, about=f"Namespace {CLOUD_INIT_NAMESPACE}", fix=fix)
+        )
         return
     token = worker.get(SECRET, *GETTER_SECRET)
     if token is None or not (token.get("data") or {}).get("token"):
         what = "is missing" if token is None else "has no token"
         about = f"Secret {'/'.join(GETTER_SECRET)}"
         what = f"{what}, with which machines that boot fetch their configuration"
-        yield Finding("no-getter-token", Problem(Code.UNCODED, what, about=about, fix=fix))
+        yield Finding("no-getter-token", Problem(Code.GETTER_MISSING, what, about=about, fix=fix))
 
 
 def _of_pools(seen: ClusterSnapshot) -> Iterator[Finding]:
@@ -143,18 +145,18 @@ def _of_pools(seen: ClusterSnapshot) -> Iterator[Finding]:
     for machine in held:
         what = f"is being deleted since {machine.deleting} and waits for a clean-up that Operating System Manager did"
         fix = "osm-gitops apply cleans up, and takes the finalizer away"
-        yield Finding("held-deletion", Problem(Code.UNCODED, what, about=str(machine.ref), fix=fix))
+        yield Finding("held-deletion", Problem(Code.DELETION_HELD, what, about=str(machine.ref), fix=fix))
     named = seen.pools()
     for group, stale in _stale(seen):
         what = f"{stale} was made of another state of the pool than its OperatingSystemConfig (OSM issue 567)"
         fix = "osm-gitops apply writes it anew"
-        yield Finding("stale-secret", Problem(Code.UNCODED, what, about=_pool(group, named), fix=fix))
+        yield Finding("stale-secret", Problem(Code.SECRET_STALE, what, about=_pool(group, named), fix=fix))
     unnamed = [str(machine.ref) for machine in seen.machines.values() if not machine.has_profile]
     if unnamed:
         which = some(sorted(unnamed), _NAMED)
         what = f"{which} names no profile: OSM's webhook would have put one there, and OSM passes such over"
         fix = f"osm-gitops takes that one, without writing it; to choose another, annotate {PROFILE_ANNOTATION}"
-        yield Finding("no-profile", Problem(Code.UNCODED, what, fix=fix), trouble=False)
+        yield Finding("no-profile", Problem(Code.POOL_WITHOUT_PROFILE, what, fix=fix), trouble=False)
     yield from _left_over(seen)
     known = {group_name(ref) for ref in seen.machines}
     foreign = known & {group_of(ref) for ref, each in seen.objects.items() if not each.ours}
@@ -162,7 +164,9 @@ def _of_pools(seen: ClusterSnapshot) -> Iterator[Finding]:
         pools = f"{len(foreign)} pool{'' if len(foreign) == 1 else 's'}"
         what = f"{pools} with objects that osm-gitops has not written so far, and so would never remove"
         yield Finding(
-            "not-ours", Problem(Code.UNCODED, what, fix="osm-gitops apply takes them over by a label"), trouble=False
+            "not-ours",
+            Problem(Code.NOT_TAKEN_OVER, what, fix="osm-gitops apply takes them over by a label"),
+            trouble=False,
         )
 
 
@@ -187,7 +191,7 @@ def _left_over(seen: ClusterSnapshot) -> Iterator[Finding]:
         ours = all(each.ours for each in members)
         what = f"{names}: there is no MachineDeployment for it, and a new one of that name would boot with it"
         fix = "osm-gitops apply removes it" if ours else "See that nothing needs it, and delete it with kubectl"
-        yield Finding("left-over", Problem(Code.UNCODED, what, about=_pool(group, named), fix=fix))
+        yield Finding("left-over", Problem(Code.OBJECTS_LEFT_OVER, what, about=_pool(group, named), fix=fix))
 
 
 def _pool(group: str, pools: Mapping[str, ObjectRef | None]) -> str:

@@ -97,7 +97,9 @@ def uninstall(
     specs = live_clusters_of(request)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs)
-        raise input_error(Code.UNCODED, "the fleet has several clusters", fix=f"Choose one with --cluster: {names}")
+        raise input_error(
+            Code.SEVERAL_CLUSTERS, "the fleet has several clusters", fix=f"Choose one with --cluster: {names}"
+        )
     options = run_options(request, Limits(), None)
     live = live_options("0s", lock_timeout, WriteOptions())
     try:

@@ -208,7 +208,7 @@ class Releasing:
             else:
                 return
         what = f"others wrote it {ATTEMPTS} times in between"
-        raise ConflictError([Problem(Code.UNCODED, what, where=api.display, about=str(ref), fix="Run again")])
+        raise ConflictError([Problem(Code.WRITTEN_BY_OTHERS, what, where=api.display, about=str(ref), fix="Run again")])
 
 
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:

@@ -139,7 +139,7 @@ def _appliers(ours: Sequence[OwnObject]) -> Iterator[Problem]:
     others = sorted({name for each in ours for name in other_appliers(each.metadata)})
     if others:
         yield Problem(
-            Code.UNCODED,
+            Code.APPLIED_ELSEWHERE,
             f"{', '.join(others)} applies some of these objects, and would bring our labels back",
             fix="Take them out of what it applies first",
         )
@@ -149,7 +149,7 @@ def _leaving(held: Sequence[OwnObject], *, stays: bool) -> Iterator[Problem]:
     leaving = [each.ref for each in held if each.metadata.get("deletionTimestamp")]
     if leaving and not stays:
         yield Problem(
-            Code.UNCODED,
+            Code.DELETION_UNDER_WAY,
             f"{some(leaving, _SHOWN)} is being deleted, and what was made for it would stay behind",
             fix="Run osm-gitops apply --from cluster --to cluster first",
         )
@@ -179,11 +179,16 @@ def _without_jinja(
         about, who = f"{PROFILE.name} {'/'.join(key)}", some(users[key], _SHOWN)
         if key in ours and key[1] in _OSM_PROFILES:
             what = f"it goes, Operating System Manager brings its own, and renders {who} anew with that"
-            warnings.append(Problem(Code.UNCODED, what, about=about))
+            warnings.append(Problem(Code.PROFILE_REPLACED_BY_OSM, what, about=about))
         else:
             what = f"Operating System Manager cannot read its Jinja2 templates, and {who} uses it"
             refusals.append(
-                Problem(Code.UNCODED, what, about=about, fix="Give these pools a profile with Go templates first")
+                Problem(
+                    Code.JINJA_PROFILE_BESIDE_OSM,
+                    what,
+                    about=about,
+                    fix="Give these pools a profile with Go templates first",
+                )
             )
     return replace(
         release,
@@ -207,7 +212,7 @@ def _rotations(
         if not machine.annotation(PROFILE_ANNOTATION):
             what = "it names no profile, so Operating System Manager leaves it alone until its webhook has stored one"
             fix = f"Annotate it with {PROFILE_ANNOTATION}, which renders it anew, or write to it when OSM is back"
-            yield Problem(Code.UNCODED, what, about=str(machine.ref), fix=fix)
+            yield Problem(Code.RENDERED_ANEW_BY_OSM, what, about=str(machine.ref), fix=fix)
             continue
         profile = profiles.get(wanted_profile(machine, namespace) or ("", ""))
         found = configs.get(machine.config_name)
@@ -221,4 +226,4 @@ def _rotations(
                 "its configuration is missing or of another revision, so Operating System Manager will render it anew"
             )
             fix = "Run osm-gitops apply --from cluster --to cluster first"
-            yield Problem(Code.UNCODED, what, about=str(machine.ref), fix=fix)
+            yield Problem(Code.RENDERED_ANEW_BY_OSM, what, about=str(machine.ref), fix=fix)

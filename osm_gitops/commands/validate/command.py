@@ -167,7 +167,7 @@ def _compared(
 
 
 def _checked(paths: list[Path]) -> list[Path]:
-    missing = [Problem(Code.UNCODED, "is not there", where=str(path)) for path in paths if not path.exists()]
+    missing = [Problem(Code.FILE_UNREADABLE, "is not there", where=str(path)) for path in paths if not path.exists()]
     if missing:
         raise InputError(missing)
     return paths

@@ -47,7 +47,9 @@ class AccountToken:
         """The token that lasts, where there is one. Raises InputError where there is no such account."""
         if self._body is None:
             what = f"ServiceAccount {'/'.join(self._account)} was not found in the worker cluster"
-            raise InputError([Problem(Code.UNCODED, what, where=_FLAG, fix="Create it there, or name another one")])
+            raise InputError(
+                [Problem(Code.ACCOUNT_NOT_FOUND, what, where=_FLAG, fix="Create it there, or name another one")]
+            )
         return self._legacy.data["token"].decode(errors="replace") if self._legacy else None
 
     def request(self) -> RequestedToken:
@@ -69,7 +71,7 @@ class AccountToken:
             f"so they end before they are renewed by runs that are {spoken(self._interval)} apart"
         )
         fix = "Run more often and say so with --interval, or let the API server grant a longer life"
-        return (Problem(Code.UNCODED, what, where=_FLAG, fix=fix),)
+        return (Problem(Code.TOKEN_LIFE_SHORTENED, what, where=_FLAG, fix=fix),)
 
     def facts(self) -> tuple[ServiceAccountFact, SecretFact] | None:
         """The account and its legacy Secret, as a source has them."""

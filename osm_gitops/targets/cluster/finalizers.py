@@ -77,5 +77,5 @@ def _changed(
 def _restless(writes: Writes, pool: LivePool) -> ConflictError:
     what = f"its finalizer could not be changed: others wrote it {ATTEMPTS} times in between"
     return ConflictError(
-        [Problem(Code.UNCODED, what, where=writes.live.worker.display, about=str(pool.ref), fix="Run again")]
+        [Problem(Code.WRITTEN_BY_OTHERS, what, where=writes.live.worker.display, about=str(pool.ref), fix="Run again")]
     )

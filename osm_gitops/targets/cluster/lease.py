@@ -125,7 +125,7 @@ class Held:
         if self._lost:
             what = f"this run lost the lock: {self._lost}"
             fix = "It stopped writing. What is missing the next run does"
-            raise LostLockError([Problem(Code.UNCODED, what, self._api.display, _about(self._body), fix=fix)], 409)
+            raise LostLockError([Problem(Code.LOCK_LOST, what, self._api.display, _about(self._body), fix=fix)], 409)
 
     def keep(self) -> None:
         """Renew until the end."""
@@ -211,7 +211,7 @@ class _Taking:
         if tried >= _RACES and self.pace.clock() >= until:
             what = f"the Lease {self.namespace}/{LEASE_NAME} is free and cannot be taken (409, {tried + 1} times)"
             fix = "Run again; if that does not help, delete the Lease"
-            raise ClusterError([Problem(Code.UNCODED, what, self.api.display, fix=fix)], 409)
+            raise ClusterError([Problem(Code.LOCK_NOT_TAKEN, what, self.api.display, fix=fix)], 409)
 
     def _is_free(self, found: Mapping[str, Json] | None) -> bool:
         spec = _spec(found or {})
@@ -249,7 +249,7 @@ class _Taking:
             life = spec.get("leaseDurationSeconds") or self.pace.duration
             what = f"{who}, last heard of at {spec.get('renewTime')}"
             fix = f"Run again when it has ended, or wait with --lock-timeout: if it was killed, {life}s are enough"
-            raise ClusterError([Problem(Code.UNCODED, what, self.api.display, _about(found), fix=fix)], 409)
+            raise ClusterError([Problem(Code.LOCK_NOT_TAKEN, what, self.api.display, _about(found), fix=fix)], 409)
         if not told:
             self.note(f"Waiting: {who}.")
 

@@ -225,7 +225,7 @@ def _put_back(stamps: Sequence[Stamp]) -> Iterator[Problem]:
     what = f"git carries revision {revisions}, which {writers} will write back"
     what += f" over revision {now}" if now is not None else ", and which is not that of the content"
     fix = "Run osm-gitops apply, which writes no revision to git, and have that commit applied"
-    yield Problem(Code.UNCODED, what, fix=fix)
+    yield Problem(Code.REVISION_DECLARED, what, fix=fix)
 
 
 def _list(live: Clusters, kind: Kind, side: Side, namespace: str, labels: str) -> dict[ObjectRef, Stampable]:

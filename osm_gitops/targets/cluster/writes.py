@@ -82,7 +82,7 @@ class Writes:
             what = f"{ref} stays: it carries neither our label nor OSM's annotations"
             if required:
                 raise ClusterError(
-                    [Problem(Code.UNCODED, what, where=api.display, fix="Delete it, or give it another name")]
+                    [Problem(Code.OBJECT_NOT_OURS, what, where=api.display, fix="Delete it, or give it another name")]
                 )
             self.note(what)
             return False
@@ -102,7 +102,7 @@ class Writes:
             fix = "Remove it, or use --force-conflicts"
             return (
                 Problem(
-                    Code.UNCODED,
+                    Code.FIELDS_OF_OTHERS,
                     f"{who} has added to its content, which stays beside ours",
                     api.display,
                     str(ref),
@@ -152,7 +152,14 @@ class Writes:
             self.note(f"{ref}: took over what {whose} wrote")
             return True
         raise ConflictError(
-            [Problem(Code.UNCODED, f"{ref} is written by others all the time", where=api.display, fix="Run again")]
+            [
+                Problem(
+                    Code.WRITTEN_BY_OTHERS,
+                    f"{ref} is written by others all the time",
+                    where=api.display,
+                    fix="Run again",
+                )
+            ]
         )
 
 

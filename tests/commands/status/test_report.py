@@ -59,7 +59,7 @@ def test_words_of_a_row_say_what_is_the_matter() -> None:
 
 def test_a_pool_in_trouble_says_why_and_what_the_last_run_met() -> None:
     recorded = PoolRecord(state=PoolState.FAILED, errors=("boom",), good="2026-01-01T00:00:00Z")
-    failed = Problem(Code.UNCODED, "is wrong", about="MachineDeployment kube-system/a", fix="Correct it")
+    failed = Problem(Code.INVALID_VALUE, "is wrong", about="MachineDeployment kube-system/a", fix="Correct it")
     lines = _text(pools=[_pool(troubles=("it cannot be rendered",), errors=(failed,), recorded=recorded)])
     assert lines[0] == "Cluster prod: 1 pool, 1 in trouble"
     assert lines[-6:] == [
@@ -81,10 +81,10 @@ def test_the_last_run_is_told() -> None:
 
 def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
     findings = [
-        Finding("a", Problem(Code.UNCODED, "is in the way", fix="Go")),
-        Finding("b", Problem(Code.UNCODED, "is so"), trouble=False),
+        Finding("a", Problem(Code.INVALID_VALUE, "is in the way", fix="Go")),
+        Finding("b", Problem(Code.INVALID_VALUE, "is so"), trouble=False),
     ]
-    lines = _text(findings=findings, problems=(Problem(Code.UNCODED, "is unreadable"),))
+    lines = _text(findings=findings, problems=(Problem(Code.INVALID_VALUE, "is unreadable"),))
     assert lines[2:8] == [
         "In the way:",
         "  - is in the way. Go",
@@ -97,9 +97,9 @@ def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
 
 def test_the_name_of_a_secret_before_a_colon_is_not_taken_for_one() -> None:
     problem = Problem(
-        Code.UNCODED, "is missing", about="Secret cloud-init-settings/cloud-init-getter-token", fix="Make it"
+        Code.INVALID_VALUE, "is missing", about="Secret cloud-init-settings/cloud-init-getter-token", fix="Make it"
     )
-    leak = Problem(Code.UNCODED, "password: hunter2 was refused", about="pool a")
+    leak = Problem(Code.INVALID_VALUE, "password: hunter2 was refused", about="pool a")
     cluster = ClusterStatus(name="prod", now=_NOW, findings=[Finding("x", problem), Finding("y", leak)])
     text = status_text([cluster], Masker(()))
     assert "  - Secret cloud-init-settings/cloud-init-getter-token: is missing. Make it\n" in text
@@ -110,7 +110,7 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
     waiting = WaitingMachine(ref=ObjectRef("Machine", "kube-system", "m"), uid="u", revision="2", since="s")
     pool = _pool(expires=_NOW + timedelta(seconds=90), waiting=(waiting,), troubles=("no",), machines=1)
     cluster = ClusterStatus(
-        name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.UNCODED, "x", fix="y"))]
+        name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.INVALID_VALUE, "x", fix="y"))]
     )
     document = checked("status", status_json([cluster], Masker(())))
     assert (document["formatVersion"], document["trouble"]) == ("2.0", True)

@@ -87,7 +87,7 @@ class _Forbidding(Counting):
 
     def merge(self, kind: object, *args: object) -> object:
         if kind is MACHINE:
-            raise ClusterError([Problem(Code.UNCODED, "patch machines: it is forbidden (403)")], 403)
+            raise ClusterError([Problem(Code.INVALID_VALUE, "patch machines: it is forbidden (403)")], 403)
         return self._api.merge(kind, *args)  # type: ignore[arg-type]
 
 

@@ -105,7 +105,7 @@ def events(worker: Cluster) -> list[tuple[str, str]]:
 
 def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[Run, Clusters]) -> None:
     record, live = both
-    failed = {C: (Problem(Code.UNCODED, "it is broken", where="c.yaml:1", about=str(C)),)}
+    failed = {C: (Problem(Code.INVALID_VALUE, "it is broken", where="c.yaml:1", about=str(C)),)}
     first = ran(A, B, written=(A,), failed=failed)
     first = replace(first, delivery=replace(first.delivery, left={B: PAUSED}))
     assert record(first).warnings == ()
@@ -230,7 +230,7 @@ def test_a_trouble_that_stays_keeps_its_times_and_is_told_once(
     management: Cluster, worker: Cluster, both: tuple[Run, Clusters]
 ) -> None:
     record, live = both
-    broken = {B: (Problem(Code.UNCODED, "it is broken"),)}
+    broken = {B: (Problem(Code.INVALID_VALUE, "it is broken"),)}
     record(ran(A, B, written=(A, B)))
     record(ran(A, failed=broken, hour=1))
     version = management.client().get(STATUS)["metadata"]["resourceVersion"]
@@ -253,7 +253,7 @@ def test_a_trouble_that_stays_keeps_its_times_and_is_told_once(
         "2026-01-05T10:00:05Z",
         "2026-01-05T12:00:05Z",
     )
-    record(ran(A, failed={B: (Problem(Code.UNCODED, "it is broken otherwise"),)}, hour=3))
+    record(ran(A, failed={B: (Problem(Code.INVALID_VALUE, "it is broken otherwise"),)}, hour=3))
     assert events(worker) == [("b", "RenderingFailed")]
     record(ran(A, B, written=(B,), hour=4))
     assert status(management)["pools"]["kube-system/b"] == {"state": "ok", "written": "2026-01-05T14:00:05Z"}
@@ -268,10 +268,10 @@ def test_events_say_what_operating_system_manager_says_of_a_profile_that_does_no
         'OperatingSystemProfile "p" does not support operating system "x"',
         fix="It is for ubuntu",
     )
-    first = ran(A, failed={B: (unfit.at(where="b.yaml"), Problem(Code.UNCODED, "and more"))})
+    first = ran(A, failed={B: (unfit.at(where="b.yaml"), Problem(Code.INVALID_VALUE, "and more"))})
     failed = {
-        A: (Problem(Code.UNCODED, "update secrets x: it is forbidden (403)"),),
-        None: (Problem(Code.UNCODED, "no pool's"),),
+        A: (Problem(Code.INVALID_VALUE, "update secrets x: it is forbidden (403)"),),
+        None: (Problem(Code.INVALID_VALUE, "no pool's"),),
     }
     record(replace(first, delivery=Delivery(failed=failed)))
     assert events(worker) == [("a", "ApplyFailed"), ("b", "OperatingSystemProfileError")]
@@ -291,7 +291,7 @@ def test_a_run_that_was_killed_between_event_and_status_does_not_tell_again(
     management: Cluster, worker: Cluster, both: tuple[Run, Clusters]
 ) -> None:
     record, _ = both
-    failing = ran(A, failed={B: (Problem(Code.UNCODED, "it is broken"),)})
+    failing = ran(A, failed={B: (Problem(Code.INVALID_VALUE, "it is broken"),)})
     record(failing)
     management.client().delete(STATUS)
     record(failing)
@@ -303,19 +303,19 @@ def test_a_mistake_that_hits_a_fleet_makes_a_hundred_events_at_most(
 ) -> None:
     record, _ = both
     monkeypatch.setattr("osm_gitops.targets.cluster.events._MOST", 2)
-    record(ran(failed=dict.fromkeys((A, B, C), (Problem(Code.UNCODED, "no cluster-info"),))))
+    record(ran(failed=dict.fromkeys((A, B, C), (Problem(Code.INVALID_VALUE, "no cluster-info"),))))
     assert [name for name, _ in events(worker)] == ["a", "b"]
 
 
 def test_no_secret_gets_out(management: Cluster, worker: Cluster, both: tuple[Run, Clusters]) -> None:
     record, _ = both
     encoded = b64encode(SECRET.encode()).decode()
-    failing = ran(A, failed={B: (Problem(Code.UNCODED, f"cannot use {SECRET}", fix=f"Drop {encoded}"),)})
+    failing = ran(A, failed={B: (Problem(Code.INVALID_VALUE, f"cannot use {SECRET}", fix=f"Drop {encoded}"),)})
     left = Delivery(
         left={A: Left(LeftReason.ABSENT, f"it waits for {SECRET}")},
-        failed={None: (Problem(Code.UNCODED, SECRET),), A: (Problem(Code.UNCODED, SECRET),)},
+        failed={None: (Problem(Code.INVALID_VALUE, SECRET),), A: (Problem(Code.INVALID_VALUE, SECRET),)},
     )
-    record(replace(failing, delivery=left, problems=(Problem(Code.UNCODED, f"x {SECRET}"),)))
+    record(replace(failing, delivery=left, problems=(Problem(Code.INVALID_VALUE, f"x {SECRET}"),)))
     told = json.dumps([management.client().get(STATUS), worker.client().get(EVENTS)])
     assert SECRET not in told
     assert encoded not in told
@@ -327,7 +327,7 @@ def test_a_run_that_could_not_be_planned_keeps_what_was_known_of_pools(
 ) -> None:
     record, live = both
     record(ran(A, B, written=(A,)))
-    record(replace(ran(hour=1), plan=None, problems=(Problem(Code.UNCODED, "list secrets: no answer"),)))
+    record(replace(ran(hour=1), plan=None, problems=(Problem(Code.INVALID_VALUE, "list secrets: no answer"),)))
     now = status(management)
     assert (now["result"], now["errors"], now["lastGoodRun"]) == (
         "failed",
@@ -355,7 +355,7 @@ def test_a_narrowed_run_keeps_the_other_pools_and_a_whole_one_forgets_those_that
 
 def test_a_narrowed_run_is_no_good_run_of_the_cluster(management: Cluster, both: tuple[Run, Clusters]) -> None:
     record, live = both
-    record(ran(A, failed={B: (Problem(Code.UNCODED, "it is broken"),)}))
+    record(ran(A, failed={B: (Problem(Code.INVALID_VALUE, "it is broken"),)}))
     assert not record(replace(ran(A, hour=1), narrowed=True)).record.good
     record(replace(ran(B, hour=2), narrowed=True))
     found = read_record(live.management, "kube-system")
@@ -392,7 +392,7 @@ def test_a_run_that_lost_its_lease_leaves_nothing(
     def stolen(held: Held) -> Recorded:
         management.client().merge(LEASE, {"spec": {"holderIdentity": "thief"}})
         held.renew()
-        return record_run(live, held, ran(A, failed={B: (Problem(Code.UNCODED, "x"),)}), UIDS)
+        return record_run(live, held, ran(A, failed={B: (Problem(Code.INVALID_VALUE, "x"),)}), UIDS)
 
     with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
         recorded = stolen(held)
@@ -408,7 +408,7 @@ def test_what_cannot_be_written_is_a_warning(management: Cluster, worker: Cluste
         rule("get patch", "configmaps", ["osm-gitops-status"]),
     ]
     allow(management, "applier", rules, "kube-system")
-    failing = ran(A, failed={B: (Problem(Code.UNCODED, "it is broken"),)})
+    failing = ran(A, failed={B: (Problem(Code.INVALID_VALUE, "it is broken"),)})
     with recording(management, worker, tmp_path, "applier") as (record, _):
         recorded = record(failing)
         assert "the verb create on events.events.k8s.io in namespace kube-system" in str(recorded.warnings[0])
@@ -421,7 +421,9 @@ def test_what_cannot_be_written_is_a_warning(management: Cluster, worker: Cluste
 
 def test_ten_thousand_failing_pools_fit_into_one_object() -> None:
     refs = [pool(f"a-rather-long-name-of-a-pool-{number:05}") for number in range(10_000)]
-    bad = ran(*refs[:1], written=tuple(refs[:1]), failed=dict.fromkeys(refs[1:], (Problem(Code.UNCODED, "ö" * 400),)))
+    bad = ran(
+        *refs[:1], written=tuple(refs[:1]), failed=dict.fromkeys(refs[1:], (Problem(Code.INVALID_VALUE, "ö" * 400),))
+    )
     record = after_run(RunRecord(), bad, Masker())
     assert record.count() == {PoolState.OK: 1, PoolState.FAILED: 9_999, PoolState.LEFT: 0, PoolState.STUCK: 0}
     assert 500 < len(record.pools) < 10_000

@@ -335,7 +335,7 @@ class _Keeper:
 
     def bring(self, pool: ObjectRef) -> None:
         if pool.name == "b":
-            raise ClusterError([Problem(Code.UNCODED, "create secrets: it is forbidden (403)")], 403)
+            raise ClusterError([Problem(Code.INVALID_VALUE, "create secrets: it is forbidden (403)")], 403)
         with self._lock:
             self.brought[pool.name] = self._there.find(config_path(pool.name)) is None
 
@@ -366,7 +366,7 @@ def test_a_lease_that_is_lost_ends_the_run_and_the_next_one_does_the_rest(single
     def check() -> None:
         with lock:
             if next(allowed, None) is None:
-                raise LostLockError([Problem(Code.UNCODED, "somebody else holds the Lease")])
+                raise LostLockError([Problem(Code.INVALID_VALUE, "somebody else holds the Lease")])
 
     counting = _counted(single)
     with pytest.raises(LostLockError):
@@ -432,7 +432,7 @@ class _Forgetful(Counting):
     def merge(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
         answer: Object = self._api.merge(kind, namespace, name, patch)
         if kind is SECRET:
-            raise ConflictError([Problem(Code.UNCODED, "it was changed or replaced in the meantime (409)")])
+            raise ConflictError([Problem(Code.INVALID_VALUE, "it was changed or replaced in the meantime (409)")])
         return answer
 
 
