@@ -127,7 +127,13 @@ def _choose(before: _Parts, after: _Parts, original: _Parts) -> _Parts | None:
         kept = _common(before, other)
         if kept + _common(before[::-1], one[::-1]) >= len(before):
             return [*one[: len(one) - len(before) + kept], *other[kept:]]
-    return None
+    if not len(before) == len(after) == len(original):
+        return None
+    # Of each entry at most one may have changed it, as where blanks are around a word.
+    triples = list(zip(before, after, original, strict=True))
+    if any(old not in (new, there) and new != there for old, new, there in triples):
+        return None
+    return [there if old == new else new for old, new, there in triples]
 
 
 def _common(one: _Parts, other: _Parts) -> int:

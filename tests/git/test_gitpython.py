@@ -13,7 +13,7 @@ import git as gitpython
 import pytest
 
 from osm_gitops.git.repository import Repository
-from tests.git.repos import git, new_repository, pin_git
+from tests.git.repos import git, new_repository, pin_git, write_hook
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +64,27 @@ def test_it_fails_at_an_include_that_depends_on_the_place_of_a_bare_repository(t
     git(root, "config", "includeIf.gitdir:~/.path", "missing")
     with pytest.raises(AttributeError, match="git_dir"):
         gitpython.Repo(root)
+
+
+def test_it_does_not_see_remotes_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = new_repository(tmp_path / "repo")
+    (tmp_path / "user").write_text('[remote "mine"]\n\turl = https://example.com/\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "user"))
+    assert git(root, "remote") == "mine"
+    assert gitpython.Repo(root).remotes == []
+
+
+def test_its_question_for_changes_runs_what_the_configuration_names_with_all_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, ran = new_repository(tmp_path / "repo"), tmp_path / "ran"
+    write_hook(root, "monitor", f'echo "$SOPS_AGE_KEY" >> "{ran}"')
+    git(root, "config", "core.fsmonitor", str(root / ".git" / "hooks" / "monitor"))
+    monkeypatch.setenv("SOPS_AGE_KEY", "hidden")
+    assert Repository(root).changed_paths() == ()
+    assert not ran.exists()
+    assert not gitpython.Repo(root).is_dirty(untracked_files=True)
+    assert "hidden" in ran.read_text()
 
 
 @pytest.mark.parametrize("linked", [False, True])
