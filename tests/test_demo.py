@@ -67,15 +67,15 @@ def test_pools_boot_from_built_in_profiles_and_from_the_demos_own(demo: tuple[Pa
     folder, log = demo
     told = chapter(log, "The fleet")
     for name in ("osp-rhel", "osp-ubuntu", "osp-rockylinux"):
-        assert f"+ create OperatingSystemProfile kube-system/{name}: new profile, built-in v2.0.0\n" in told
+        assert f"+ create OperatingSystemProfile kube-system/{name}: new profile, built-in v2.1.0\n" in told
     for name in ("demo-ubuntu", "demo-flatcar", "demo-rockylinux"):
         assert f"+ create OperatingSystemProfile kube-system/{name}: new profile\n" in told
-    assert "profilesVersion: v2.0.0" in (folder / "fleet" / "osm-gitops.yaml").read_text("utf-8")
+    assert "profilesVersion: v2.1.0" in (folder / "fleet" / "osm-gitops.yaml").read_text("utf-8")
 
 
 def test_a_pool_is_explained_by_its_profile_and_the_lines_of_its_values(demo: tuple[Path, str]) -> None:
     told = chapter(demo[1], "Pool kiosk")
-    assert "\n  kube-system/osp-ubuntu v2.0.0 (built in, v2.0.0; templates: jinja2/v1)\n" in told
+    assert "\n  kube-system/osp-ubuntu v2.1.0 (built in, v2.1.0; templates: jinja2/v1)\n" in told
     assert "name: the default for ubuntu, as no annotation names one" in told
     values = re.findall(r"^  ([a-z]\S+) +(\S+) +builtin:air-gapped/overlay.yaml:\d+$", told, re.MULTILINE)
     assert ("downloads.kubernetes", "http://192.168.8.2/dl.k8s.io") in values
@@ -120,7 +120,7 @@ def test_an_edit_shows_as_a_diff_of_the_files_inside_and_a_pool_that_is_gone_as_
 
 def test_a_patched_profile_gets_a_version_of_its_own_from_what_is_in_it(demo: tuple[Path, str]) -> None:
     told = chapter(demo[1], "2. ")
-    before, after = re.findall(r"profile version v2\.0\.0\+prod-eu\.(\S+) → v2\.0\.0\+prod-eu\.([^;\s]+)", told)[0]
+    before, after = re.findall(r"profile version v2\.1\.0\+prod-eu\.(\S+) → v2\.1\.0\+prod-eu\.([^;\s]+)", told)[0]
     assert before != after
 
 

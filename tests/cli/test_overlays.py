@@ -571,11 +571,11 @@ def test_a_patched_built_in_profile_is_still_told_as_built_in() -> None:
     overlay("a", 'patches:\n- {target: {name: "osp-*", osName: ubuntu}, merge: {spec: {osVersion: "26.04"}}}')
     listed = json.loads(osm_gitops("osp", "list", "--from", "tree", "--overlay", "a", "-o", "json").out)
     found = {each["name"]: each for each in listed["profiles"]}
-    assert found["osp-ubuntu"]["version"].startswith("v2.0.0+a.")
-    assert found["osp-rhel"]["version"] == "v2.0.0"
+    assert found["osp-ubuntu"]["version"].startswith("v2.1.0+a.")
+    assert found["osp-rhel"]["version"] == "v2.1.0"
     assert all(each["builtIn"] for each in found.values())
     planned = osm_gitops("plan", "--from", "tree", "--to", "state", "--overlay", "a").out
-    assert "osp-ubuntu: new profile, built-in v2.0.0, patched\n" in planned
+    assert "osp-ubuntu: new profile, built-in v2.1.0, patched\n" in planned
     assert "26.04" in osm_gitops("osp", "show", "osp-ubuntu", "--overlay", "a").out
 
 
@@ -610,13 +610,13 @@ def test_an_overlay_that_was_not_there_yet_is_tried_against_a_revision(here: Pat
 def test_a_built_in_profile_of_a_version_is_shown_and_compared_with_overlays() -> None:
     overlay("a", 'patches:\n- {target: {name: osp-ubuntu}, merge: {spec: {osVersion: "26.04"}}}')
     for command in ("show", "diff"):
-        ran = osm_gitops("osp", command, "osp-ubuntu@v2.0.0", "--overlay", "a")
+        ran = osm_gitops("osp", command, "osp-ubuntu@v2.1.0", "--overlay", "a")
         assert (ran.code, ran.err) == (0, "")
         assert "26.04" in ran.out
-        assert "v2.0.0+a." in ran.out
-    idle = osm_gitops("osp", "show", "osp-rhel@v2.0.0", "--overlay", "a")
+        assert "v2.1.0+a." in ran.out
+    idle = osm_gitops("osp", "show", "osp-rhel@v2.1.0", "--overlay", "a")
     assert (idle.code, idle.err) == (0, "")
-    assert "version: v2.0.0\n" in idle.out
+    assert "version: v2.1.0\n" in idle.out
 
 
 def test_validate_leaves_open_what_profiles_that_are_in_a_cluster_need_of_an_overlay() -> None:
@@ -644,5 +644,5 @@ def test_a_value_that_a_built_in_profile_cannot_use_is_told_as_a_value() -> None
         overlay("a", f"values: {value}")
         ((code, sentence),) = faults("a")
         assert code is Code.TEMPLATE_FAILED
-        assert sentence.startswith("builtin:parts/binaries.sh@v2.0.0:")
+        assert sentence.startswith("builtin:parts/binaries.sh@v2.1.0:")
         assert sentence.endswith(end)

@@ -409,13 +409,13 @@ def test_annotations_of_github_are_escaped(mistaken: Path) -> None:
 
 def test_findings_in_built_in_profiles_are_not_placed_in_files_of_the_repository(tmp_path: Path) -> None:
     write_tree(tmp_path, pool(profile="osp-amzn2", kubelet="1.37.0", cloudProvider="aws", operatingSystem="amzn2"))
-    place = "builtin:osp-amzn2@v2.0.0:"
+    place = "builtin:osp-amzn2@v2.1.0:"
     assert f"\n{place}" in "\n" + osm_gitops("validate", ".").out
     (found,) = json.loads(osm_gitops("validate", ".", "--severity", "error", "-o", "json").out)["findings"]
     assert f"{found['file']}:" == place
     (result,) = json.loads(osm_gitops("validate", ".", "--severity", "error", "-o", "sarif").out)["runs"][0]["results"]
     artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
-    assert artifact == {"uri": "builtin%3Aosp-amzn2%40v2.0.0"}  # a colon would make it a URI of another scheme
+    assert artifact == {"uri": "builtin%3Aosp-amzn2%40v2.1.0"}  # a colon would make it a URI of another scheme
     (line,) = osm_gitops("validate", ".", "--severity", "error", "-o", "github").out.splitlines()
     assert line.startswith(f"::error title={found['id']}::{place}{found['line']}: ")
 

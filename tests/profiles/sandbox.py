@@ -22,9 +22,9 @@ from typing import ClassVar, Final
 
 _MOVED: Final = re.compile(r"(?<![\w.}\])])/(?=(?:boot|etc|oem|opt|run|var|usr/lib|usr/local|usr/share)\b)")
 _SILENT: Final = (
-    *("chown", "coreos-cloudinit", "hostnamectl", "ip", "journalctl", "modprobe", "modinfo", "mount", "mountpoint"),
-    *("setenforce", "sleep", "swapoff", "sync", "sysctl", "systemctl", "timeout", "update-ca-certificates"),
-    "update-ca-trust",
+    *("chown", "coreos-cloudinit", "getent", "hostnamectl", "ip", "journalctl", "modprobe", "modinfo", "mount"),
+    *("mountpoint", "setenforce", "sleep", "swapoff", "sync", "sysctl", "systemctl", "timeout"),
+    *("update-ca-certificates", "update-ca-trust"),
 )
 _CURL: Final = r"""
 config=

@@ -147,9 +147,10 @@ def test_ubuntus_own_repositories_are_replaced_by_a_mirror(tmp_path: Path, archi
     machine = _machine(tmp_path, "osp-ubuntu", "http://mirror/docker/ubuntu")
     machine.command("dpkg", f"echo {architecture}")
     _run(machine, render("osp-ubuntu", "openstack", values=values))
+    keyring = machine.path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
     assert not machine.path("/etc/apt/sources.list.d/ubuntu.sources").exists()
     assert machine.path("/etc/apt/sources.list").read_text().splitlines() == [
-        f"deb http://mirror/{folder} {suite} main restricted universe"
+        f"deb [signed-by={keyring}] http://mirror/{folder} {suite} main restricted universe"
         for suite in ("noble", "noble-updates", "noble-security")
     ]
     assert "http://mirror/docker/ubuntu noble" in machine.path("/etc/apt/sources.list.d/docker.list").read_text()
@@ -382,7 +383,7 @@ def test_amazon_linux_2_is_refused_where_it_cannot_boot() -> None:
         "of support since June 2026: use another operating system, or kubelet 1.36 at most"
     )
     assert problem.fix == "Change the MachineDeployment, or give it another profile"
-    assert problem.where.startswith("builtin:osp-amzn2@v2.0.0:")
+    assert problem.where.startswith("builtin:osp-amzn2@v2.1.0:")
 
 
 # --- all ------------------------------------------------------------------------------------------------------------
@@ -508,9 +509,11 @@ def test_bug_202_a_kubelet_that_has_not_joined_takes_the_newest_token(tmp_path: 
     machine = _machine(tmp_path, profile)
     machine.command("ip", 'echo "192.0.2.1 via 10.0.0.1 dev ens3 src 10.0.0.7 uid 0"')
     machine.install("/opt/bin/fetch-secret", 'echo "$*" >>/var/fetched; exit 1')
-    for _ in range(2):
+    # The kubelet writes its kubeconfig before it has a certificate, so that says nothing.
+    for sign in ("/var/lib/kubelet/kubeconfig", "/etc/kubernetes/pki/kubelet-client-current.pem", "/var/never"):
         done = machine.run(node.file("/opt/bin/prepare-kubelet"))
         assert done.returncode == 0, done.stderr
-        machine.write("/var/lib/kubelet/kubeconfig", "joined")
-    (fetched,) = machine.path("/var/fetched").read_text().splitlines()
-    assert fetched.startswith("kube-system-workers-kubelet-bootstrap-config kubeconfig ")
+        machine.write(sign, "there")
+    fetched = machine.path("/var/fetched").read_text().splitlines()
+    assert len(fetched) == 2
+    assert all(each.startswith("kube-system-workers-kubelet-bootstrap-config kubeconfig ") for each in fetched)

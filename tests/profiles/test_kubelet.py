@@ -190,9 +190,9 @@ def test_the_kernel_is_set_as_the_kubelet_expects_it() -> None:
 
 @pytest.mark.parametrize("family", ["IPv6", "IPv4+IPv6", "IPv6+IPv4"])
 def test_a_node_that_forwards_ipv6_keeps_listening_for_its_routers(family: str) -> None:
-    sysctl = render("osp-flatcar", "gce", network={"ipFamily": family}).file("/etc/sysctl.d/99-kubernetes.conf")
-    assert "net.ipv6.conf.all.forwarding = 1\n" in sysctl
-    assert "net.ipv6.conf.all.accept_ra = 2\n" in sysctl
+    node = render("osp-flatcar", "gce", network={"ipFamily": family})
+    assert "net.ipv6.conf.all.forwarding = 1\n" in node.file("/etc/sysctl.d/99-kubernetes.conf")
+    assert "net.ipv6.conf.all.accept_ra = 2\n" in node.file("/etc/sysctl.d/60-kubernetes-defaults.conf")
 
 
 _ROUTES: Final = """
@@ -240,6 +240,17 @@ def test_the_kubelet_waits_for_an_address(tmp_path: Path) -> None:
     assert machine.called("sleep") == ["sleep 1", "sleep 2", "sleep 4"]
 
 
+def test_without_a_default_route_the_node_has_the_address_that_reaches_the_api_server(tmp_path: Path) -> None:
+    """Machines behind nothing but a private network never joined."""
+    machine = Machine(tmp_path)
+    machine.command("getent", '[ "$*" = "ahostsv4 api.example.com" ] && echo "10.1.0.1  STREAM api.example.com"')
+    machine.command(
+        "ip", '[ "$*" = "-o -4 route get 10.1.0.1" ] && echo "10.1.0.1 dev eth1 src 10.1.0.7 uid 0" || exit 2'
+    )
+    assert machine.run(render("osp-flatcar", "kubevirt").file("/opt/bin/prepare-kubelet")).returncode == 0
+    assert machine.path("/etc/kubernetes/node.env").read_text().startswith("KUBELET_NODE_IP=10.1.0.7\n")
+
+
 def test_a_node_without_a_name_from_its_provider_has_that_of_the_host(tmp_path: Path) -> None:
     _, environment = _prepared(tmp_path, render("osp-flatcar", "kubevirt"))
     assert environment.endswith("KUBELET_HOSTNAME=node.example.com\n")
@@ -284,7 +295,7 @@ def _monitored(folder: Path, unit: str, answers: str, *, active: bool = True, bo
     """What a health monitor did in ten rounds; ``answers`` is the script of what it asks."""
     machine = Machine(folder)
     if bootstrapped:
-        machine.write("/var/lib/kubelet/kubeconfig", "kind: Config\n")
+        machine.write("/etc/kubernetes/pki/kubelet-client-current.pem", "a certificate\n")
     machine.command("curl", answers)
     machine.command("timeout", answers)
     machine.command("systemctl", "true" if active else '[ "$1" != is-active ]')
@@ -311,6 +322,23 @@ def test_a_service_that_somebody_stopped_stays_stopped(tmp_path: Path) -> None:
 
 def test_a_kubelet_that_waits_for_its_certificate_is_not_restarted(tmp_path: Path) -> None:
     assert _monitored(tmp_path, "kubelet", "false", bootstrapped=False) == []
+
+
+@pytest.mark.parametrize(("there", "restarts"), [("of the hour before", 1), ("the newest", 0)])
+def test_a_kubelet_that_has_no_certificate_starts_again_with_a_newer_token(
+    tmp_path: Path, there: str, restarts: int
+) -> None:
+    machine = Machine(tmp_path)
+    machine.write("/etc/kubernetes/bootstrap-kubelet.conf", there)
+    machine.install("/opt/bin/fetch-secret", 'mkdir -p /run/kubelet-token && echo "the newest" >"$3"')
+    # What runs before each start of the kubelet.
+    machine.command(
+        "systemctl",
+        f'[ "$1" = is-active ] || echo "the newest" >{machine.inside}/etc/kubernetes/bootstrap-kubelet.conf',
+    )
+    machine.command("sleep", '[ "$(grep -c "^sleep" "$MACHINE/calls")" -lt 5 ]')
+    assert machine.run(render("osp-flatcar", "gce").file("/opt/bin/health-monitor"), "kubelet").returncode <= 1
+    assert machine.called("systemctl restart") == ["systemctl restart kubelet.service"] * restarts
 
 
 def test_a_monitor_of_nothing_says_how_it_is_used(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ _ALL: Final[dict[str, dict[str, object]]] = {
     "repositories": {
         **dict.fromkeys(("docker", "ubuntu", "ubuntuPorts", "rockylinux"), "http://mirror.example.com/packages"),
         **dict.fromkeys(("rhel", "amzn2"), _BY_NAME),
+        "ubuntuKeyring": "/usr/share/keyrings/site.gpg",
         "flatcar": "https://nebraska.example.com/v1/update/",
     },
     "time": {"servers": ["ntp.example.com", "192.0.2.123"]},

@@ -185,7 +185,7 @@ def test_hostile_scripts_come_to_an_end(script: str) -> None:
     assert len(follower.ran) < 1_000
 
 
-_PARTS = Path(__file__).parents[2] / "osps" / "v2.0.0" / "parts"
+_PARTS = Path(__file__).parents[2] / "osps" / "v2.1.0" / "parts"
 _SHARDS = (
     *(
         "$",
