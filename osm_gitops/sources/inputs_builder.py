@@ -37,7 +37,7 @@ class InputsBuilder:
     warnings: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sensitive: set[str] = field(default_factory=set, repr=False)
-    certificate_authority: str = ""
+    certificate_authority: str | None = None
     _unfit: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     _found: dict[ObjectRef, list[Manifest]] = field(default_factory=dict)
     _machines: list[MachineDeployment] = field(default_factory=list)

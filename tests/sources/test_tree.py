@@ -341,3 +341,7 @@ def test_any_object_is_taken_or_named(tmp_path: Path, base: str, spec: object, m
         },
     )
     assert all(text.startswith("t/") for text in problems(inputs))
+
+
+def test_a_tree_knows_no_server_by_whose_certificates_it_could_be_trusted(tmp_path: Path) -> None:
+    assert read(tmp_path, {"a.yaml": MACHINE}).facts.certificate_authority is None
