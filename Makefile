@@ -40,7 +40,7 @@ CONFORMANCE := $(abspath ../shared/conformance)
 # The tests that load a cluster on which OSM has run.
 RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 
-.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench image dist clean
+.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench boot image dist clean
 
 setup: .venv/.ready
 
@@ -61,21 +61,21 @@ demo: setup ## Render, plan and commit the demo fleet into a fresh repo, then ch
 	@$(RUN) overlays/demo/run.sh
 
 test: setup ## The test suite, or with ROOM=NAME the tests of one room. Needs nothing outside of the repository.
-	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive and not conformance" $(if $(ROOM),tests/$(ROOM))
+	$(RUN) pytest -n 2 --dist worksteal -m "not oracle and not exhaustive and not conformance and not boot" $(if $(ROOM),tests/$(ROOM))
 
 test-all: setup oracle $(REAL_TOOLS) $(JUDGES) ## What `make test` leaves out: comparisons with Go's own libraries and with the real tools, which are built first, and every fault at every request.
 	$(RUN) python -m tests.judges.debian
 	$(RUN) python -m tests.image.base
-	$(RUN) pytest -n 2 --dist worksteal -m "(oracle or exhaustive) and not conformance"
+	$(RUN) pytest -n 2 --dist worksteal -m "(oracle or exhaustive) and not conformance and not boot"
 
 test-conformance: setup oracle ## Comparisons with data outside of the repository, then all tests of a cluster on which OSM has run with OSM's own. Fails where the data are missing.
 	$(RUN) pytest -n 2 --dist worksteal -m conformance
 	OSM_RECORDING=$(CONFORMANCE)/cluster $(RUN) pytest -n 2 --dist worksteal \
-	  -m "not oracle and not exhaustive and not conformance" $(RECORDED)
+	  -m "not oracle and not exhaustive and not conformance and not boot" $(RECORDED)
 
 # The pure middle, which tests of its own should reach wholly (docs/explanation/architecture.md, Laws).
 PURE := gocompat gotemplate shell model render plan lint/rules downloads report
-QUICK := -m "not oracle and not exhaustive and not conformance" $(PURE:%=tests/%)
+QUICK := -m "not oracle and not exhaustive and not conformance and not boot" $(PURE:%=tests/%)
 
 coverage: setup ## Which lines and branches of the pure rooms the tests of these rooms reach. Fails below the floor in pyproject.toml.
 	$(RUN) pytest -n 2 --dist worksteal $(QUICK) $(subst /,.,$(PURE:%=--cov=osm_gitops.%)) --cov-report=term-missing:skip-covered \
@@ -129,6 +129,9 @@ docs: $(filter .tools/bin/uv,$(UV)) ## The documents as a site, in site/. Fails 
 
 bench: setup ## The measures of docs/explanation/performance.md, of OSM's released profiles in $(CONFORMANCE).
 	$(RUN) python -m tests.bench
+
+boot: setup ## Boot machines from what `apply` writes to an API server. Needs root on Linux; the first run builds for a quarter of an hour.
+	$(RUN) pytest -m boot tests/machines
 
 image: ## The container image, with docker, podman or buildah. BASE=… builds on another base.
 	@BUILDER="$(BUILDER)" BUILD_OPTIONS="$(BUILD_OPTIONS)" IMAGE="$(IMAGE)" BASE="$(BASE)" .ci/image

@@ -16,8 +16,9 @@ from cryptography.x509.oid import NameOID
 _SINCE, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC)
 
 
-def issue(folder: Path, name: str) -> None:
-    """Write ``ca.crt``, ``server.crt`` and ``server.key`` for loopback, and ``accounts.key`` for ServiceAccounts."""
+def issue(folder: Path, name: str, *names: str) -> None:
+    """Write ``ca.crt`` with ``ca.key``, ``server.crt`` with ``server.key`` for loopback and further names, and
+    ``accounts.key`` for ServiceAccounts."""
     authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"authority of {name}")])
     root = (
@@ -27,16 +28,18 @@ def issue(folder: Path, name: str) -> None:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority.public_key()), critical=False)
         .sign(authority, hashes.SHA256())
     )
-    loopback = [x509.DNSName("localhost"), x509.IPAddress(IPv4Address("127.0.0.1"))]
+    known = [x509.DNSName(each) for each in ("localhost", *names)]
+    addresses = [*known, x509.IPAddress(IPv4Address("127.0.0.1"))]
     leaf = (
         _certificate(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), issuer, server.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.SubjectAlternativeName(loopback), critical=False)
+        .add_extension(x509.SubjectAlternativeName(addresses), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False)
         .sign(authority, hashes.SHA256())
     )
     (folder / "ca.crt").write_bytes(root.public_bytes(Encoding.PEM))
+    (folder / "ca.key").write_bytes(_pem(authority))
     (folder / "server.crt").write_bytes(leaf.public_bytes(Encoding.PEM))
     (folder / "server.key").write_bytes(_pem(server))
     (folder / "accounts.key").write_bytes(_pem(ec.generate_private_key(ec.SECP256R1())))

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPException
 from pathlib import Path
+from typing import Final
 
 from tests.apiserver import keeper
 from tests.apiserver.authority import issue
@@ -41,13 +42,16 @@ _NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 
 @contextmanager
 def running(
-    name: str, folder: Path, binaries: Binaries, users: Mapping[str, Sequence[str]] = USERS
+    name: str, folder: Path, binaries: Binaries, users: Mapping[str, Sequence[str]] = USERS, *, host: str = ""
 ) -> Iterator[Cluster]:
     """A cluster with the kinds of DEFINITIONS; its folder is gone with it.
 
+    With ``host``, the name that machines know it by, kubelets can join: they have client certificates of its authority
+    (``ca.crt`` and ``ca.key`` in the folder), and may do what a node may.
+
     Raises AssertionError with both logs where it does not start.
     """
-    issue(folder, name)
+    issue(folder, name, *([host] if host else []))
     tokens = {user: secrets.token_hex(16) for user in users}
     lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()]
     (folder / "tokens.csv").write_text("".join(lines), "utf-8")
@@ -55,7 +59,7 @@ def running(
     authority = (folder / "ca.crt").read_text("utf-8")
     with ExitStack() as stack:
         port, *etcd_ports = (stack.enter_context(_reserved_port()) for _ in range(3))
-        commands = _commands(binaries, port, *etcd_ports)
+        commands = _commands(binaries, _OF_NODES if host else _OF_USERS, port, *etcd_ports)
         process = stack.enter_context(kept(folder, commands))
         cluster = Cluster(name, f"https://127.0.0.1:{port}", authority, tokens, folder / "audit.log")
         stack.callback(cluster.close)
@@ -74,7 +78,17 @@ def _reserved_port() -> Iterator[int]:
         yield holder.getsockname()[1]
 
 
-def _commands(binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> Mapping[str, Sequence[str]]:
+_OF_USERS: Final = ("--authorization-mode=RBAC",)
+_OF_NODES: Final = (
+    "--authorization-mode=Node,RBAC",
+    "--client-ca-file=ca.crt",
+    "--enable-admission-plugins=NodeRestriction",
+)
+
+
+def _commands(
+    binaries: Binaries, access: Sequence[str], port: int, etcd_port: int, peer_port: int
+) -> Mapping[str, Sequence[str]]:
     etcd, peers = (f"http://127.0.0.1:{number}" for number in (etcd_port, peer_port))
     etcd_flags = (
         *("--data-dir=etcd", "--unsafe-no-fsync", "--log-level=error", "--socket-reuse-port"),
@@ -85,7 +99,7 @@ def _commands(binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> 
         *("--tls-cert-file=server.crt", "--tls-private-key-file=server.key"),
         *("--service-account-key-file=accounts.key", "--service-account-signing-key-file=accounts.key"),
         *("--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16"),
-        *("--authorization-mode=RBAC", "--token-auth-file=tokens.csv", "--enable-bootstrap-token-auth"),
+        *(*access, "--token-auth-file=tokens.csv", "--enable-bootstrap-token-auth"),
         *("--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none"),
         *("--audit-policy-file=audit.json", "--audit-log-path=audit.log"),
     )

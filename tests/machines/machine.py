@@ -1,0 +1,207 @@
+"""A machine: a root that boots under its own systemd, with a network card and a datasource, and that can lose power.
+
+It is a container of systemd-nspawn in the machine's namespace of :class:`tests.machines.internet.Internet`. Its disk is
+an overlay above the root of an image, so that a machine which boots a second time has what it wrote at first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final
+
+from tests.machines.internet import Internet, unplug
+from tests.machines.needs import output
+
+_REBOOT: Final = 133
+"""How systemd-nspawn ends when the machine asks for another boot."""
+_START: Final = r"""
+set -euo pipefail
+# Of the network namespace that this is in: the host's /sys shows the interfaces of the host.
+groups=$(mktemp -d)
+mount --rbind /sys/fs/cgroup "$groups"
+mount -t sysfs sysfs /sys
+mount --rbind "$groups" /sys/fs/cgroup
+exec systemd-nspawn --quiet --boot --register=no --keep-unit --console=pipe --resolv-conf=off --timezone=off \
+  --link-journal=no --capability=CAP_NET_ADMIN,CAP_SYSLOG --bind-ro=/dev/kmsg "$@"
+"""
+
+
+@dataclass
+class Machine:
+    """``folder`` has the layers of its disk; ``name`` is its host's name for the container, at most 64 characters."""
+
+    name: str
+    folder: Path
+    root: Path
+    net: Internet
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def disk(self) -> Path:
+        """What the machine sees as ``/``."""
+        return self.folder / "disk"
+
+    @property
+    def console(self) -> Path:
+        return self.folder / "console.log"
+
+    def mount(self) -> None:
+        for name in ("upper", "work", "disk", "containerd"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        layers = f"lowerdir={self.root},upperdir={self.folder}/upper,workdir={self.folder}/work"
+        output("mount", "-t", "overlay", "-o", layers, "overlay", str(self.disk))
+
+    def unmount(self) -> None:
+        output("umount", str(self.disk))
+
+    def path(self, path: str) -> Path:
+        """A file of the machine, as the host sees it."""
+        return self.disk / path.lstrip("/")
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file or a link, which may lead to a place that only the machine has."""
+        return os.path.lexists(self.path(path))
+
+    def write(self, files: Mapping[str, str | bytes], mode: int = 0o644) -> None:
+        for path, content in files.items():
+            target = self.path(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)  # of a link, never what it leads to
+            target.write_bytes(content if isinstance(content, bytes) else content.encode())
+            target.chmod(mode)
+
+    def boot(self) -> None:
+        """Switch it on."""
+        assert self._process is None, "the machine runs already"
+        unplug(self.net)
+        command = (
+            *("nsenter", f"--net=/run/netns/{self.net.machine_namespace}", "unshare", "--mount"),
+            *("bash", "-c", _START, "start", f"--directory={self.disk}", f"--machine={self.name[:64]}"),
+            f"--bind={self.folder / 'containerd'}:/var/lib/containerd",
+        )
+        with self.console.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is on; a machine that asked for another boot gets it."""
+        if self._process is None:
+            return False
+        code = self._process.poll()
+        if code == _REBOOT:
+            self._process = None
+            self.boot()
+            return True
+        return code is None
+
+    def shut_down(self) -> None:
+        """As its user switches it off."""
+        self.run("systemctl", "poweroff", "--no-block")
+        assert self._process is not None
+        self._process.wait(timeout=120)
+        self._process = None
+
+    def cut(self) -> None:
+        """Take the power away."""
+        if self._process is not None:
+            leader = self._leader()
+            self._process.kill()
+            if leader is not None:
+                try:
+                    os.kill(leader, signal.SIGKILL)  # the first process of a namespace takes all others with it
+                except ProcessLookupError:
+                    leader = None
+            self._process.wait()
+            self._process = None
+
+    def _leader(self) -> int | None:
+        """The process of the machine's systemd."""
+        if self._process is None:
+            return None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        try:
+            found = children.read_text("utf-8").split()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        for each in found:
+            comm = Path(f"/proc/{each}/comm")
+            if comm.exists() and comm.read_text("utf-8").strip() == "systemd":
+                return int(each)
+        return None
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """A command on the machine, as its root user."""
+        leader = self._leader()
+        if leader is None:
+            return subprocess.CompletedProcess(command, 255, "", "the machine does not run")
+        # Its files, processes, names and network; a session of its own.
+        enter = ("nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
+        variables = ("env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C")
+        return subprocess.run(
+            [*enter, *variables, *command], capture_output=True, text=True, errors="replace", timeout=120, check=False
+        )
+
+    def says(self, *command: str) -> str:
+        """What a command on the machine prints; it must end well."""
+        ran = self.run(*command)
+        assert ran.returncode == 0, f"{' '.join(command)} ended with {ran.returncode}: {ran.stdout}{ran.stderr}"
+        return ran.stdout.strip()
+
+    def journal(self, *units: str) -> str:
+        """What units have said, or all, since the first boot; also of a machine that is off."""
+        chosen = [word for unit in units for word in ("-u", unit)]
+        folder = self.path("/var/log/journal")
+        return output("journalctl", "--no-pager", "-o", "short-monotonic", "--directory", str(folder), *chosen)
+
+    def until(self, what: str, reached: Callable[[], bool], seconds: float = 300) -> None:
+        """Wait for something. Raises AssertionError with the end of what the machine says where it does not come."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            if not self.runs:
+                break
+            if reached():
+                return
+            sleep(0.5)
+        state = "" if self.runs else ", and the machine has ended"
+        raise AssertionError(f"{self.name}: {what}: not within {seconds} s{state}\n{self.report()}")
+
+    def report(self) -> str:
+        """What there is to know about a machine that did not do what it should."""
+        units = (("bootstrap", "setup"), ("kubelet", "containerd"), ("cloud-init", "cloud-final", "cloud-config"))
+        parts = [f"--- journal of {' and '.join(each)}\n{self.journal(*each)[-6000:]}" for each in units]
+        parts.append(f"--- console\n{self.console.read_text('utf-8', 'replace')[-3000:]}")
+        if self.runs:
+            parts.append(f"--- failed units\n{self.run('systemctl', '--failed', '--plain', '--no-legend').stdout}")
+        return "\n".join(parts)
+
+
+@contextmanager
+def machine(name: str, folder: Path, root: Path, net: Internet) -> Iterator[Machine]:
+    """A machine that is off; it ends with this."""
+    made = Machine(name, folder, root, net)
+    made.mount()
+    try:
+        yield made
+    finally:
+        made.cut()
+        made.unmount()
+
+
+def content(made: Machine, folders: Iterable[str]) -> dict[str, bytes]:
+    """Files of the machine by path; of links what they lead to, which is the machine's and not the host's."""
+    found = {}
+    for path in (path for folder in folders for path in sorted(made.path(folder).rglob("*"))):
+        if path.is_symlink():
+            found[f"/{path.relative_to(made.disk)}"] = os.fsencode(path.readlink())
+        elif path.is_file():
+            found[f"/{path.relative_to(made.disk)}"] = path.read_bytes()
+    return found

@@ -1,0 +1,135 @@
+"""Archives of packages as the internet has them: signed, in the layout that apt asks for."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.machines.needs import output
+from tests.machines.programs import CONTAINERD, Programs
+
+_UNIT: Final = """\
+[Unit]
+Description=containerd container runtime
+After=network.target local-fs.target
+
+[Service]
+ExecStartPre=-/sbin/modprobe overlay
+ExecStart=/usr/bin/containerd
+Type=notify
+Delegate=yes
+KillMode=process
+Restart=always
+RestartSec=5
+LimitNPROC=infinity
+LimitCORE=infinity
+TasksMax=infinity
+OOMScoreAdjust=-999
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A key that was made for these archives."""
+
+    home: Path
+
+    @classmethod
+    def made(cls, home: Path) -> Signer:
+        home.mkdir(mode=0o700)
+        made = cls(home)
+        made._gpg("--passphrase", "", "--quick-generate-key", "archives of the tests", "rsa2048", "sign", "never")
+        return made
+
+    def close(self) -> None:
+        """End the agent that gpg started."""
+        output("gpgconf", "--kill", "gpg-agent", GNUPGHOME=str(self.home))
+
+    def public_key(self) -> bytes:
+        """In the armour in which Docker publishes its key."""
+        return self._gpg("--armor", "--export").encode()
+
+    def keyring(self) -> bytes:
+        """As packages of keys have it."""
+        path = self.home / "keyring.gpg"
+        self._gpg("--output", str(path), "--export")
+        return path.read_bytes()
+
+    def clear_signed(self, text: str) -> bytes:
+        source = self.home / "text"
+        source.write_text(text, "utf-8")
+        return self._gpg("--clearsign", "--output", "-", str(source)).encode()
+
+    def _gpg(self, *arguments: str) -> str:
+        return output(
+            "gpg", "--batch", "--yes", "--quiet", "--pinentry-mode", "loopback", *arguments, GNUPGHOME=str(self.home)
+        )
+
+
+def containerd_io(folder: Path, programs: Programs, runc: Path) -> Path:
+    """Docker's package of containerd, with the same files at the same places, as a ``.deb``."""
+    root = folder / "containerd.io"
+    binaries, units, control = root / "usr/bin", root / "lib/systemd/system", root / "DEBIAN"
+    for each in (binaries, units, control, root / "etc/containerd"):
+        each.mkdir(parents=True)
+    for name in ("containerd", "containerd-shim-runc-v2", "ctr"):
+        shutil.copy(programs[name], binaries)
+    output("dpkg-deb", "--extract", str(runc), str(folder / "runc"))
+    shutil.copy(folder / "runc/usr/sbin/runc", binaries)
+    (units / "containerd.service").write_text(_UNIT, "utf-8")
+    (root / "etc/containerd/config.toml").write_text('disabled_plugins = ["cri"]\n', "utf-8")
+    (control / "conffiles").write_text("/etc/containerd/config.toml\n", "utf-8")
+    (control / "control").write_text(
+        f"Package: containerd.io\nVersion: {CONTAINERD}-1~ubuntu.24.04~noble\nArchitecture: amd64\n"
+        "Depends: libc6, libseccomp2\nConflicts: containerd, runc\nReplaces: containerd, runc\n"
+        "Maintainer: the tests <tests@example.com>\nDescription: containerd as Docker packages it\n",
+        "utf-8",
+    )
+    script = control / "postinst"
+    script.write_text(
+        "#!/bin/sh\nset -e\nsystemctl daemon-reload\nsystemctl enable --now containerd.service\n", "utf-8"
+    )
+    script.chmod(0o755)
+    archive = folder / f"containerd.io_{CONTAINERD}-1_amd64.deb"
+    output("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(root), str(archive))
+    return archive
+
+
+def apt_archive(
+    debs: Iterable[Path], suites: Iterable[str], components: Iterable[str], signer: Signer
+) -> Mapping[str, bytes | Path]:
+    """Files by path: the packages are in the first suite's first component, and all other parts are empty."""
+    files: dict[str, bytes | Path] = {}
+    entries = []
+    for deb in sorted(debs):
+        path = f"pool/{deb.name}"
+        files[f"/{path}"] = deb
+        digest = hashlib.sha256(deb.read_bytes()).hexdigest()
+        control = output("dpkg-deb", "--field", str(deb)).rstrip("\n")
+        entries.append(f"{control}\nFilename: {path}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n")
+    index = "\n".join(entries)
+    parts = list(components)
+    for suite in suites:
+        sums = []
+        for component in parts:
+            for architecture in ("amd64", "all"):
+                text = index.encode() if architecture == "amd64" else b""
+                for name, content in (("Packages", text), ("Packages.gz", gzip.compress(text, mtime=0))):
+                    place = f"{component}/binary-{architecture}/{name}"
+                    files[f"/dists/{suite}/{place}"] = content
+                    sums.append(f" {hashlib.sha256(content).hexdigest()} {len(content)} {place}")
+            index = ""
+        release = (
+            f"Origin: tests\nLabel: tests\nSuite: {suite}\nCodename: {suite}\nDate: Sat, 01 Jan 2022 00:00:00 UTC\n"
+            f"Architectures: amd64\nComponents: {' '.join(parts)}\nSHA256:\n" + "\n".join(sums) + "\n"
+        )
+        files[f"/dists/{suite}/InRelease"] = signer.clear_signed(release)
+    return files

@@ -1,0 +1,148 @@
+"""What makes the root of Debian's packages the image of an operating system, and a container a machine.
+
+Written into a machine before its first boot. All that a real machine would not have is in ``/etc/lane``,
+``/usr/local/sbin`` and units named ``lane-*``; docs/explanation/boot-tests.md lists it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import yaml
+
+from tests.machines.internet import ADDRESS, MACHINE_ADDRESS
+from tests.machines.machine import Machine
+from tests.machines.needs import output
+
+UBUNTU_ARCHIVE: Final = "archive.ubuntu.com"
+
+_KEYRING: Final = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+_OS_RELEASE: Final = {
+    "ubuntu": (
+        'PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nVERSION="24.04.3 LTS (Noble Numbat)"\n'
+        "VERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=noble\n"
+    ),
+}
+_CLOUD_INIT: Final = {
+    "datasource_list": ["NoCloud", "None"],
+    "network": {"config": "disabled"},
+    "locale": "C.UTF-8",
+    "ssh_genkeytypes": ["ed25519"],
+    "apt": {"preserve_sources_list": True},
+    "system_info": {"distro": "ubuntu"},
+}
+_NETPLAN_FILE: Final = "/etc/netplan/50-cloud-init.yaml"
+_NETPLAN: Final = {
+    "network": {
+        "version": 2,
+        "ethernets": {
+            "eth0": {
+                "addresses": [f"{MACHINE_ADDRESS}/24"],
+                "routes": [{"to": "default", "via": ADDRESS}],
+                "nameservers": {"addresses": [ADDRESS]},
+            }
+        },
+    }
+}
+_KUBELET: Final = {
+    "apiVersion": "kubelet.config.k8s.io/v1beta1",
+    "kind": "KubeletConfiguration",
+    "failCgroupV1": False,
+    "cgroupsPerQOS": False,
+    "enforceNodeAllocatable": [],
+}
+"""A container has no cgroups of its own to put pods into."""
+_SYSCTL_UNIT: Final = """\
+[Unit]
+Description=Settings of the kernel that can be written: a copy, as the kernel is that of the host
+DefaultDependencies=no
+Before=systemd-sysctl.service systemd-modules-load.service sysinit.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/etc/lane/sysctl
+
+[Install]
+WantedBy=sysinit.target
+"""
+_SYSCTL: Final = r"""#!/bin/bash
+# Programs read and write a copy of /proc/sys, as they would the kernel's own: what the host has at each boot.
+set -uo pipefail
+mkdir -p /run/lane/sys
+mount -t tmpfs -o mode=755 lane /run/lane/sys
+cp -r /proc/sys/. /run/lane/sys/ 2>/dev/null
+chmod -R u+w /run/lane/sys
+mkdir -p /run/lane/sys/net/bridge
+for name in arptables ip6tables iptables; do echo 0 >"/run/lane/sys/net/bridge/bridge-nf-call-$name"; done
+mount --bind /run/lane/sys /proc/sys
+"""
+_MODPROBE: Final = """#!/bin/sh
+# The kernel is that of the host; what is asked for is noted.
+echo "modprobe $*" >>/run/lane-modules
+"""
+_UDEVADM: Final = """#!/bin/sh
+# There are no devices of its own to be told of.
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What images trust: ``authority`` for the web in PEM, ``keyring`` of the archive of packages, as gpgv reads it."""
+
+    authority: bytes
+    keyring: bytes
+
+
+def install(machine: Machine, system: str, trust: Trust) -> None:
+    """Make it the image of ``system``."""
+    machine.write(
+        {
+            "/etc/os-release": _OS_RELEASE[system],
+            "/etc/cloud/cloud.cfg.d/90-lane.cfg": json.dumps(_CLOUD_INIT),
+            "/etc/machine-id": "",
+            "/etc/apt/sources.list": "",
+            "/etc/apt/sources.list.d/ubuntu.sources": _ubuntu_sources(),
+            _KEYRING: trust.keyring,
+            "/etc/lane/kubelet.d/10-lane.conf": json.dumps(_KUBELET),
+            "/usr/local/share/ca-certificates/internet.crt": trust.authority,
+            "/etc/systemd/system/lane-sysctl.service": _SYSCTL_UNIT,
+            "/etc/fstab": "",
+        }
+    )
+    machine.write({_NETPLAN_FILE: yaml.safe_dump(_NETPLAN)}, 0o600)
+    machine.path("/etc/hostname").unlink(missing_ok=True)
+    machine.path("/etc/resolv.conf").unlink(missing_ok=True)
+    machine.path("/etc/resolv.conf").symlink_to("/run/systemd/resolve/stub-resolv.conf")
+    machine.path("/var/log/journal").mkdir(parents=True, exist_ok=True)
+    machine.write({"/etc/lane/sysctl": _SYSCTL}, 0o755)
+    machine.write({"/usr/local/sbin/modprobe": _MODPROBE, "/usr/local/sbin/udevadm": _UDEVADM}, 0o755)
+    chroot = ("chroot", str(machine.disk))
+    output(*chroot, "update-ca-certificates")
+    output(*chroot, "systemctl", "enable", "--quiet", "systemd-networkd", "systemd-resolved", "lane-sysctl")
+    output(*chroot, "systemctl", "mask", "--quiet", "run-rpc_pipefs.mount", "proc-fs-nfsd.mount")
+
+
+def _ubuntu_sources() -> str:
+    return (
+        f"Types: deb\nURIs: http://{UBUNTU_ARCHIVE}/ubuntu\nSuites: noble noble-updates noble-security\n"
+        f"Components: main restricted universe\nSigned-By: {_KEYRING}\n"
+    )
+
+
+def without_default_route(machine: Machine) -> None:
+    """Its network reaches the internet's address and nothing else."""
+    network = yaml.safe_load(machine.path(_NETPLAN_FILE).read_text("utf-8"))
+    del network["network"]["ethernets"]["eth0"]["routes"]
+    machine.write({_NETPLAN_FILE: yaml.safe_dump(network)}, 0o600)
+
+
+def seed(machine: Machine, user_data: bytes, instance: str, hostname: str) -> None:
+    """What the provider hands to cloud-init."""
+    metadata: Mapping[str, str] = {"instance-id": instance, "local-hostname": hostname}
+    folder = "/var/lib/cloud/seed/nocloud"
+    machine.write({f"{folder}/user-data": user_data, f"{folder}/meta-data": yaml.safe_dump(dict(metadata))})
