@@ -268,7 +268,18 @@ def test_what_one_command_needs_alone_is_not_loaded_for_the_others() -> None:
         ),
         *("pipeline.run", "pipeline.refresh", "commands.uninstall.run", "kube.api", "kube.transport", "kube.pool"),
     )
-    slow = ("git", "pyrage", "cryptography", "filelock", "jsonschema", "kubernetes", "urllib3", "pydantic", "ssl")
+    slow = (
+        "git",
+        "ruamel",
+        "pyrage",
+        "cryptography",
+        "filelock",
+        "jsonschema",
+        "kubernetes",
+        "urllib3",
+        "pydantic",
+        "ssl",
+    )
     script = f"""
 import sys
 import osm_gitops.commands.app
