@@ -221,7 +221,8 @@ class _SchemaPage:
                 inner = [(below, value), (f"{below}[]", value.get("items", {}))]
                 inner += [(below, each) for each in value.get("anyOf", [])]
                 inside += [(name, each) for name, each in inner if isinstance(each, dict) and each.get("properties")]
-                row = [f"`{key}`", self._type(value, below)]
+                optional = not self.with_defaults and key not in required
+                row = [f"`{key}`", self._type(value, below) + (", optional" if optional else "")]
                 if self.with_defaults:
                     default = value.get("default")
                     spelled = str(default).lower() if isinstance(default, bool) else default
