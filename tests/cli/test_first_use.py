@@ -1,4 +1,4 @@
-"""From a dump of a cluster to machines of a second template, through git: the README's first real use."""
+"""From a dump of a cluster to machines of a second template, through git: docs/tutorials/first-use.md."""
 
 from __future__ import annotations
 
