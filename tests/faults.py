@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from osm_gitops.errors import Code, Problem
+import pytest
+
+from osm_gitops.errors import Code, InputError, Problem
 
 _LINE: Final = re.compile(r"(?:Error|Warning): (.*) \[(OG[0-9]{4})\]")
 
@@ -19,3 +22,11 @@ def placed(problems: Iterable[Problem]) -> list[tuple[Code, str]]:
 def told(stderr: str) -> list[tuple[Code, str]]:
     """The code and the sentence of each error and warning on stderr."""
     return [(Code(code), sentence) for sentence, code in _LINE.findall(stderr)]
+
+
+@contextmanager
+def refused(*codes: Code) -> Iterator[pytest.ExceptionInfo[InputError]]:
+    """An input is refused, with one problem of each of these codes."""
+    with pytest.raises(InputError) as caught:
+        yield caught
+    assert tuple(problem.code for problem in caught.value.problems) == codes

@@ -19,7 +19,7 @@ from osm_gitops.config.spec import (
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.pipeline.load import load_settings
-from tests.faults import placed
+from tests.faults import placed, refused
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
 
@@ -282,7 +282,7 @@ def test_what_is_no_fleet_file_is_refused(tmp_path: Path, text: str, said: str) 
 
 
 def test_a_missing_fleet_file_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the fleet file cannot be read: No such file or directory"):
+    with refused(Code.FILE_UNREADABLE):
         read_fleet(tmp_path / "none.yaml", "none.yaml")
 
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code
 from osm_gitops.model.profile import ConfigHalf, DropIn, File, Modules, OperatingSystemConfig, Unit
 from osm_gitops.render.user_data import Kind, Pool, permissions_text, render_cloud_init, unique_keys, user_data
+from tests.faults import refused
 
 HEAD = "#cloud-config\n\nssh_pwauth: false\n\nssh_authorized_keys:\nwrite_files:"
 
@@ -131,7 +132,7 @@ def test_ssh_keys_are_trimmed_and_unique_in_their_first_order() -> None:
 
 def test_utilities_that_disagree_are_refused() -> None:
     half = ConfigHalf()
-    with pytest.raises(InputError, match="provisioningUtility"):
+    with refused(Code.UTILITY_MISMATCH):
         user_data("bootstrap", _config(half, "aws", "ignition"), half, Pool("p", "cloud-init"))
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from tests.cli.scenes import pool, profile, secret
+from tests.faults import refused
 from tests.render.middle import inputs_of, rendered, renderer, resolved
 
 _LABEL = {"machinedeployment.k8s.io/name": "kube-system-workers"}
@@ -95,7 +96,7 @@ def test_the_kubeconfig_without_a_token_is_refused_wherever_it_is_printed(place:
             "supportedContainerRuntimes": [{"name": "containerd", "files": [], "templates": {"t": text}}]
         },
     }[place]
-    with pytest.raises(InputError, match=r"prints \.BootstrapKubeconfig, and the source holds no bootstrap token"):
+    with refused(Code.BOOTSTRAP_TOKEN_MISSING):
         rendered(inputs_of(tmp_path, profile(provisioningConfig=half), pool()))
 
 

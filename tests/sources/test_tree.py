@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from osm_gitops.errors import Code, InputError
+from osm_gitops.errors import Code
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder
 from osm_gitops.yaml.emit import dump
 from tests.apiserver.after_osm import RECORDED
 from tests.conformance_data import case_names, load_case
-from tests.faults import placed
+from tests.faults import placed, refused
 from tests.sources.trees import MACHINE, MACHINE_REF, PROFILE, PROFILE_REF, found, manifest, problems, read
 
 JSON_MACHINE = '{"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment", "metadata": {"name": "z"}}'
@@ -49,7 +49,7 @@ def test_a_single_file_is_a_tree(tmp_path: Path) -> None:
 
 
 def test_there_must_be_something(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere: the source cannot be read: No such file or directory"):
+    with refused(Code.SOURCE_NOT_FOUND):
         read_tree(Folder(tmp_path / "a", "nowhere"), management_namespace="x", environment={})
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster_info import base_kubeconfig, certificate_authority
+from tests.faults import refused
 from tests.render.resolve.facts import facts
 
 BUNDLE = Settings(kubernetes_ca_bundle="BUNDLE\n")
@@ -62,7 +63,7 @@ def test_a_token_that_looks_like_a_number_is_quoted(token: str, written: str) ->
 
 def test_a_token_that_yaml_cannot_hold_is_refused_without_its_value() -> None:
     base = base_kubeconfig(Settings(), facts(cluster_info=_cluster_info(ONE)))
-    with pytest.raises(InputError, match="cannot be written as YAML") as refusal:
+    with refused(Code.BOOTSTRAP_KUBECONFIG_INVALID) as refusal:
         base.with_token("hunter2\x7f")
     assert "hunter2" not in str(refusal.value)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster import resolve_cluster
+from tests.faults import refused
 from tests.render.resolve.facts import facts, secret
 
 _INFO = """\
@@ -42,5 +43,5 @@ def test_all_that_is_missing_is_told_at_once_and_once() -> None:
 
 def test_an_empty_getter_token_is_refused() -> None:
     empty = secret("cloud-init-getter-token", {"token": ""}, namespace="cloud-init-settings")
-    with pytest.raises(InputError, match='has no key "token"'):
+    with refused(Code.BOOTSTRAP_TOKEN_MISSING):
         resolve_cluster(Settings(), facts(empty, cluster_info=_INFO))

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.containerd import Credential, registry_credentials
+from tests.faults import refused
 from tests.render.resolve.facts import facts, secret
 
 SETTINGS = Settings(registry_credentials_secret=("kube-system", "creds"))
@@ -90,7 +91,7 @@ def test_all_problems_of_the_secret_come_at_once() -> None:
 
 
 def test_an_absent_secret_is_refused() -> None:
-    with pytest.raises(InputError, match="kube-system/creds with registry credentials was not found"):
+    with refused(Code.REGISTRY_CREDENTIALS_MISSING):
         registry_credentials(SETTINGS, facts())
 
 
