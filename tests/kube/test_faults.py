@@ -177,7 +177,7 @@ def test_an_address_where_nobody_listens_is_given_up_soon(proxy: Proxy, tmp_path
             api.list(SECRET, lambda item: item, "kube-system")
     assert str(caught.value) == (
         f"{address} (context worker): GET /api/v1/namespaces/kube-system/secrets failed, the connection is refused "
-        "(tried 3 times). Check the address, the network between here and there, and that the API server runs"
+        "(tried 3 times). Check the address, the network between here and there, and that the API server runs [OG1711]"
     )
     assert (caught.value.status, patient) == (0, [0.25, 0.5])
 
@@ -307,7 +307,9 @@ def test_a_field_that_does_not_fit_is_named_at_once(api: Api, patient: list[floa
         "metadata": {"name": "a", "namespace": "default"},
         "spec": {"osName": 5},
     }
-    with pytest.raises(ClusterError, match=r"the object does not fit its definition: \.spec\.osName expected string$"):
+    with pytest.raises(
+        ClusterError, match=r"the object does not fit its definition: \.spec\.osName expected string \[OG1714\]$"
+    ):
         api.apply(body)
     body["spec"] = {"hunter2": "hunter2"}
     with pytest.raises(ClusterError, match=r"definition: \.spec\.hunter2 field not declared in schema$"):
@@ -344,7 +346,7 @@ def test_a_webhook_that_cannot_be_called_is_final(api: Api, proxy: Proxy, patien
     assert str(caught.value) == (
         f"{api.display}: patch configmaps a in namespace default: the API server cannot call webhook osc.example.com "
         "(500: connection refused). Start its pods; if its program is gone, find its configuration with kubectl get "
-        "mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml, and delete it"
+        "mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml, and delete it [OG1715]"
     )
     assert (len(proxy.writes), patient) == (1, [])
 

@@ -87,7 +87,9 @@ def test_a_file_that_cannot_be_read_is_not_passed_over(tmp_path: Path) -> None:
     broken.write_text("users: [{user: {token: secret}", "utf-8")
     with pytest.raises(InputError) as caught:
         connect(UNNAMED, _listed(broken, _config(tmp_path / "2", "b", current="b")))
-    assert str(caught.value) == f"{broken}: it is no YAML. Write it anew, for example with your provider's tool"
+    assert (
+        str(caught.value) == f"{broken}: it is no YAML. Write it anew, for example with your provider's tool [OG1702]"
+    )
 
 
 def test_without_a_choice_the_contexts_are_named(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_missing_right_is_named_and_is_no_absence(worker: Cluster, tmp_path: P
     assert str(caught.value) == (
         f"{worker.server} (context worker): list machines.cluster.k8s.io in namespace kube-system: it is forbidden "
         "(403). Give applier the verb list on machines.cluster.k8s.io in namespace kube-system, as the roles of "
-        "osm-gitops install do"
+        "osm-gitops install do [OG1714]"
     )
     for ask in (
         lambda: api.get(SECRET, "kube-system", "a"),
