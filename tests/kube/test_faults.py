@@ -312,7 +312,7 @@ def test_a_field_that_does_not_fit_is_named_at_once(api: Api, patient: list[floa
     ):
         api.apply(body)
     body["spec"] = {"hunter2": "hunter2"}
-    with pytest.raises(ClusterError, match=r"definition: \.spec\.hunter2 field not declared in schema$"):
+    with pytest.raises(ClusterError, match=r"definition: \.spec\.hunter2 field not declared in schema \[OG1714\]$"):
         api.apply(body)
     assert patient == []
 
