@@ -16,10 +16,10 @@ from osm_gitops.yaml.kubernetes import load_documents
 
 _LEVEL: Final = 3
 _RAW: Final = -15  # zlib without header and checksum
-_SEGMENT: Final = 24 << 10
+_SEGMENT: Final = 28 << 10
 """Bytes that are compressed at a time: with what a text like it has in the same place, they fit into zlib's window of
 32 KiB."""
-_DRIFT: Final = 4 << 10  # bytes by which a text may be ahead of the one like it, or behind
+_DRIFT: Final = 2 << 10  # bytes by which a text may be ahead of the one like it, or behind
 _PERIOD: Final = 3
 """Base64 of texts that differ in length is the same again only where the lengths differ by three bytes."""
 

@@ -38,6 +38,7 @@ _ROUNDS = 5
 _MACHINES = 1_800
 _WARM = 60
 _SETTINGS = Settings(external_cloud_provider=True)
+_CHANGE = ("--node-http-proxy", "http://proxy.example.com:3128")
 
 
 def main() -> None:
@@ -117,6 +118,13 @@ def _planning(folder: Path, count: int) -> Iterator[tuple[str, str, str, str]]:
     same = _usage("plan", *arguments)
     wanted = f"{count / 1000:.0f} s, 300 MB"
     yield f"plan of {count:,} MDs, unchanged", f"{same[0]:.1f} s, {same[1]:.0f} MB", f"{same[0] / cold[0]:.1f}", wanted
+    other = _usage("plan", *arguments, *_CHANGE)
+    yield (
+        f"plan of {count:,} MDs, all of them changed",
+        f"{other[0]:.1f} s, {other[1]:.0f} MB",
+        f"{other[0] / cold[0]:.1f}",
+        "",
+    )
     yield from _encrypted(folder, tree, f"{count:,} MDs", cold[0])
 
 
