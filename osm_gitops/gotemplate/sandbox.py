@@ -25,7 +25,7 @@ from osm_gitops.gotemplate.metering import meter
 from osm_gitops.gotemplate.own_values import AbsentValue, absent_below
 from osm_gitops.gotemplate.printing import to_text
 from osm_gitops.gotemplate.tracing import Tracer
-from osm_gitops.gotemplate.values import OwnMap, Pointer, Struct, go_type
+from osm_gitops.gotemplate.values import OwnMap, Pointer, Struct, go_type, pointed_to
 
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add,
@@ -41,7 +41,7 @@ _LARGEST: Final = 1 << 63
 
 def apply(symbol: str, left: Any, right: Any) -> Any:
     """``left symbol right`` for numbers, and ``+`` and ``*`` for texts and lists."""
-    left, right = plain(left), plain(right)
+    left, right = pointed_to(left), pointed_to(right)
     if _is_number(left) and _is_number(right):
         return _calculated(symbol, left, right)
     if symbol == "+" and any(isinstance(left, kind) and isinstance(right, kind) for kind in (str, list)):
@@ -51,13 +51,6 @@ def apply(symbol: str, left: Any, right: Any) -> Any:
         _check(len(left) * max(int(right), 0), left)
         return _made(left * right)
     raise TemplateFault(f"{symbol} does not work on values of the types {go_type(left)} and {go_type(right)}")
-
-
-def plain(value: Any) -> Any:
-    """What a pointer points to; other values as they are."""
-    while isinstance(value, Pointer):
-        value = value.elem
-    return value
 
 
 def join(*values: Any) -> str:

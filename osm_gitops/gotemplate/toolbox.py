@@ -33,9 +33,9 @@ from osm_gitops.gotemplate.compare import sorted_keys
 from osm_gitops.gotemplate.faults import Refused, TemplateFault
 from osm_gitops.gotemplate.metering import COMPARED, ITERATED, JOIN, KEY, PASSED, PLAIN, SLICE, STEP
 from osm_gitops.gotemplate.printing import to_text
-from osm_gitops.gotemplate.sandbox import Helper, Root, apply, join, part, plain, refuse_undefined
+from osm_gitops.gotemplate.sandbox import Helper, Root, apply, join, part, refuse_undefined
 from osm_gitops.gotemplate.tracing import MARKED
-from osm_gitops.gotemplate.values import NO_VALUE, NoValue, Pointer, Struct
+from osm_gitops.gotemplate.values import NO_VALUE, NoValue, Pointer, Struct, pointed_to
 
 # Jinja2's own filters that are deterministic, bounded by their input, and no way out of the sandbox.
 _KEPT_FILTERS = (
@@ -211,7 +211,11 @@ def _charging(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(run)
     def charged(*args: Any, **kwargs: Any) -> Any:
-        context, subject, others = args[:first], plain(args[first]), [plain(each) for each in args[first + 1 :]]
+        context, subject, others = (
+            args[:first],
+            pointed_to(args[first]),
+            [pointed_to(each) for each in args[first + 1 :]],
+        )
         _weigh_call(name, subject, (*others, *kwargs.values()))
         result = run(*context, subject, *others, **kwargs)
         if isinstance(result, Iterator):
@@ -267,7 +271,7 @@ def _comparing(run: Callable[..., Any]) -> Callable[..., Any]:
 @pass_environment
 def _sum(environment: Environment, items: Any, attribute: Any = None, start: Any = 0) -> Any:
     """``sum`` of numbers or lists, with the bounds of ``+``."""
-    found = plain(items)
+    found = pointed_to(items)
     _weigh_call("sum", found, (attribute,))
     if attribute is not None:
         found = map(make_attrgetter(environment, attribute), found)
@@ -328,7 +332,7 @@ def _go_or(final: Any, value: Any) -> Any:
 
 def _iterated(value: Any) -> Any:
     """What a loop of a native template runs over: behind pointers, maps by their sorted keys as in Go."""
-    value = plain(value)
+    value = pointed_to(value)
     if isinstance(value, list | dict | tuple | range):
         budget().step(len(value) >> _ITERATED)
     return sorted_keys(value) if isinstance(value, dict) else value
@@ -348,7 +352,7 @@ def _passed(value: Any) -> Any:
 
 
 def _compared(value: Any) -> Any:
-    value = plain(value)
+    value = pointed_to(value)
     kind = type(value)
     if kind is not int and kind is not bool and value is not None:
         compared(value)
@@ -399,7 +403,7 @@ _INTERNAL: Mapping[str, Callable[..., Any]] = {
     SLICE: part,
     KEY: _key,
     COMPARED: _compared,
-    PLAIN: plain,
+    PLAIN: pointed_to,
     ITERATED: _iterated,
     PASSED: _passed,
     MARKED: _marked,

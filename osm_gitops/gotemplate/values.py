@@ -89,11 +89,6 @@ class Uint64(SizedInt):
     go_type = "uint64"
 
 
-class Uint32(SizedInt):
-    __slots__ = ()
-    go_type = "uint32"
-
-
 class Uint8(SizedInt):
     __slots__ = ()
     go_type = "uint8"
@@ -399,6 +394,18 @@ def is_nil(value: Any) -> bool:
 def nil(elem_type: str) -> Pointer:
     """A nil pointer to ``elem_type``."""
     return Pointer(None, elem_type)
+
+
+def pointed_to(value: Any) -> Any:
+    """What a pointer points to, ``None`` for nil; other values as they are."""
+    while isinstance(value, Pointer):
+        value = value.elem
+    return value
+
+
+def wrap_int64(number: int) -> int:
+    """``number`` in 64 bits, the overflow lost."""
+    return (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 _TimeDuration = Duration  # MetaDuration has a field of the name

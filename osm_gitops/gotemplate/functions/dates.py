@@ -16,12 +16,11 @@ from osm_gitops.gocompat.times import NANOSECONDS, STRING_LAYOUT, UTC, Moment, d
 from osm_gitops.gotemplate.bounds import budget
 from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.faults import Refused
-from osm_gitops.gotemplate.values import Int32, Int64, Struct, go_type
+from osm_gitops.gotemplate.values import Int32, Int64, Struct, go_type, wrap_int64
 
 _DAY: Final = "2006-01-02"
 _YEAR_ONE: Final = Moment(days_since_epoch(1, 1, 1) * 86_400 * NANOSECONDS)
 _UNITS: Final = (("y", 365 * 86_400), ("mo", 30 * 86_400), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
-_WRAP: Final = 1 << 64
 _BYTES_PER_STEP: Final = 1 << 12
 """Reading copies what is left of the text for every element of the layout; this much counts as a loop step."""
 
@@ -50,7 +49,7 @@ class Time(Struct):
         return Int64(self.moment.nanoseconds // 1_000)
 
     def UnixNano(self) -> Int64:
-        return Int64(_wrapped(self.moment.nanoseconds))
+        return Int64(wrap_int64(self.moment.nanoseconds))
 
     def Year(self) -> int:
         return self.moment.clock().year
@@ -152,7 +151,7 @@ def duration(seconds: Any) -> str:
             count = 0
     elif type(seconds) is Int64:
         count = seconds
-    return format_duration(_wrapped(count * NANOSECONDS))
+    return format_duration(wrap_int64(count * NANOSECONDS))
 
 
 def duration_round(value: Any) -> str:
@@ -178,11 +177,6 @@ def _time(name: str, value: Any) -> Time:
     if isinstance(value, Time):
         return value
     raise GoError(f"wrong type for value given to {name}; expected time.Time; got {go_type(value)}")
-
-
-def _wrapped(number: int) -> int:
-    """``number`` in 64 bits, the overflow lost."""
-    return (number + (_WRAP >> 1)) % _WRAP - (_WRAP >> 1)
 
 
 FUNCTIONS: Final = (

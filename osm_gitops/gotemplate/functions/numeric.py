@@ -14,7 +14,7 @@ from osm_gitops.gocompat.numbers import Decimal, RangeFault, decimal_of, parse_f
 from osm_gitops.gotemplate.bounds import budget
 from osm_gitops.gotemplate.calls import GoFunction
 from osm_gitops.gotemplate.printing import sprint
-from osm_gitops.gotemplate.values import Int64, IntList, Pointer
+from osm_gitops.gotemplate.values import Int64, IntList, pointed_to, wrap_int64
 
 _DECIMAL: Final = re.compile(r"([-+]?[0-9]*)(?:\.[0-9]*)?")
 _SMALLEST: Final = -(1 << 63)
@@ -25,12 +25,12 @@ def to_int(value: Any) -> int:
 
     Strings are read with base 0 (``0x10``, ``010``), decimals lose their fraction.
     """
-    plain = _behind_pointers(value)
+    plain = pointed_to(value)
     if isinstance(plain, str):
         return _int_of_text(plain)
     if isinstance(plain, float):
         return int(plain) if -(2.0**63) <= plain < 2.0**63 else _SMALLEST
-    return _wrapped(plain) if isinstance(plain, int) else 0
+    return wrap_int64(plain) if isinstance(plain, int) else 0
 
 
 def to_int64(value: Any) -> Int64:
@@ -40,7 +40,7 @@ def to_int64(value: Any) -> Int64:
 
 def to_float(value: Any) -> float:
     """``float64`` of any value, 0 for what is no number."""
-    plain = _behind_pointers(value)
+    plain = pointed_to(value)
     if isinstance(plain, str):
         try:
             return parse_float(plain)
@@ -68,7 +68,7 @@ def to_decimal(value: Any) -> Int64:
 
 
 def add(*values: Any) -> Int64:
-    return Int64(_wrapped(sum(map(to_int, values))))
+    return Int64(wrap_int64(sum(map(to_int, values))))
 
 
 def add1(value: Any) -> Int64:
@@ -76,19 +76,19 @@ def add1(value: Any) -> Int64:
 
 
 def subtract(left: Any, right: Any) -> Int64:
-    return Int64(_wrapped(to_int(left) - to_int(right)))
+    return Int64(wrap_int64(to_int(left) - to_int(right)))
 
 
 def multiply(value: Any, *others: Any) -> Int64:
     product = to_int(value)
     for other in others:
-        product = _wrapped(product * to_int(other))
+        product = wrap_int64(product * to_int(other))
     return Int64(product)
 
 
 def divide(left: Any, right: Any) -> Int64:
     """``div``: toward zero."""
-    return Int64(_wrapped(_quotient(to_int(left), to_int(right))))
+    return Int64(wrap_int64(_quotient(to_int(left), to_int(right))))
 
 
 def modulo(left: Any, right: Any) -> Int64:
@@ -191,12 +191,6 @@ def _length(numbers: range) -> int:
     return 0 if not numbers else (numbers[-1] - numbers.start) // numbers.step + 1
 
 
-def _behind_pointers(value: Any) -> Any:
-    while isinstance(value, Pointer):
-        value = value.elem
-    return value
-
-
 def _int_of_text(text: str) -> int:
     number = _DECIMAL.fullmatch(text) if "." in text else None
     if number:
@@ -205,11 +199,6 @@ def _int_of_text(text: str) -> int:
         return parse_int(text, 0)
     except GoError:
         return 0
-
-
-def _wrapped(number: int) -> int:
-    """``number`` in 64 bits, the overflow lost."""
-    return (int(number) - _SMALLEST) % (1 << 64) + _SMALLEST
 
 
 def _quotient(dividend: int, divisor: int) -> int:
