@@ -254,7 +254,7 @@ def test_another_branch_than_the_fleets_is_refused(tree: Path, repo: Path, tmp_p
     write_fleet(tmp_path, "clusters: [{name: a, from: tree, to: {git: {path: repo/clusters, branch: prod}}}]")
     ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 1
-    assert ran.err == f'Error: {repo}: branch "main" is checked out, not "prod". Run git switch prod\n'
+    assert ran.err == f'Error: {repo}: branch "main" is checked out, not "prod". Run git switch prod [OG3104]\n'
 
 
 def test_sources_and_target_may_share_a_repository(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def test_a_read_that_fails_is_told_with_the_cluster_and_nothing_is_deleted(
     assert ran.err == (
         f"Error: {worker.server} (context worker): cluster default: list machinedeployments.cluster.k8s.io: "
         "it is forbidden (403). Give reader the verb list on machinedeployments.cluster.k8s.io in all namespaces, "
-        "as the roles of osm-gitops install do\n"
+        "as the roles of osm-gitops install do [OG1714]\n"
     )
     assert _rendered(rendered) == before
 
@@ -356,7 +356,10 @@ def test_profiles_of_a_tree_are_compared_with_an_earlier_revision_for_live_pools
 
 def test_a_cluster_alone_has_no_earlier_revision(tmp_path: Path) -> None:
     ran = osm_gitops("plan", "--from", "cluster", "--to", str(tmp_path), "--against", "main")
-    assert (ran.code, ran.err) == (1, "Error: --against main: a cluster has no revisions. Name a tree in git\n")
+    assert (ran.code, ran.err) == (
+        1,
+        "Error: --against main: a cluster has no revisions. Name a tree in git [OG4003]\n",
+    )
 
 
 def test_flags_and_variables_replace_their_own_key_of_the_fleet_file(
@@ -386,5 +389,6 @@ def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_tar
     assert ran.code == 1
     assert ran.err == (
         "Error: cluster b: it would be applied to the same worker cluster as cluster a: "
-        f"{worker.server} (context worker). Give each cluster its own context, or choose one of them with --cluster\n"
+        f"{worker.server} (context worker). Give each cluster its own context, "
+        "or choose one of them with --cluster [OG3302]\n"
     )

@@ -157,7 +157,9 @@ def test_another_branch_than_the_fleets_is_refused_with_the_flag_that_names_it(r
 def test_a_ref_that_the_remote_lacks_is_told(remote: Path) -> None:
     ran = _run("plan", remote, "--ref", "gone")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (f'Error: file://{remote}: there is no branch and no tag "gone". Of a commit give the whole id\n')
+    assert ran.err == (
+        f'Error: file://{remote}: there is no branch and no tag "gone". Of a commit give the whole id [OG1614]\n'
+    )
 
 
 def test_what_would_be_lost_or_means_nothing_is_refused(remote: Path) -> None:

@@ -60,7 +60,7 @@ def test_without_a_terminal_apply_needs_yes_whatever_comes_on_stdin(
     assert (process.returncode, out) == (1, "")
     assert err == (
         "Error: apply: stdin is not a terminal, so nobody can confirm. Add --yes to write without asking, "
-        "or apply a plan that plan --out has saved\n"
+        "or apply a plan that plan --out has saved [OG4004]\n"
     )
     assert _commits(repo) == 1
     assert git(repo, "status", "--porcelain") == ""
@@ -117,7 +117,7 @@ def test_without_a_terminal_nothing_is_given_back_unasked(adopted: Adopted) -> N
     ran = osm_gitops("uninstall", "--kubeconfig", kubeconfig)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "Error: uninstall: stdin is not a terminal, so nobody can confirm. Add --yes to write without asking\n"
+        "Error: uninstall: stdin is not a terminal, so nobody can confirm. Add --yes to write without asking [OG4004]\n"
     )
     leases = adopted.osm.management.client().get(_LEASES)["items"]
     assert "osm-gitops" in [lease["metadata"]["name"] for lease in leases]

@@ -101,7 +101,7 @@ def test_without_git_manifests_are_rendered_all_the_same(tmp_path: Path) -> None
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     Console().problems([Problem(Code.INVALID_VALUE, "a\x1b[31mred\x07 name", where="\u202eevil\u200f\u061c")])
-    assert capsys.readouterr().err == "Error: \\u202eevil\\u200f\\u061c: a\\x1b[31mred\\x07 name\n"
+    assert capsys.readouterr().err == "Error: \\u202eevil\\u200f\\u061c: a\\x1b[31mred\\x07 name [OG1024]\n"
 
 
 def test_a_problem_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,16 +109,16 @@ def test_a_problem_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
         [Problem(Code.INVALID_VALUE, "a"), Problem(Code.INVALID_VALUE, "b"), Problem(Code.INVALID_VALUE, "a")],
         label="Warning",
     )
-    assert capsys.readouterr().err == "Warning: a\nWarning: b\n"
+    assert capsys.readouterr().err == "Warning: a [OG1024]\nWarning: b [OG1024]\n"
 
 
 def test_a_problem_of_one_pool_needs_no_second_line(capsys: pytest.CaptureFixture[str]) -> None:
     ref = ObjectRef("MachineDeployment", "kube-system", "a")
     Console().failures("prod", {ref: (Problem(Code.INVALID_VALUE, "bad", about=str(ref)),)}, Masker())
-    assert capsys.readouterr().err == "Error: MachineDeployment kube-system/a: bad\n"
+    assert capsys.readouterr().err == "Error: MachineDeployment kube-system/a: bad [OG1024]\n"
     Console().failures("prod", {ref: (Problem(Code.INVALID_VALUE, "bad", about="cluster-info"),)}, Masker())
     assert capsys.readouterr().err == (
-        "Error: cluster-info: bad\n  Not rendered because of it in cluster prod: kube-system/a.\n"
+        "Error: cluster-info: bad [OG1024]\n  Not rendered because of it in cluster prod: kube-system/a.\n"
     )
 
 

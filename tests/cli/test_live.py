@@ -143,7 +143,7 @@ def test_a_webhook_without_a_pod_is_named_and_ends_the_run_at_once(adopted: Adop
     assert (
         f"the API server cannot call webhook {name} of ValidatingWebhookConfiguration osm "
         '(500: service "operating-system-manager-webhook" not found). Start its pods; if its program is gone, '
-        "kubectl delete validatingwebhookconfiguration osm\n"
+        "kubectl delete validatingwebhookconfiguration osm [OG1715]\n"
     ) in ran.err
     assert "default: 0 of 5 pools written\n" in ran.err
     (left,) = [line for line in ran.err.splitlines() if "left for now" in line]

@@ -153,7 +153,8 @@ def test_render_writes_to_no_cluster() -> None:
     ran = osm_gitops("render", "--from", "tree", "--to", "cluster")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "Error: --to cluster: render writes files. apply writes to clusters; a folder of this name is ./cluster\n"
+        "Error: --to cluster: render writes files. apply writes to clusters; "
+        "a folder of this name is ./cluster [OG4002]\n"
     )
 
 
@@ -197,7 +198,7 @@ def test_cluster_chooses_one_of_a_fleet(tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["a"]
     ran = osm_gitops("render", "--to", "out", "--fleet", str(fleet), "--cluster", "c")
-    assert ran.err == 'Error: repo/osm-gitops.yaml: the fleet has no cluster "c". It has a, b\n'
+    assert ran.err == 'Error: repo/osm-gitops.yaml: the fleet has no cluster "c". It has a, b [OG4011]\n'
 
 
 def test_one_cluster_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_an_unknown_name_gets_a_suggestion_or_the_list(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile("osp-ubuntu"), profile("osp-rhel"))
     ran = osm_gitops("osp", "show", "osp-ubunto", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == 'Error: there is no OperatingSystemProfile "osp-ubunto". Did you mean osp-ubuntu?\n'
+    assert ran.err == 'Error: there is no OperatingSystemProfile "osp-ubunto". Did you mean osp-ubuntu? [OG5053]\n'
     ran = osm_gitops("osp", "show", "x", "--from", "tree", *_OWN)
     assert "There are: kube-system/osp-rhel, kube-system/osp-ubuntu" in ran.err
 

@@ -65,7 +65,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     ran = osm_gitops(*_RENDER)
     assert ran.code == 1
     assert ran.err == (
-        "Error: out: is not empty and was not written by osm-gitops before. Name an empty or a new folder\n"
+        "Error: out: is not empty and was not written by osm-gitops before. Name an empty or a new folder [OG3002]\n"
     )
     assert _files(tmp_path / "out") == ["notes.txt"]
 

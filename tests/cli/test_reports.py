@@ -53,7 +53,7 @@ def test_a_page_says_when_it_was_made_and_the_same_time_gives_the_same_bytes(mon
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     ran = osm_gitops(*_PLAN, "-o", "html")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "Error: SOURCE_DATE_EPOCH: is not a time in seconds since 1970\n"
+    assert ran.err == "Error: SOURCE_DATE_EPOCH: is not a time in seconds since 1970 [OG4002]\n"
 
 
 def test_a_report_of_apply_is_headed_apply(tmp_path: Path) -> None:

@@ -354,7 +354,7 @@ def test_a_change_that_brings_what_was_missing_or_mends_it_passes(
 
 def test_a_path_that_is_not_there_is_an_error() -> None:
     ran = osm_gitops("validate", "nowhere.yaml")
-    assert (ran.code, ran.out, ran.err) == (1, "", "Error: nowhere.yaml: is not there\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "Error: nowhere.yaml: is not there [OG1011]\n")
 
 
 # how findings are written

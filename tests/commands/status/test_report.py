@@ -65,7 +65,7 @@ def test_a_pool_in_trouble_says_why_and_what_the_last_run_met() -> None:
     assert lines[-6:] == [
         "kube-system/a:",
         "  - it cannot be rendered",
-        "    MachineDeployment kube-system/a: is wrong. Correct it",
+        "    MachineDeployment kube-system/a: is wrong. Correct it [OG1024]",
         "    last error: boom",
         "    last good run: 2026-01-01T00:00:00Z",
         "",
@@ -87,11 +87,11 @@ def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
     lines = _text(findings=findings, problems=(Problem(Code.INVALID_VALUE, "is unreadable"),))
     assert lines[2:8] == [
         "In the way:",
-        "  - is in the way. Go",
+        "  - is in the way. Go [OG1024]",
         "Worth knowing:",
-        "  - is so",
+        "  - is so [OG1024]",
         "Could not be looked at:",
-        "  - is unreadable",
+        "  - is unreadable [OG1024]",
     ]
 
 
@@ -102,8 +102,8 @@ def test_the_name_of_a_secret_before_a_colon_is_not_taken_for_one() -> None:
     leak = Problem(Code.INVALID_VALUE, "password: hunter2 was refused", about="pool a")
     cluster = ClusterStatus(name="prod", now=_NOW, findings=[Finding("x", problem), Finding("y", leak)])
     text = status_text([cluster], Masker(()))
-    assert "  - Secret cloud-init-settings/cloud-init-getter-token: is missing. Make it\n" in text
-    assert "  - pool a: password: *** was refused\n" in text
+    assert "  - Secret cloud-init-settings/cloud-init-getter-token: is missing. Make it [OG1024]\n" in text
+    assert "  - pool a: password: *** was refused [OG1024]\n" in text
 
 
 def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
@@ -120,7 +120,7 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
         {
             "kind": "left-over",
             "trouble": True,
-            "code": "OG0000",
+            "code": "OG1024",
             "message": "x",
             "where": "",
             "object": "",
