@@ -160,6 +160,8 @@ def findings_schema() -> dict[str, Json]:
         "pools": "MachineDeployments that were checked.",
         "combinations": "Combinations of provider, Kubernetes version and settings that were rendered.",
         "refused": "Combinations that a profile refuses.",
+        "documents": "Different user-data documents that were checked.",
+        "texts": "Different files in them that were checked.",
     }
     finding = record(
         "One finding. Texts that do not apply are empty.",
