@@ -278,7 +278,7 @@ def test_many_faults_of_a_kind_are_cut_with_the_way_to_all(tmp_path: Path) -> No
         (tmp_path / "tree" / f"broken-{number}.yaml").write_text("apiVersion: v1\nkind: Secret\n  x: [", "utf-8")
     wrong = _lines(osm_gitops("doctor"), "fix", "cluster one")
     assert len(wrong) == 11
-    assert wrong[-1] == "cluster one: 4 more of the kind. osm-gitops plan tells all"
+    assert wrong[-1] == "cluster one: 4 more of the kind. osm-gitops plan tells all [OG1001]"
 
 
 def test_without_a_fleet_file_the_rest_is_looked_at() -> None:

@@ -298,8 +298,8 @@ _DEFINITIONS: Final = {
         gate=record(
             "Whether machine-controller creates machines from these objects.",
             accepts={"type": ["boolean", "null"], "description": "Whether it does; null if that is not known."},
-            revision=text("The revision of the MachineDeployment."),
-            secretRevision=text("The revision on the Secrets."),
+            revision=optional_text("The revision of the MachineDeployment; null if it has none yet."),
+            secretRevision=optional_text("The revision on the Secrets; null if there is none."),
             state={"enum": [gate.value for gate in Gate], "description": "Whether the pool may be written now."},
             reason=text("Why not, if it may not."),
         ),
