@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from osm_gitops.kube import connecting
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, proxied

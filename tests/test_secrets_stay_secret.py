@@ -21,8 +21,7 @@ from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
 from osm_gitops.pipeline.rendering import render_cluster
-from osm_gitops.sops.keys import new_identity
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch, new_identity
 from osm_gitops.yaml.emit import dump
 from tests.apiserver.after_osm import REVISION, AfterOsm
 from tests.apiserver.cluster import Cluster

@@ -29,7 +29,7 @@ from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.pipeline.against import fleet_at, given_at, spec_at
 from osm_gitops.pipeline.connections import check_live_targets
 from osm_gitops.sources.trust import TRUSTED, Trust, distrust
-from osm_gitops.targets.layout import owned_path
+from osm_gitops.targets.files import owned_path
 
 
 def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:

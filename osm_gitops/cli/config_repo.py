@@ -16,9 +16,8 @@ import typer
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import WORK_PANEL, Request
 from osm_gitops.errors import Code, input_error
-from osm_gitops.git.address import parse_address
-from osm_gitops.git.clone import temporary_clone
-from osm_gitops.git.credentials import TokenFile
+from osm_gitops.git.address import TokenFile, parse_address
+from osm_gitops.git.remote import temporary_clone
 
 _Repo = Annotated[
     str | None,

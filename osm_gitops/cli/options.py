@@ -23,8 +23,8 @@ from osm_gitops.config.setting_names import DEFAULT_TEXTS, SETTINGS, Kind, Setti
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, input_error
-from osm_gitops.git.clone import Clone
-from osm_gitops.git.credentials import TokenFile
+from osm_gitops.git.address import TokenFile
+from osm_gitops.git.remote import Clone
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.sources.trust import FLAG
 

@@ -23,7 +23,7 @@ from osm_gitops.pipeline.options import GitOptions, LiveOptions, RunOptions
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 from osm_gitops.report.outline import many
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.targets.cluster.write_options import WriteOptions
 
 _GUARDS = "Guards"

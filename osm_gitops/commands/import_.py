@@ -29,8 +29,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.model.span import rfc3339
 from osm_gitops.report.visible import visible
 from osm_gitops.sops.document import encrypt, is_encrypted
-from osm_gitops.sops.rules import CreationRules, Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import CreationRules, Rule, Selection
 from osm_gitops.sources.encrypted import is_ours, secrets_in_plain_text
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.targets.file_encryption import HIDDEN

@@ -11,8 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from osm_gitops.cli.console import console
-from osm_gitops.config.fleet_schema import fleet_schema
-from osm_gitops.config.overlay_schema import overlay_schema
+from osm_gitops.config.fleet_keys import fleet_schema
+from osm_gitops.config.overlay_keys import overlay_schema
 from osm_gitops.model.objects import Json
 from osm_gitops.report.json_schema import log_schema, plan_schema
 

@@ -1,19 +1,27 @@
-"""Addresses of repositories: which are taken, and how they are shown."""
+"""Addresses of repositories, and a token in a mounted file as git's credentials for one.
+
+git gets a credential helper of one line of shell that reads the file whenever git asks, as mounted tokens rotate. The
+token is in no address, argument, environment or process list. The helper is bound to the remote's own scheme, host and
+port, and is the only one there, so no other helper stores the token.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from osm_gitops.errors import Code, InputError, input_error
+from osm_gitops.bounded.files import SMALL, read_file
+from osm_gitops.errors import Code, InputError, Problem, TargetError, input_error
 from osm_gitops.git.failures import mask
+from osm_gitops.git.process import Extras
 
 _SCHEMES = frozenset({"https", "http", "ssh", "git", "file"})
 # As git tells it from a path: a colon before the first slash.
 _SCP_LIKE = re.compile(r"(?:[^@/:\s]+@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\s\[\]]+):(?!//).+")
-_HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
+_HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Forges take these without a user name, so people write them in its place.
 _TOKEN = re.compile(r"(?:gh[opusr]_|github_pat_|glpat-|gldt-|glcbt-|ATBB|ATCTT)[\w-]{6,}")
@@ -47,7 +55,7 @@ def parse_address(text: str, flag: str = "--repo") -> Address:
 
     :class:`~osm_gitops.errors.InputError` for passwords and tokens in it, and for what would run a program.
     """
-    if not text or text.startswith("-") or _CONTROL.search(text) or _HELPER.match(text):
+    if not text or text.startswith("-") or _CONTROL.search(text) or _HELPER_NAME.match(text):
         raise _refused(flag, f'"{mask(text)}" is no address of a git repository')
     if _DRIVE.match(text) or "://" not in text:
         return _without_scheme(text, flag)
@@ -95,3 +103,67 @@ def address_of(text: str) -> Address:
         return Address(text)
     parts = urlsplit(text)
     return Address(text, parts.scheme, parts.netloc.rpartition("@")[2])
+
+
+_FILE_VARIABLE = "OSM_GITOPS_GIT_TOKEN_FILE"
+# `read` and `printf` are builtins of the shell: no process is started that could show the token.
+# A user name in the address stays; hosts that want a certain one get it there.
+_HELPER = (
+    '!f() { test "$1" = get || exit 0; user=x-access-token;'
+    ' while IFS= read -r line; do case "$line" in username=*) user=${line#username=};; "") break;; esac; done;'
+    f' token=; read -r token < "${_FILE_VARIABLE}"; return=$(printf "\\r"); token=${{token%"$return"}};'
+    ' test -n "$token" && printf "username=%s\\npassword=%s\\n" "$user" "$token"; }; f'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file whose first line is the token for pushes and fetches over HTTPS."""
+
+    path: Path
+
+    def extras(self, address: Address) -> Extras:
+        """What git needs to use the token for an address; nothing where it has no use for one."""
+        if address.scheme not in {"http", "https"}:
+            return Extras()
+        if address.scheme == "http" and not address.is_loopback:
+            raise TargetError(
+                [
+                    Problem(
+                        Code.GIT_TOKEN_FILE,
+                        "a token is not sent over plain http",
+                        where=address.shown,
+                        fix="Use an https:// address",
+                    )
+                ]
+            )
+        scope = f"credential.{address.scheme}://{address.host}"
+        return Extras(
+            options=("-c", f"{scope}.helper=", "-c", f"{scope}.helper={_HELPER}"),
+            environment={_FILE_VARIABLE: str(self.path.absolute())},
+            hidden=(self._read(),),
+        )
+
+    def _read(self) -> str:
+        where = f"--git-token-file {self._shown()}".rstrip()
+        try:
+            token = read_file(self.path, SMALL).decode().partition("\n")[0].strip()
+        except OSError as fault:
+            fix = "Give the name of a file whose first line is the token"
+            raise TargetError(
+                [Problem(Code.GIT_TOKEN_FILE, f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]
+            ) from fault
+        except UnicodeDecodeError:
+            raise TargetError(
+                [Problem(Code.GIT_TOKEN_FILE, "is no text", where=where, fix="Put the token into its first line")]
+            ) from None
+        if not token:
+            raise TargetError(
+                [Problem(Code.GIT_TOKEN_FILE, "its first line is empty", where=where, fix="Put the token there")]
+            )
+        return token
+
+    def _shown(self) -> str:
+        # What is no path at all may be the token itself, given in place of the file's name.
+        is_path = os.path.exists(self.path) or len(self.path.parts) > 1  # noqa: PTH110 - a name too long is no fault here
+        return str(self.path) if is_path else ""

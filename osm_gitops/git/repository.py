@@ -12,8 +12,8 @@ from pathlib import Path
 
 from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import Code, Problem, TargetError
+from osm_gitops.git.commits import History
 from osm_gitops.git.embedded import refuse_borrowed, refuse_embedded
-from osm_gitops.git.history import History
 from osm_gitops.git.objects import ObjectReader
 from osm_gitops.git.process import NO_EXTRAS, Extras, Git
 

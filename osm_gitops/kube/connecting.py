@@ -1,8 +1,9 @@
-"""From what a user named to an API server. Nothing is asked of it yet."""
+"""From what a user named to the API servers of a run. No request is made yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from osm_gitops.context_ref import ContextRef
@@ -11,8 +12,7 @@ from osm_gitops.kube.api import Api
 from osm_gitops.kube.credentials import credentials_of
 from osm_gitops.kube.kubeconfig import Context, Entry, read_kubeconfig
 from osm_gitops.kube.pool import Server
-from osm_gitops.kube.retry_policy import RETRY_POLICY, RetryPolicy
-from osm_gitops.kube.transport import Transport
+from osm_gitops.kube.transport import RETRY_POLICY, RetryPolicy, Transport
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds the token and the authority of its ServiceAccount."""
@@ -57,3 +57,21 @@ def _in_cluster(environment: Mapping[str, str]) -> Context:
     user = {"tokenFile": "token"}
     path = ACCOUNT / "kubeconfig"
     return Context("", path, Entry(path, cluster), Entry(path, user))
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Where OSCs and profiles live, and where Secrets and Machines do: one and the same in the single mode."""
+
+    management: Api
+    worker: Api
+
+    def hurry(self) -> None:
+        """The run was interrupted: what is under way gets two seconds more. For any thread."""
+        for api in (self.management, self.worker):
+            api.hurry()
+
+    def checked(self, check: Callable[[], None]) -> Clusters:
+        """The same clusters; ``check`` is called before every try of a request that writes."""
+        management = self.management.checked(check)
+        return Clusters(management, management if self.worker is self.management else self.worker.checked(check))

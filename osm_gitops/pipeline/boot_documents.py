@@ -1,16 +1,173 @@
-"""From a rendered pool to what checks look at."""
+"""From pools to what lint checks look at: one renderer for each distinct cluster, all with the same compiled
+profiles, and the line of the source from which each line of a rendered file came.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from osm_gitops.errors import Problem
+from osm_gitops.config.settings import BOUNDS
+from osm_gitops.errors import InputError, Problem
+from osm_gitops.gotemplate.engine import Engine
+from osm_gitops.gotemplate.tracing import Line, Tracer
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile, BootUnit, Half
-from osm_gitops.model.profile import ConfigHalf, File, OperatingSystemConfig, Unit
-from osm_gitops.pipeline.places import Places
-from osm_gitops.render.pools import PoolRenderer
+from osm_gitops.model.inputs import Facts
+from osm_gitops.model.objects import Json
+from osm_gitops.model.profile import ConfigHalf, File, OperatingSystemConfig, OperatingSystemProfile, Unit
+from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.rendering import bounds_of
+from osm_gitops.pipeline.synthetic import Combination, settings_of, with_stand_ins
+from osm_gitops.render.config import HalfTexts, half_texts
+from osm_gitops.render.data import ROOT_TYPES
+from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
+from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool
 from osm_gitops.render.user_data_warnings import user_data_warnings
+
+_ROOM_FOR_MARKS: Final = 8  # times the output without them
+
+
+@dataclass(slots=True)
+class Renderers:
+    """``values`` are a user's own; ``settings`` the cluster's, from which the bounds are taken."""
+
+    settings: Settings
+    values: Mapping[str, Json] = field(default_factory=dict)
+    tracer: Tracer = field(default_factory=Tracer)
+    _engines: dict[bool, tuple[Engine, CompiledProfiles]] = field(default_factory=dict)
+    _clusters: dict[tuple[str, ...], ClusterFacts] = field(default_factory=dict)
+    _renderers: dict[tuple[int, bool], tuple[ClusterFacts, PoolRenderer]] = field(default_factory=dict)
+
+    def made_up(self, combination: Combination) -> ClusterFacts:
+        """The cluster of a combination; the same object for all that have the same settings."""
+        key = tuple(variant.name for variant in combination.variants if variant.settings)
+        if key not in self._clusters:
+            settings = settings_of(combination, self._defaults())
+            facts, _ = with_stand_ins(Facts(), settings)
+            self._clusters[key] = resolve_cluster(settings, facts)
+        return self._clusters[key]
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that renders without marks."""
+        return self._engine(traced=False)[0]
+
+    def renderer(self, cluster: ClusterFacts, *, traced: bool = False) -> PoolRenderer:
+        """The renderer of a cluster; a ``traced`` one prints the marks of :attr:`tracer`."""
+        key = (id(cluster), traced)
+        if key not in self._renderers:
+            engine, profiles = self._engine(traced=traced)
+            self._renderers[key] = (cluster, PoolRenderer(engine, cluster, profiles))
+        return self._renderers[key][1]
+
+    def _engine(self, *, traced: bool) -> tuple[Engine, CompiledProfiles]:
+        if traced not in self._engines:
+            bounds = bounds_of(self.settings)
+            if traced:
+                bounds = replace(bounds, output_bytes=bounds.output_bytes * _ROOM_FOR_MARKS)
+            tracer = self.tracer if traced else None
+            self._engines[traced] = (Engine(ROOT_TYPES, bounds, self.values, tracer=tracer), {})
+        return self._engines[traced]
+
+    def _defaults(self) -> Settings:
+        """OSM's defaults within the cluster's bounds: what is judged must not depend on one cluster's settings."""
+        bounds = {name: getattr(self.settings, name) for name in ("namespace", *BOUNDS)}
+        return Settings(**bounds)
+
+
+_DATA: Final = ".content.inline.data"
+
+
+@dataclass(slots=True)
+class Places:
+    """Places in a profile, as if rendering changed no line: for those who ask for the beginning of a file alone."""
+
+    profile: OperatingSystemProfile
+
+    def of_file(self, half: Half, index: int, line: int) -> str:
+        """``file:line`` of a line of the half's file at ``index``, for 0 of its path; empty where no profile has it."""
+        files = self._texts(half).files
+        return self._of_known(files[index][1], line) if index < len(files) else ""
+
+    def _of_known(self, at: str, line: int) -> str:
+        return self.of_text(at, line) if line else self.of_text(f"{at.removesuffix(_DATA)}.path", 0)
+
+    def of_text(self, at: str, line: int) -> str:
+        """``file:line`` of a line of the text that stands at the field ``at`` of the profile."""
+        return self.profile.manifest.line_in(at, line)
+
+    def _texts(self, half: Half) -> HalfTexts:
+        profile = self.profile
+        return half_texts(profile.bootstrap if half == "bootstrap" else profile.provisioning, f"spec.{half}Config")
+
+
+@dataclass(slots=True)
+class TracedPlaces(Places):
+    """Places of one pool's files. The pool is rendered once more, with marks, when one is asked for."""
+
+    pool: ResolvedPool
+    cluster: ClusterFacts
+    renderers: Renderers
+    _lines: dict[tuple[Half, int], Sequence[Line | None]] = field(default_factory=dict)
+
+    def of_file(self, half: Half, index: int, line: int) -> str:
+        """As :meth:`Places.of_file`, for what was rendered."""
+        texts = self._texts(half)
+        if index >= len(texts.files):
+            return ""
+        file, at = texts.files[index]
+        lines = self._lines_of(half, index) if line else ()
+        if not lines:
+            return self._of_known(at, line)
+        name, found = lines[min(line, len(lines)) - 1] or (file.path, 1)
+        return self.of_text(at if name == file.path else texts.places.get(name, at), found)
+
+    def _lines_of(self, half: Half, index: int) -> Sequence[Line | None]:
+        """Where each line came from; nothing for a file that is as it stands in the profile."""
+        if (half, index) not in self._lines:
+            self._lines[half, index] = self._found(half, index)
+        return self._lines[half, index]
+
+    def _found(self, half: Half, index: int) -> Sequence[Line | None]:
+        texts = self._texts(half)
+        rendered = _file(self.renderers.renderer(self.cluster).config(self.pool), half, index)
+        if rendered.content == texts.files[index][0].content:
+            return ()
+        try:
+            traced = self.renderers.renderer(self.cluster, traced=True).config(self.pool)
+        except InputError:
+            return aligned(rendered.content, texts, index)
+        plain, lines = self.renderers.tracer.read(_file(traced, half, index).content)
+        # Marks are text: a template that measures or encodes what it prints may print something else with them.
+        return lines if plain == rendered.content else aligned(rendered.content, texts, index)
+
+
+def aligned(rendered: str, texts: HalfTexts, index: int) -> Sequence[Line | None]:
+    """Where each line probably came from: the next line of the file or its templates that reads the same."""
+    file = texts.files[index][0]
+    sources = [(file.path, file.content), *((name, text) for name, (text, _) in texts.templates.items())]
+    known: dict[str, list[Line]] = {}
+    for name, text in sources:
+        for number, line in enumerate(text.split("\n"), start=1):
+            known.setdefault(line.strip(), []).append((name, number))
+    found: list[Line | None] = []
+    last: Line | None = None
+    for line in rendered.split("\n"):
+        last = _next(known.get(line.strip(), ()), last) if line.strip() else last
+        found.append(last)
+    return found
+
+
+def _next(candidates: Sequence[Line], last: Line | None) -> Line | None:
+    behind = [each for each in candidates if last is not None and each[0] == last[0] and each[1] > last[1]]
+    return behind[0] if behind else candidates[0] if candidates else last
+
+
+def _file(config: OperatingSystemConfig, half: Half, index: int) -> File:
+    return (config.bootstrap if half == "bootstrap" else config.provisioning).files[index]
+
 
 UNITS = "/etc/systemd/system"
 """Where units are shown to be: systemd reads them there."""

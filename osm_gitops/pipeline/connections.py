@@ -13,7 +13,7 @@ from osm_gitops.model.settings import Settings
 if TYPE_CHECKING:
     from osm_gitops.context_ref import ContextRef
     from osm_gitops.kube.api import Api
-    from osm_gitops.kube.clusters import Clusters
+    from osm_gitops.kube.connecting import Clusters
 
 
 def refuse_server(spec: ClusterSpec, part: str) -> None:
@@ -64,7 +64,7 @@ class Connections:
 
     def clusters(self, spec: ClusterSpec) -> Clusters:
         """Both sides."""
-        from osm_gitops.kube.clusters import Clusters  # noqa: PLC0415 - a run from trees to git needs none
+        from osm_gitops.kube.connecting import Clusters  # noqa: PLC0415 - a run from trees to git needs none
 
         return Clusters(self.management(spec), self.worker(spec))
 

@@ -11,8 +11,7 @@ from typing import Final
 
 from osm_gitops.config.spec import ClusterSpec, TargetSpec
 from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError
-from osm_gitops.git.clone import CLONE_REMOTE
-from osm_gitops.git.remote import PushOutcome
+from osm_gitops.git.remote import CLONE_REMOTE, PushOutcome
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import ClusterPlan, Plan
@@ -21,7 +20,7 @@ from osm_gitops.pipeline.osm_activity import osm_in_sources
 from osm_gitops.pipeline.recording import Ended, measure
 from osm_gitops.pipeline.states import desired_states
 from osm_gitops.report.metrics import Measured
-from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.target import plan_for
 

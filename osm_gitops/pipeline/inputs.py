@@ -1,18 +1,143 @@
-"""The inputs of one run over a cluster: put together step by step, and built once."""
+"""The inputs of one run over a cluster: put together step by step, built once, each with the commit that it comes from
+and what of it is not as committed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePath
 
-from osm_gitops.errors import Problem
+from osm_gitops.config.overlay_stack import Stack
+from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
+from osm_gitops.config.spec import ClusterSpec, TargetSpec, TreeRef
+from osm_gitops.errors import Code, InputError, Problem, TargetError, some
+from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.model.inputs import Facts, Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import Patch
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.pipeline.provenance import Origin
+from osm_gitops.pipeline.options import RunOptions, sealing_of
 from osm_gitops.sources.manifests import PROFILE
+from osm_gitops.sources.trust import Trust
+from osm_gitops.sources.walk import Keeper, in_no_git
+
+_NAMED_FILES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where something comes from.
+
+    ``source`` names it with its commit, as ``pools@4be1…``, with ``-dirty`` behind it where it holds more than the
+    commit, and without a commit where it is not ``in_git``. ``keeper`` tells which files git keeps. ``uncommitted``
+    names what differs from the commit; ``warnings`` say why that cannot be told.
+    """
+
+    source: str
+    keeper: Keeper = in_no_git
+    uncommitted: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    in_git: bool = False
+
+
+def origins_of(reads: Sequence[TreeRef], trust: Trust) -> tuple[Origin, ...]:
+    """The origins of files and folders that are read as they lie there; git is asked once for each repository."""
+    roots = [find_work_tree(read.path.absolute()) for read in reads]
+    found: dict[TreeRef, Origin] = {}
+    for root in dict.fromkeys(roots):
+        group = [read for read, its in zip(reads, roots, strict=True) if its == root]
+        origins = _ask(root, group, trust) if root else (Origin(read.display) for read in group)
+        found |= dict(zip(group, origins, strict=True))
+    return tuple(found[read] for read in reads)
+
+
+def named_files(spec: ClusterSpec, stack: Stack) -> tuple[TreeRef, ...]:
+    """What a cluster is made from beside its sources, as it lies there: the fleet file, overlays with those that they
+    are built on, and files that settings name."""
+    fleet = [spec.fleet_file] if spec.fleet_file is not None else []
+    given = {overlay.display: overlay for overlay in spec.overlays}
+    overlays = [TreeRef(each.path, each.display) for each in spec.overlays if not (each.built_in or each.revision)]
+    bases = (each for each in stack.overlays if not each.built_in and each.display not in given and not each.revision)
+    overlays += [TreeRef(Path(each.folder), each.display) for each in bases]
+    in_revisions = {Path(each.folder) for each in stack.overlays if each.revision}
+    settings = (each for each in (*spec.settings, *stack.settings) if SETTINGS_BY_FLAG[each.name].kind is Kind.FILE)
+    files = [
+        TreeRef(Path(each.base, str(each.value)), str(each.value))
+        for each in settings
+        if each.value and Path(each.base) not in in_revisions
+    ]
+    folders = [overlay.path for overlay in overlays]
+    files = [file for file in files if not any(file.path.is_relative_to(folder) for folder in folders)]
+    return tuple(dict.fromkeys((*fleet, *overlays, *files)))
+
+
+def deciding_rules(spec: ClusterSpec, options: RunOptions) -> tuple[TreeRef, ...]:
+    """The ``.sops.yaml`` by which a cluster's folder in git is encrypted, named as it lies in its repository."""
+    if not isinstance(spec.target, TargetSpec) or spec.trust.untrusted:
+        return ()
+    try:
+        path = sealing_of(options).rule_file(spec.target.path)
+    except InputError:
+        return ()  # told where the folder is compared
+    root = find_work_tree(path) if path is not None else None
+    return (TreeRef(path, _inside(path, root)),) if path is not None and root is not None else ()
+
+
+def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]:
+    """What git cannot tell is a warning: the files are there all the same."""
+    inside = [_inside(read.path, root) for read in reads]
+    try:
+        repository = trust.repository(root)
+        revision = repository.head()
+        keeper = partial(_kept, repository)
+        if trust.untrusted and repository.names_filters():
+            what = "its configuration names filters, which an untrusted run does not use: the revision is not known"
+            problem = Problem(Code.SOURCE_REVISION_UNKNOWN, what, where=str(root))
+            yield from (Origin(read.display, keeper, warnings=(problem,), in_git=True) for read in reads)
+            return
+        # A file that is named is read, whether git ignores it or not.
+        files = [path for read, path in zip(reads, inside, strict=True) if read.path.is_file()]
+        ignored = repository.ignored(files) if files else ()
+        changed = sorted({*repository.changed_paths(*inside), *ignored})
+    except TargetError as failure:
+        problems = failure.problems
+        yield from (Origin(read.display, lambda files: files, warnings=problems, in_git=True) for read in reads)
+        return
+    for read, path in zip(reads, inside, strict=True):
+        differs = [each for each in changed if path in {".", each} or each.startswith(f"{path}/")]
+        source = f"{read.display}@{revision}{'-dirty' if differs else ''}" if revision else read.display
+        what = f"not as committed: {some(differs, _NAMED_FILES)}"
+        yield Origin(
+            source,
+            keeper,
+            (Problem(Code.SOURCE_NOT_COMMITTED, what, where=read.display),) if differs else (),
+            in_git=True,
+        )
+
+
+def in_git(origins: Iterable[Origin]) -> tuple[Origin, ...]:
+    """Those that are read from git."""
+    return tuple(origin for origin in origins if origin.in_git)
+
+
+def _kept(repository: Repository, files: Sequence[PurePath]) -> Collection[PurePath]:
+    """Those in the work tree that git does not ignore; all of them where it does not tell."""
+    root = repository.root.resolve()
+    inside = {file.relative_to(root).as_posix(): file for file in files if file.is_relative_to(root)}
+    try:
+        ignored = repository.ignored(inside)
+    except TargetError:
+        return files
+    return [file for path, file in inside.items() if path not in ignored]
+
+
+def _inside(path: Path, root: Path) -> str:
+    return Path(os.path.normpath(path.absolute())).relative_to(os.path.normpath(root)).as_posix()
+
 
 ProfileKey = tuple[str, str]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import OsmGitopsError, Problem, UnsafePlanError
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import Left, LeftReason
 from osm_gitops.model.live import Delivery, Gate

@@ -18,11 +18,9 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections, refuse_server
-from osm_gitops.pipeline.default_profiles import add_default_profiles, default_profiles
-from osm_gitops.pipeline.inputs import ClusterInputs
-from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
-from osm_gitops.pipeline.provenance import Origin, named_files, origins_of
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.pipeline.inputs import ClusterInputs, Origin, named_files, origins_of
+from osm_gitops.pipeline.profiles import add_default_profiles, apply_overlays, default_profiles, load_stack
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.builtin import check_version
 from osm_gitops.sources.machines import as_authored, without_server_annotations
 from osm_gitops.sources.revision import open_revision

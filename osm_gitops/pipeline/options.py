@@ -10,15 +10,15 @@ from typing import Final, Protocol
 
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Problem
-from osm_gitops.git.clone import Clone
-from osm_gitops.git.credentials import TokenFile
+from osm_gitops.git.address import TokenFile
+from osm_gitops.git.remote import Clone
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Advance, ClusterPlan, Plan
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.report.metrics import Measured
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.targets.cluster.write_options import LOCK_TIMEOUT, WriteOptions
 from osm_gitops.targets.file_encryption import FileEncryption
 

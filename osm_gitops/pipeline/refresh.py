@@ -15,7 +15,7 @@ from itertools import chain
 
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.model.desired import MANAGED_BY, Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate, LivePool
@@ -28,7 +28,7 @@ from osm_gitops.pipeline.live_work import LiveWork, live_works
 from osm_gitops.pipeline.load import load_settings
 from osm_gitops.pipeline.options import Outcome, RunOptions, named
 from osm_gitops.pipeline.run import carry_out
-from osm_gitops.plan.machine_templates import digests_as_written
+from osm_gitops.plan.machines import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.report.metrics import Measured
 from osm_gitops.sources.cluster import read_machines, read_server

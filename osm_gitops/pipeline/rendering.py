@@ -17,7 +17,7 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.packed import Packer
 from osm_gitops.model.plan import Advance, unwatched
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.overlaid_profiles import patched
+from osm_gitops.pipeline.profiles import patched
 from osm_gitops.plan.counterfactual import Counterfactuals
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES

@@ -14,10 +14,10 @@ from osm_gitops.model.machine import is_chosen
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION
 from osm_gitops.model.settings import Settings
+from osm_gitops.pipeline.inputs import Origin, deciding_rules, in_git, origins_of
 from osm_gitops.pipeline.live_profiles import written_profiles
 from osm_gitops.pipeline.load import SourceReader, gather_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.provenance import Origin, deciding_rules, in_git, origins_of
 from osm_gitops.pipeline.rendering import prepare, render_cluster
 from osm_gitops.sources.manifests import PROFILE
 

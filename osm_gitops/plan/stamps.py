@@ -23,7 +23,7 @@ from osm_gitops.model.desired import Left, LeftReason, Side
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import LAST_APPLIED, Json, ObjectRef
 from osm_gitops.plan.compare import group_of, is_gate
-from osm_gitops.plan.machine_templates import digests_as_written, template_difference
+from osm_gitops.plan.machines import digests_as_written, template_difference
 
 STAMPED_TEMPLATE = "osm-gitops.io/stamped-template"
 """Annotation beside the stamp: the digest of the template that the object had then. Another one now, and what it holds

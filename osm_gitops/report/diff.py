@@ -13,7 +13,7 @@ from typing import Final
 
 from osm_gitops.model.plan import TextChange
 from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
-from osm_gitops.plan.secret_lines import alike_at_ends
+from osm_gitops.plan.counterfactual import alike_at_ends
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 
 # Beyond this many line pairs a comparison takes seconds.

@@ -14,14 +14,12 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
 from osm_gitops.errors import Code, EncryptionError, Problem
+from osm_gitops.sops.encryption import DocumentEncryption, Opening, SealedLeaf
 from osm_gitops.sops.envelope import FIELD, Envelope, read_envelope
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import BrokenLeaf, go_time, seal, unseal
-from osm_gitops.sops.opening import Opening, SealedLeaf
 from osm_gitops.sops.recipients import Stanza, shown, wrap
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.sealing import DocumentEncryption
-from osm_gitops.sops.selection import Selection, compile_selection
+from osm_gitops.sops.rules import Rule, Selection, compile_selection
 from osm_gitops.yaml.emit import dump
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from osm_gitops.gocompat.fault import GoError
 from osm_gitops.sops.keys import Keyring
 from osm_gitops.sops.leaves import go_time
 from osm_gitops.sops.recipients import Stanza, shown
-from osm_gitops.sops.selection import COMMENT_SELECTORS, SELECTORS, Selection, compile_selection
+from osm_gitops.sops.rules import COMMENT_SELECTORS, SELECTORS, Selection, compile_selection
 
 Json = Any
 

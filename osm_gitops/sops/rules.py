@@ -1,10 +1,13 @@
-"""For whom and what: the creation rules of the nearest ``.sops.yaml``."""
+"""The creation rules of the nearest ``.sops.yaml``: for which recipients a document is encrypted, which of its values
+(one of sops' selectors, asked key by key), or why a rule cannot be used.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +15,179 @@ from osm_gitops.bounded.files import SMALL, read_file
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.regex import compile_pattern
-from osm_gitops.sops.creation_rule import read_creation_rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.recipients import recipient_problem
 from osm_gitops.yaml.kubernetes import Document, load_documents
 from osm_gitops.yaml.lines import Lines
+
+SELECTORS: Final = ("encrypted_regex", "unencrypted_regex", "encrypted_suffix", "unencrypted_suffix")
+COMMENT_SELECTORS: Final = ("encrypted_comment_regex", "unencrypted_comment_regex")
+DEFAULT_SUFFIX: Final = "_unencrypted"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """At most one selector (RE2 expressions, or endings of keys), and whether the MAC leaves clear values out.
+
+    Without a selector every value is encrypted but those below a key that ends in ``_unencrypted``.
+    """
+
+    encrypted_regex: str = ""
+    unencrypted_regex: str = ""
+    encrypted_suffix: str = ""
+    unencrypted_suffix: str = ""
+    mac_only_encrypted: bool = False
+
+    @property
+    def selector(self) -> tuple[str, str]:
+        """Name and text of the one selector that counts."""
+        for name in SELECTORS:
+            if text := getattr(self, name):
+                return name, text
+        return "unencrypted_suffix", DEFAULT_SUFFIX
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A compiled selection. ``outside`` says whether values are encrypted where no key of their path is ``chosen``."""
+
+    outside: bool
+    chosen: Callable[[str], bool]
+
+
+@lru_cache(maxsize=64)
+def compile_selection(selection: Selection) -> Selector:
+    """The selector of ``selection``; raises InputError for an expression that RE2 does not take."""
+    name, text = selection.selector
+    chosen = _matcher(name, text) if name.endswith("_regex") else _ending(text)
+    return Selector(name.startswith("unencrypted"), lru_cache(maxsize=4096)(chosen))
+
+
+def _ending(text: str) -> Callable[[str], bool]:
+    return lambda key: key.endswith(text)
+
+
+def _matcher(name: str, text: str) -> Callable[[str], bool]:
+    try:
+        return compile_pattern(text).matches
+    except GoError as fault:
+        raise input_error(
+            Code.SOPS_RULE_INVALID,
+            f"{name} is no regular expression that Go takes: {fault}",
+            fix="Correct the expression",
+        ) from None
+
+
+_OTHER_KEYS: Final = {
+    "pgp": "PGP keys",
+    "kms": "AWS KMS keys",
+    "gcp_kms": "GCP KMS keys",
+    "hckms": "Huawei Cloud KMS keys",
+    "azure_keyvault": "Azure Key Vault keys",
+    "hc_vault_transit_uri": "HashiCorp Vault keys",
+    "hc_vault": "HashiCorp Vault keys",
+}
+_AGE_ONLY: Final = (
+    "osm-gitops encrypts for age recipients only, and would lock those out. "
+    "Give the files of osm-gitops a rule of their own, with age alone, before this one"
+)
+
+
+def read_creation_rule(raw: Mapping[str, Json], problems: list[Problem]) -> tuple[tuple[str, ...], Selection]:
+    """Recipients, each once and in their order, and selection; problems name the field inside of the rule."""
+    recipients = tuple(dict.fromkeys(_recipients(raw, problems)))
+    if not recipients and not problems:
+        problems.append(
+            Problem(Code.SOPS_RULE_NO_RECIPIENT, "the rule names no age recipient", fix="Add `age: age1…` to it")
+        )
+    for recipient in recipients:
+        problem = recipient_problem(recipient)
+        if problem:
+            problems.append(problem.at(field="age"))
+    return recipients, _selection(raw, problems)
+
+
+def _recipients(raw: Mapping[str, Json], problems: list[Problem]) -> Iterator[str]:
+    groups = _groups(raw, "key_groups", problems)
+    if not raw.get("key_groups"):
+        _refuse_other_keys(raw, "", problems)
+        yield from _split(raw.get("age"), "age", problems)
+    elif len(groups) > 1:
+        problems.append(
+            Problem(
+                Code.SOPS_RULE_NOT_AGE_ONLY,
+                "the rule splits the key among several key groups",
+                field="key_groups",
+                fix=_AGE_ONLY,
+            )
+        )
+    for group in groups[:1]:
+        yield from _of_group(group, "key_groups[0]", problems)
+
+
+def _groups(raw: Mapping[str, Json], path: str, problems: list[Problem]) -> list[Mapping[str, Json]]:
+    groups = raw.get(path.rpartition(".")[2]) or []
+    if isinstance(groups, list) and all(isinstance(group, Mapping) for group in groups):
+        return groups
+    problems.append(Problem(Code.SOPS_RULE_INVALID, "this is no list of key groups", field=path))
+    return []
+
+
+def _of_group(group: Mapping[str, Json], path: str, problems: list[Problem]) -> Iterator[str]:
+    _refuse_other_keys(group, f"{path}.", problems)
+    for place, merged in enumerate(_groups(group, f"{path}.merge", problems)):
+        yield from _of_group(merged, f"{path}.merge[{place}]", problems)
+    yield from _split(group.get("age"), f"{path}.age", problems)
+
+
+def _refuse_other_keys(raw: Mapping[str, Json], path: str, problems: list[Problem]) -> None:
+    problems.extend(
+        Problem(Code.SOPS_RULE_NOT_AGE_ONLY, f"the rule encrypts with {name} too", field=f"{path}{kind}", fix=_AGE_ONLY)
+        for kind, name in _OTHER_KEYS.items()
+        if raw.get(kind)
+    )
+
+
+def _split(value: Json, path: str, problems: list[Problem]) -> Iterator[str]:
+    """Texts with recipients between commas."""
+    texts = value if isinstance(value, list) else [value or ""]
+    if not all(isinstance(text, str) for text in texts):
+        problems.append(
+            Problem(Code.SOPS_RULE_INVALID, "this is neither a text with recipients nor a list of them", field=path)
+        )
+        return
+    for text in texts:
+        yield from (name.strip() for name in text.split(",") if name.strip())
+
+
+def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
+    named = [name for name in (*SELECTORS, *COMMENT_SELECTORS) if raw.get(name)]
+    if len(named) > 1:
+        what = f"a rule has at most one selector, and this one has {', '.join(named)}"
+        problems.append(Problem(Code.SOPS_RULE_INVALID, what, field=named[1], fix="Keep one of them"))
+        return Selection()
+    if named and named[0] in COMMENT_SELECTORS:
+        what = f"{named[0]} goes by comments, and what osm-gitops writes has none"
+        problems.append(
+            Problem(
+                Code.SOPS_RULE_INVALID, what, field=named[0], fix="Use encrypted_regex: ^(data|stringData)$ or the like"
+            )
+        )
+        return Selection()
+    problems.extend(
+        Problem(Code.SOPS_RULE_INVALID, "this is no text", field=name)
+        for name in named
+        if not isinstance(raw[name], str)
+    )
+    only_encrypted = raw.get("mac_only_encrypted") or False
+    if not isinstance(only_encrypted, bool):
+        problems.append(Problem(Code.SOPS_RULE_INVALID, "this is neither true nor false", field="mac_only_encrypted"))
+    selection = Selection(**{name: str(raw[name]) for name in named}, mac_only_encrypted=only_encrypted is True)
+    try:
+        compile_selection(selection)
+    except InputError as error:
+        problems.extend(problem.at(field=named[0]) for problem in error.problems)
+    return selection
+
 
 Json = Any
 

@@ -29,8 +29,8 @@ from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
 from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
 from osm_gitops.render.resolve.named_facts import MOST_GETS, by_namespace, named_facts, named_profiles
-from osm_gitops.sources.facts import SERVICE_LABEL, credential_environment, read_config_map
 from osm_gitops.sources.inputs_builder import InputsBuilder
+from osm_gitops.sources.machines import SERVICE_LABEL, credential_environment, read_config_map
 from osm_gitops.sources.manifests import KKP_NAMESPACE, RawObject, identify
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.plan.sensitive import inline_credentials, provider_spec_of
 from osm_gitops.sops.document import decrypt, hidden, is_encrypted
 from osm_gitops.sops.envelope import FIELD
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sops.leaves import sealed_type
-from osm_gitops.sops.search import KeySearch
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, raw_objects
 from osm_gitops.yaml.kubernetes import Document
 

@@ -13,8 +13,7 @@ from osm_gitops.model.inputs import ConfigMapFact, Facts, Inputs, SecretFact, Se
 from osm_gitops.model.machine import MachineDeployment, kubelet_kubeconfig_name, token_key
 from osm_gitops.model.objects import Json, Manifest, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.sources.facts import read_config_map, read_secret, read_service_account, serves_api
-from osm_gitops.sources.machines import read_machine
+from osm_gitops.sources.machines import read_config_map, read_machine, read_secret, read_service_account, serves_api
 from osm_gitops.sources.manifests import MACHINE, PROFILE
 from osm_gitops.sources.profiles import read_profile
 from osm_gitops.sources.schema import Checked, T

@@ -14,10 +14,10 @@ from osm_gitops.model.desired import MANAGED_BY
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD
 from osm_gitops.model.objects import Manifest
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.encrypted import Decryption, Part, Seal, holds_ciphertext, is_ours
-from osm_gitops.sources.facts import credential_environment
 from osm_gitops.sources.inputs_builder import InputsBuilder
+from osm_gitops.sources.machines import credential_environment
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
 from osm_gitops.sources.walk import MAX_BYTES, Kind, SourceFiles, walk
 from osm_gitops.yaml.kubernetes import load_documents

@@ -12,10 +12,18 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.packed import Packer, likeness
 from osm_gitops.model.plan import Advance, CurrentObject, CurrentState, unwatched
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.targets.digests import lacks_seal
-from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_sealed_text
-from osm_gitops.targets.files import TEMPORARY_PREFIX, named_files, read_file
-from osm_gitops.targets.layout import KUSTOMIZATION, SECRET_KINDS, holds_secrets, object_folders, owned_path, paths_of
+from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_sealed_text, lacks_seal
+from osm_gitops.targets.files import (
+    KUSTOMIZATION,
+    SECRET_KINDS,
+    TEMPORARY_PREFIX,
+    holds_secrets,
+    named_files,
+    object_folders,
+    owned_path,
+    paths_of,
+    read_file,
+)
 
 # Kinds by the folder that holds them.
 _KINDS = {

@@ -1,18 +1,22 @@
 """Secrets in a target: for whom they are encrypted, how they are read back, and how to tell that nothing changed.
 
-An encrypted file never comes out the same twice, so files are compared by a digest in their first
-line (:mod:`osm_gitops.targets.digests`). Its key is ``OSM_GITOPS_DIGEST_KEY``, or is derived from a
-private key at hand (design.md, "Encryption in git"). Who has neither learns nothing from it, not even whether a guess
-is right. It covers the ciphertext too: a file that anybody edited is decrypted and compared for real.
+An encrypted file never comes out the same twice, so files are compared by keyed digests (HMAC-SHA256) in their first
+line. The key is ``OSM_GITOPS_DIGEST_KEY``, or is derived from a private key at hand (design.md, "Encryption in git").
+Without it nothing can be learned from the line, not even whether a guess is right. The first digest covers the digest
+of the plain text and the rest of the file: it tells whether the file holds a wanted object without decryption, and a
+file that anybody edited is decrypted and compared for real.
 
-SOPS does not tell who wrote a file. Anyone can encrypt for a public recipient, and nothing verifies the
-list of recipients, so the data key of a file is kept only where the seal in its first line verifies that
-osm-gitops made it. All other files get a new data key when they are written.
+SOPS does not tell who wrote a file: it authenticates neither its data key nor its recipients. The second digest, the
+seal, covers the first and the rest of the file, and with it the entries of all recipients: it tells without the plain
+text whether osm-gitops made this data key for exactly these entries. Only then the data key is kept; all other files
+get a new one when they are written. Lines of earlier versions have no seal. Those versions kept the data key of
+whatever file they found, so such a line verifies the content and says nothing about the origin of the data key.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,14 +33,70 @@ from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.packed import PackedBody, parsed, text_of
 from osm_gitops.model.span import rfc3339
 from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, refuse_other_keys
-from osm_gitops.sops.keys import Keyring
-from osm_gitops.sops.rules import CreationRules, Rule
-from osm_gitops.sops.search import KeySearch
-from osm_gitops.sops.selection import Selection
-from osm_gitops.targets.digests import digest_line, read_digest
-from osm_gitops.targets.layout import holds_secrets
+from osm_gitops.sops.keys import Keyring, KeySearch
+from osm_gitops.sops.rules import CreationRules, Rule, Selection
+from osm_gitops.targets.files import holds_secrets
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
+
+_START = b"# Encrypted by osm-gitops, digest "
+_LINE = re.compile(re.escape(_START) + rb"([0-9a-f]{64})(?:, seal ([0-9a-f]{64}))?\n")
+_SEAL_DOMAIN = b"osm-gitops seal v2\0"
+
+
+@dataclass(frozen=True, slots=True)
+class DigestLine:
+    """A line as it was found; ``seal`` is empty in lines of earlier versions. ``rest`` is the rest of the file, hashed.
+
+    ``content`` is empty where the file has no such line.
+    """
+
+    content: bytes
+    seal: bytes
+    rest: bytes
+
+    def __bool__(self) -> bool:
+        return bool(self.content)
+
+    def holds(self, plain: bytes, keys: tuple[bytes, ...]) -> bool:
+        """Whether the file holds the text with the SHA-256 ``plain``, by a line that one of ``keys`` made."""
+        return bool(self) and any(hmac.compare_digest(self.content, _content(key, plain, self.rest)) for key in keys)
+
+    def is_sealed(self, keys: tuple[bytes, ...]) -> bool:
+        """Whether a holder of one of ``keys`` wrote the file as it is, data key and recipients included."""
+        return bool(self.seal) and any(
+            hmac.compare_digest(self.seal, _seal(key, self.content, self.rest)) for key in keys
+        )
+
+
+def read_digest(text: bytes) -> DigestLine:
+    """The digest line of a file."""
+    found = _LINE.match(text)
+    if found is None:
+        return DigestLine(b"", b"", hashlib.sha256(text).digest())
+    return DigestLine(found[1], found[2] or b"", hashlib.sha256(memoryview(text)[found.end() :]).digest())
+
+
+def lacks_seal(text: bytes) -> bool:
+    """Whether a file has a line of an earlier version."""
+    found = _LINE.match(text)
+    return found is not None and not found[2]
+
+
+def digest_line(key: bytes, plain: bytes, rest: bytes) -> bytes:
+    """The line to write above ``rest``, which encrypts the text with the SHA-256 ``plain``."""
+    hashed = hashlib.sha256(rest).digest()
+    content = _content(key, plain, hashed)
+    return _START + content + b", seal " + _seal(key, content, hashed) + b"\n"
+
+
+def _content(key: bytes, plain: bytes, rest: bytes) -> bytes:
+    return hmac.new(key, plain + rest, hashlib.sha256).hexdigest().encode()
+
+
+def _seal(key: bytes, content: bytes, rest: bytes) -> bytes:
+    return hmac.new(key, _SEAL_DOMAIN + content + rest, hashlib.sha256).hexdigest().encode()
+
 
 DIGEST_KEY = "OSM_GITOPS_DIGEST_KEY"
 HIDDEN = "^(data|stringData|bootstrapConfig|provisioningConfig|cloudProvider)$"

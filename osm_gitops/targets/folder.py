@@ -17,23 +17,21 @@ from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import (
+    HEADER,
+    KUSTOMIZATION,
     Content,
     FileChanges,
+    holds_secrets,
+    kustomizations,
+    owned_path,
+    path_of,
+    paths_of,
     place_file,
     place_files,
     read_file,
     remove_temporary,
     stage_file,
     stage_files,
-)
-from osm_gitops.targets.layout import (
-    HEADER,
-    KUSTOMIZATION,
-    holds_secrets,
-    kustomizations,
-    owned_path,
-    path_of,
-    paths_of,
 )
 
 

@@ -3,7 +3,7 @@
 A commit is made of the work tree's files by git itself, so the user's hooks and signing
 count. A journal (:mod:`osm_gitops.targets.journal`) sees to it that a run that is killed
 leaves the branch as before or as after. Pushing is a compare-and-swap
-(:mod:`osm_gitops.targets.upstream`).
+(:mod:`osm_gitops.targets.own_branch`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.process import refuse_astray
 from osm_gitops.git.remote import Remote
 from osm_gitops.git.repository import Repository, find_work_tree, second_work_tree
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import remove_temporary
-from osm_gitops.targets.journal import JournaledFiles
-from osm_gitops.targets.lock import alone
-from osm_gitops.targets.own_branch import OwnBranch
-from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.journal import JournaledFiles, alone
+from osm_gitops.targets.own_branch import CheckedOutBranch, ClonedBranch, OwnBranch
 from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.session import GitSession
-from osm_gitops.targets.upstream import CheckedOutBranch, ClonedBranch
 
 
 @contextmanager

@@ -11,15 +11,13 @@ from pathlib import Path
 from osm_gitops.errors import OsmGitopsError, Problem
 from osm_gitops.git.remote import Remote
 from osm_gitops.git.repository import Repository
-from osm_gitops.targets.digests import lacks_seal
-from osm_gitops.targets.file_encryption import FileEncryption, Origin, repeats_recipients
-from osm_gitops.targets.files import read_file
+from osm_gitops.targets.commits import GitPlace
+from osm_gitops.targets.file_encryption import FileEncryption, Origin, lacks_seal, repeats_recipients
+from osm_gitops.targets.files import owned_path, read_file
 from osm_gitops.targets.git import checked_branch, refuse_linked_folder, work_tree_of
-from osm_gitops.targets.layout import owned_path
-from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.own_branch import require_remote
 from osm_gitops.targets.plaintext import refuse_plaintext
 from osm_gitops.targets.session import refuse_dirty
-from osm_gitops.targets.upstream import require_remote
 
 
 def obstacles(place: GitPlace, sealing: FileEncryption, *, detached: bool = False) -> tuple[Problem, ...]:

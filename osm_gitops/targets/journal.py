@@ -1,9 +1,10 @@
-"""A journal of the files that are about to change, so that a killed run can be finished or undone.
+"""One run at a time in a repository, and a journal of the files that are about to change, so that a killed run can be
+finished or undone.
 
-Before a file is touched, a journal in ``.git/osm-gitops`` names what each file was and will be. A run
-that is killed leaves the branch as before or as after; the next run brings the files that are still in
-one of those two states back to the branch. A file in any third state was edited by someone: it is never
-touched.
+The lock is one that the system frees when its holder dies. Before a file is touched, a journal in ``.git/osm-gitops``
+names what each file was and will be. A run that is killed leaves the branch as before or as after; the next run brings
+the files that are still in one of those two states back to the branch. A file in any third state was edited by someone:
+it is never touched.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from osm_gitops.bounded.files import LARGE, read_file
@@ -103,3 +107,37 @@ class _Journal:
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+_HOLDER = ".holder"
+
+
+@contextmanager
+def alone(path: Path, root: Path) -> Iterator[None]:
+    """Hold the lock file ``path``, which stays afterwards; refuse where another run holds it, and say which."""
+    filelock = import_module("filelock")  # imported here: only who changes something needs it
+    lock = filelock.FileLock(path)
+    # Beside the lock, for some systems let nobody read a file that is locked.
+    holder = path.with_name(path.name + _HOLDER)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        fix = "Wait for its end, then run again"
+        raise TargetError(
+            [Problem(Code.ANOTHER_RUN, f"another run of osm-gitops works here{_named(holder)}", str(root), fix=fix)]
+        ) from None
+    except (OSError, NotImplementedError) as fault:
+        raise TargetError([Problem(Code.NO_FILE_LOCKS, "its file system gives no locks", where=str(path))]) from fault
+    try:
+        holder.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _named(holder: Path) -> str:
+    try:
+        return f": {holder.read_text(encoding='utf-8')}"
+    except OSError:  # it is about to begin or to end
+        return ""

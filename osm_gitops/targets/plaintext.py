@@ -9,7 +9,7 @@ from pathlib import Path
 from osm_gitops.errors import Code, Problem, TargetError
 from osm_gitops.git.repository import Repository, find_work_tree
 from osm_gitops.targets.file_encryption import FileEncryption
-from osm_gitops.targets.layout import secret_places
+from osm_gitops.targets.files import secret_places
 
 _PLAINTEXT = (
     "configurations and Secrets hold tokens, registry passwords and cloud credentials, "

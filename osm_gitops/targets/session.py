@@ -14,6 +14,7 @@ from osm_gitops.git.repository import Repository
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.plan import Advance, ClusterPlan, unwatched
 from osm_gitops.report.mask import Masker
+from osm_gitops.targets.commits import GitPlace, commit_message
 from osm_gitops.targets.current import refuse_links
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.files import (
@@ -21,17 +22,15 @@ from osm_gitops.targets.files import (
     drop_staged,
     named_files,
     no_step,
+    owned_path,
     place_files,
     remove_temporary,
     stage_files,
 )
 from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.journal import JournaledFiles
-from osm_gitops.targets.layout import owned_path
-from osm_gitops.targets.message import commit_message
-from osm_gitops.targets.place import GitPlace
+from osm_gitops.targets.own_branch import Upstream
 from osm_gitops.targets.plaintext import refuse_plaintext
-from osm_gitops.targets.upstream import Upstream
 
 
 class GitSession(FolderTarget):

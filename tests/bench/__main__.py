@@ -25,10 +25,9 @@ from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.sops.document import decrypt, encrypt
 from osm_gitops.sops.keys import find_keys, new_identity
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.targets.file_encryption import HIDDEN
-from osm_gitops.targets.layout import SECRET_KINDS
+from osm_gitops.targets.files import SECRET_KINDS
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.bench import clusters

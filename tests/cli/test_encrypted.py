@@ -8,8 +8,7 @@ import pytest
 
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.yaml.emit import dump
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_tree

@@ -10,8 +10,7 @@ import yaml
 
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.binaries import find_binaries
 from tests.apiserver.server import running
 from tests.cluster_faults.meddling import MEDDLING

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from osm_gitops.kube import connecting
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.cluster_faults.scene import scenes
 from tests.cluster_faults.trials import Trials

@@ -14,8 +14,18 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from osm_gitops.config.fleet_file import read_fleet
-from osm_gitops.config.fleet_keys import CLUSTER, GIT, MACHINES, MANAGEMENT, SOURCE, TARGET, TOP, WORKER, Keys
-from osm_gitops.config.fleet_schema import fleet_schema
+from osm_gitops.config.fleet_keys import (
+    CLUSTER,
+    GIT,
+    MACHINES,
+    MANAGEMENT,
+    SOURCE,
+    TARGET,
+    TOP,
+    WORKER,
+    Keys,
+    fleet_schema,
+)
 from osm_gitops.config.setting_names import SETTINGS, Kind
 from osm_gitops.errors import InputError
 from osm_gitops.pipeline.load import load_settings

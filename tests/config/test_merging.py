@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.config.json_patch import WrongOperation, operate
-from osm_gitops.config.merging import merge_piece
-from osm_gitops.config.placed import PlacedFields, places_of
+from osm_gitops.config.json_patch import PlacedFields, WrongOperation, operate, places_of
+from osm_gitops.config.patches import merge_piece
 from osm_gitops.errors import Code
 from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.overlay import Spot

@@ -11,8 +11,16 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from osm_gitops.config.overlay_keys import METADATA, OPERATION, PATCH, PATCH_TARGET, PROFILE_PIECE, TOP, Keys
-from osm_gitops.config.overlay_schema import overlay_schema
+from osm_gitops.config.overlay_keys import (
+    METADATA,
+    OPERATION,
+    PATCH,
+    PATCH_TARGET,
+    PROFILE_PIECE,
+    TOP,
+    Keys,
+    overlay_schema,
+)
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.errors import InputError
 from osm_gitops.model.overlay import OverlayRef

@@ -13,13 +13,12 @@ from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.lint.rules.boot_file import BootDocument
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.boot_documents import boot_document
-from osm_gitops.pipeline.places import Places
+from osm_gitops.pipeline.boot_documents import Places, boot_document
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
 from osm_gitops.render.resolve.cluster import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
 from tests.cli.scenes import pool, write_tree

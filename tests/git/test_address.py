@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import InputError, TargetError
-from osm_gitops.git.address import parse_address
-from osm_gitops.git.credentials import TokenFile
+from osm_gitops.git.address import TokenFile, parse_address
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.git.address import parse_address
-from osm_gitops.git.clone import temporary_clone
-from osm_gitops.git.credentials import TokenFile
-from osm_gitops.git.remote import PushOutcome, Remote
+from osm_gitops.git.address import TokenFile, parse_address
+from osm_gitops.git.remote import PushOutcome, Remote, temporary_clone
 from osm_gitops.git.repository import Repository
 from tests.git.repos import git, new_repository, pin_git
 from tests.git.server import GitServer, serving

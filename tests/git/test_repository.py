@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.git.history import Divergence
+from osm_gitops.git.commits import Divergence
 from osm_gitops.git.remote import Remote
 from osm_gitops.git.repository import Repository, find_work_tree
 from tests.git.repos import git, new_repository, pin_git

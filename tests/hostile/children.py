@@ -19,7 +19,7 @@ def child(*arguments: str, cwd: Path, patience: str = "") -> subprocess.Popen[st
         f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))\n"
         f"resource.setrlimit(resource.RLIMIT_CPU, ({_CPU}, {_CPU}))\n"
         "from osm_gitops.kube import connecting\n"
-        "from osm_gitops.kube.retry_policy import RetryPolicy\n"
+        "from osm_gitops.kube.transport import RetryPolicy\n"
         f"connecting.RETRY_POLICY = RetryPolicy({patience})\n"
         "from osm_gitops.__main__ import main\n"
         "main()\n"

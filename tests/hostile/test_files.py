@@ -20,8 +20,8 @@ from osm_gitops.bounded.programs import Limits
 from osm_gitops.errors import OsmGitopsError, TargetError
 from osm_gitops.git import process
 from osm_gitops.git.address import parse_address
-from osm_gitops.git.clone import temporary_clone
 from osm_gitops.git.process import Git
+from osm_gitops.git.remote import temporary_clone
 from osm_gitops.git.repository import Repository
 from osm_gitops.sops import keys
 from osm_gitops.sources import walk

@@ -28,8 +28,7 @@ from osm_gitops.sops.document import decrypt, encrypt, rekey
 from osm_gitops.sops.envelope import read_envelope
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.leaves import BrokenLeaf, unseal
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.targets.file_encryption import HIDDEN, FileEncryption
 from osm_gitops.targets.inspection import data_keys
 from osm_gitops.yaml.emit import dump

@@ -20,12 +20,12 @@ from osm_gitops.bounded.programs import Limits
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, OsmGitopsError
 from osm_gitops.kube import api as api_module
-from osm_gitops.kube import connecting, plugin, pushgateway
+from osm_gitops.kube import connecting, credentials, pushgateway
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
 from osm_gitops.kube.pushgateway import Pushgateway
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from tests.cli.scenes import profile, write_fleet, write_tree
 from tests.hostile.children import child
 from tests.hostile.servers import (
@@ -332,7 +332,7 @@ def test_a_plugin_has_a_deadline_and_a_size_and_ends_with_its_children(
     program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/group\n{script}\n", "utf-8")
     program.chmod(0o700)
     seconds = 2 if " s" in what else 60
-    monkeypatch.setattr(plugin, "LIMITS", Limits(seconds=seconds, most=plugin.LIMITS.most))
+    monkeypatch.setattr(credentials, "LIMITS", Limits(seconds=seconds, most=credentials.LIMITS.most))
     with hostile(silent) as server:
         config = server.kubeconfig(tmp_path / "config")
         exec_ = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program)}

@@ -16,7 +16,7 @@ import pytest
 
 from osm_gitops.errors import LONGEST
 from osm_gitops.kube import connecting
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret, write_tree

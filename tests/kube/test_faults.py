@@ -19,7 +19,7 @@ from osm_gitops.kube import connecting, pool, transport
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE_DEPLOYMENT, PROFILE, SECRET
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Fault, Proxy, answer, cut, drop, during, lose, text
 

@@ -19,8 +19,7 @@ from osm_gitops.errors import EncryptionError
 from osm_gitops.sops.document import decrypt, encrypt, recipients_of, rekey, rotate
 from osm_gitops.sops.keys import find_keys
 from osm_gitops.sops.recipients import wrap
-from osm_gitops.sops.rules import CreationRules, Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import CreationRules, Rule, Selection
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.real_tools import real_tool

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_tree
 from tests.real_tools import real_tool

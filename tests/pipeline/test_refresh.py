@@ -18,7 +18,7 @@ from osm_gitops.model.record import PoolState
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.options import LiveOptions, Outcome, RunOptions
 from osm_gitops.pipeline.refresh import refresh_clusters
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.targets.cluster.lease import lease
 from osm_gitops.targets.cluster.record import read_record
 from tests.apiserver.client import Object, Refused

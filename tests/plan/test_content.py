@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.model.plan import TextChange
-from osm_gitops.plan.content import changed_texts
-from osm_gitops.plan.userdata import user_data_texts
+from osm_gitops.plan.content import changed_texts, user_data_texts
 from tests.conformance_data import accepted, cases, load_case
 from tests.plan.objects import cloud_config, config, secret
 

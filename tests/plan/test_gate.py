@@ -15,7 +15,7 @@ from osm_gitops.plan.gate import (
     gate_of,
     template_key,
 )
-from osm_gitops.plan.machine_templates import template_difference
+from osm_gitops.plan.machines import template_difference
 
 
 def _machine(**more: Any) -> LiveMachineDeployment:

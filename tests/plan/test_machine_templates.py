@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.plan.machine_templates import digests_as_written, template_difference
+from osm_gitops.plan.machines import digests_as_written, template_difference
 from osm_gitops.render.resolve.pools import template_digest
 
 _CONFIG = "spec.template.spec.providerSpec.value"

@@ -11,7 +11,7 @@ import pytest
 from osm_gitops.model.desired import PAUSED, Side
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.objects import LAST_APPLIED, ObjectRef
-from osm_gitops.plan.machine_templates import digests_as_written
+from osm_gitops.plan.machines import digests_as_written
 from osm_gitops.plan.stamps import LiveTemplates, PoolObjects, Stampable, is_stamped, live_templates, stamping_of
 from osm_gitops.render.resolve.pools import template_digest
 

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from osm_gitops.sops.keys import Keyring, find_keys, new_identity
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.yaml.jsontext import whole
 
 VECTORS = Path(__file__).parent / "vectors"

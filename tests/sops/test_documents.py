@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from osm_gitops.errors import ClosedError, EncryptionError, InputError
 from osm_gitops.sops.document import decrypt, encrypt, hidden, is_encrypted, recipients_of, rekey, rotate
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.sops.scenes import (

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import InputError
-from osm_gitops.sops.rules import CreationRules
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import CreationRules, Selection
 from tests.sops.scenes import ANNA, BERT, CLEO
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from osm_gitops.errors import ClosedError, EncryptionError, InputError
 from osm_gitops.sops.document import decrypt, encrypt, recipients_of, rekey, rotate
 from osm_gitops.sops.keys import Keyring, find_keys
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from tests.sops.scenes import (
     ANNA,
     BERT,

@@ -8,8 +8,7 @@ import pytest
 
 from osm_gitops.errors import EncryptionError
 from osm_gitops.sops.document import decrypt, encrypt, recipients_of
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 from tests.sops.scenes import LATER, VECTOR_KEYS, VECTORS

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from osm_gitops.sops.document import encrypt
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents
 

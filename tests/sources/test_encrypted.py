@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from osm_gitops.errors import Code, InputError
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.sops.document import hidden
-from osm_gitops.sops.keys import new_identity
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch, new_identity
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder

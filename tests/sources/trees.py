@@ -9,7 +9,7 @@ from textwrap import dedent
 from osm_gitops.errors import Code
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
 from tests.faults import placed

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.targets.digests import digest_line, lacks_seal, read_digest
+from osm_gitops.targets.file_encryption import digest_line, lacks_seal, read_digest
 
 _KEY, _OTHER = b"k" * 32, b"o" * 32
 _PLAIN = hashlib.sha256(b"what is encrypted").digest()

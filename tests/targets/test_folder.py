@@ -15,9 +15,8 @@ from osm_gitops.model.plan import Action
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.current import read_folder
 from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.files import FileChanges, place_files, stage_files
+from osm_gitops.targets.files import FileChanges, path_of, place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to, stream
-from osm_gitops.targets.layout import path_of
 from osm_gitops.targets.target import plan_for
 from tests.plan.objects import LABELS, desired, pool
 

@@ -15,11 +15,11 @@ from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.files import no_step
 from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import git_session
-from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.target import plan_for

@@ -20,10 +20,10 @@ import pytest
 
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import git_session
-from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired

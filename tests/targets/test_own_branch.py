@@ -11,9 +11,9 @@ from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.git import git_session
-from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import TargetError
-from osm_gitops.git.credentials import TokenFile
+from osm_gitops.git.address import TokenFile
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.git import git_session
-from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, pin_git, write_hook

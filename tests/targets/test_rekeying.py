@@ -13,8 +13,7 @@ from osm_gitops.commands.rekey import RekeyedFile, Rekeying, Rotation, rekeyed_f
 from osm_gitops.errors import OsmGitopsError
 from osm_gitops.sops.document import decrypt, encrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import load_documents

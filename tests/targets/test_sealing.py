@@ -19,8 +19,7 @@ from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.targets.file_encryption import NO_SEALING, FileEncryption
 from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to

@@ -15,9 +15,9 @@ import yaml
 
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.git import git_session
-from osm_gitops.targets.place import GitPlace
 from osm_gitops.targets.target import plan_for
 from tests.git.repos import git, new_repository, pin_git
 from tests.plan.objects import desired

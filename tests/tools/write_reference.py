@@ -18,8 +18,8 @@ from typing import Any
 from osm_gitops.commands.explain_code import messages
 from osm_gitops.commands.schema import SCHEMAS, Described
 from osm_gitops.commands.validate.linter import all_rules
-from osm_gitops.config.fleet_schema import fleet_schema
-from osm_gitops.config.overlay_schema import overlay_schema
+from osm_gitops.config.fleet_keys import fleet_schema
+from osm_gitops.config.overlay_keys import overlay_schema
 from osm_gitops.config.setting_names import DEFAULT_TEXTS, PASSED_OVER, SETTINGS, Kind
 from tests.cli.running import command_group
 

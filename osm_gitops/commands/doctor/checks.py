@@ -9,10 +9,9 @@ from enum import Enum
 from pathlib import Path
 
 from osm_gitops.errors import Code, InputError, Problem, TargetError
-from osm_gitops.git.committing import Committing
-from osm_gitops.sops.keys import Keyring, default_key_file
+from osm_gitops.git.commits import Committing
+from osm_gitops.sops.keys import Keyring, KeySearch, default_key_file
 from osm_gitops.sops.recipients import shown
-from osm_gitops.sops.search import KeySearch
 from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption
 
 

@@ -22,11 +22,11 @@ from osm_gitops.commands.doctor.checks import (
 )
 from osm_gitops.commands.doctor.clusters import Connection, look_at_kubeconfigs, look_at_source, look_at_targets
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
-from osm_gitops.config.fleet_schema import SCHEMA_FILE, fleet_schema
+from osm_gitops.config.fleet_keys import SCHEMA_FILE, fleet_schema
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import InputError
 from osm_gitops.pipeline.connections import Connections
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.trust import TRUSTED, distrust
 
 _NO_FLEET = f"there is no {FLEET_FILE} here or in a folder above, so commands need --from and --to"

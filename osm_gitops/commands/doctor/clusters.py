@@ -33,11 +33,10 @@ from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.load import load_inputs, load_settings
 from osm_gitops.sops.recipients import shown
 from osm_gitops.sops.rules import Rule
+from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption
-from osm_gitops.targets.files import named_files
+from osm_gitops.targets.files import named_files, secret_places
 from osm_gitops.targets.inspection import DataKeys, data_keys, obstacles
-from osm_gitops.targets.layout import secret_places
-from osm_gitops.targets.place import GitPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,8 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.boot_documents import boot_document
+from osm_gitops.pipeline.boot_documents import Places, Renderers, TracedPlaces, boot_document
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.places import Places, TracedPlaces
-from osm_gitops.pipeline.renderers import Renderers
 from osm_gitops.pipeline.rendering import limits_of
 from osm_gitops.plan.counterfactual import Counterfactuals, Scene
 from osm_gitops.render.resolve.cluster import resolve_cluster

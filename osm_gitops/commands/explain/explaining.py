@@ -29,14 +29,12 @@ from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOT
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.profile import JINJA2_V1
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.boot_documents import UNITS, boot_document
+from osm_gitops.pipeline.boot_documents import UNITS, Places, boot_document
 from osm_gitops.pipeline.load import given_settings, load_inputs, load_settings
 from osm_gitops.pipeline.options import RunOptions
-from osm_gitops.pipeline.places import Places
 from osm_gitops.pipeline.rendering import RENDERINGS, bounds_of, limits_of
-from osm_gitops.plan.counterfactual import Counterfactuals, Scene, compared, public_problems
+from osm_gitops.plan.counterfactual import VARIANTS, Counterfactuals, Scene, Variant, compared, public_problems
 from osm_gitops.plan.sensitive import collect_sensitive
-from osm_gitops.plan.substitutes import VARIANTS, Variant
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET, NAME_LABEL, NAMESPACE
 from osm_gitops.render.resolve.cloudconfig import variables

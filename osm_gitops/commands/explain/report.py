@@ -20,7 +20,7 @@ from osm_gitops.model.explained import (
     SizeUse,
 )
 from osm_gitops.model.objects import Json
-from osm_gitops.plan.secret_lines import differing, secret_lines
+from osm_gitops.plan.counterfactual import differing, secret_lines
 from osm_gitops.report.json_words import FORMAT_VERSION, object_json, problem_json
 from osm_gitops.report.mask import MASK, Masker
 from osm_gitops.report.schema_words import (

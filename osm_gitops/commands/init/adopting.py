@@ -33,8 +33,7 @@ from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.load import load_inputs
 from osm_gitops.plan.sensitive import inline_credentials
 from osm_gitops.sops.document import encrypt
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.sources.osm_deployment import OsmDeployment, Pod, PodText, find_osm, find_reachable_osm
 from osm_gitops.yaml.emit import dump
 

@@ -22,7 +22,7 @@ from osm_gitops.config.settings import RawSetting, parse_settings
 from osm_gitops.errors import ClusterError, InputError, Problem
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION, PROFILE_NAMESPACE_ANNOTATION, MachineDeployment
@@ -31,7 +31,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import without_nulls
 from osm_gitops.render.resolve.cluster_info import UnreadableClusterInfo, cluster_info
-from osm_gitops.sources.facts import CREDENTIAL_VARIABLES
+from osm_gitops.sources.machines import CREDENTIAL_VARIABLES
 from osm_gitops.sources.osm_deployment import OsmDeployment, Pod, PodText, flags_of
 from osm_gitops.yaml.kubernetes import load_documents
 

@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.config.fleet_schema import SCHEMA_FILE
+from osm_gitops.config.fleet_keys import SCHEMA_FILE
 from osm_gitops.errors import Code, InputError, Problem, TargetError
 from osm_gitops.git.repository import Repository, find_work_tree, require_git, start_repository
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.recipients import recipient_problem
-from osm_gitops.sops.rules import Rule
-from osm_gitops.sops.selection import Selection
+from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.sources.builtin import newest
 from osm_gitops.targets.file_encryption import HIDDEN
 from osm_gitops.yaml.emit import dump

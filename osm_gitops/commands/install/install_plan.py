@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from osm_gitops.config.setting_flags import arguments
-from osm_gitops.config.settings import RawSetting
+from osm_gitops.config.settings import RawSetting, arguments
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.errors import InputError
 from osm_gitops.kube.connecting import connect
@@ -16,7 +15,7 @@ from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs, load_settings
 from osm_gitops.render.resolve.named_facts import NamedFacts, named_facts, named_profiles
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.cluster import read_machines
 
 DEFAULT_HOME = "osm-gitops"

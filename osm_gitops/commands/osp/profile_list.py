@@ -16,10 +16,9 @@ from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.model.profile import JINJA2_V1, OperatingSystemProfile, ProfileUse
 from osm_gitops.pipeline.connections import Connections
-from osm_gitops.pipeline.default_profiles import add_default_profiles, built_in_profile
 from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.load import checked_settings, load_all_profiles, load_settings
-from osm_gitops.pipeline.overlaid_profiles import apply_overlays, load_stack
+from osm_gitops.pipeline.profiles import add_default_profiles, apply_overlays, built_in_profile, load_stack
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
@@ -27,7 +26,7 @@ from osm_gitops.report.json_words import FORMAT_VERSION
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.schema_words import format_version, head, listing, record, text, texts, truth
 from osm_gitops.report.visible import visible
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.builtin import names
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.trust import TRUSTED, Trust

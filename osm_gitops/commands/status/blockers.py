@@ -9,7 +9,7 @@ from typing import Final
 from osm_gitops.commands.status.seen import ClusterSnapshot, LiveObject
 from osm_gitops.errors import ClusterError, Code, Problem, some
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import (
     CONFIG,
     ENDPOINT_SLICE,
@@ -29,7 +29,7 @@ from osm_gitops.model.status import UNKNOWN, Finding
 from osm_gitops.pipeline.osm_activity import OsmActivity
 from osm_gitops.plan.compare import group_name, group_of
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET
-from osm_gitops.sources.facts import SERVICE_LABEL
+from osm_gitops.sources.machines import SERVICE_LABEL
 from osm_gitops.sources.osm_deployment import NAME
 
 _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsystemprofile", "/operatingsystemconfig"})

@@ -12,7 +12,7 @@ from osm_gitops.commands.status.seen import MARKS, ClusterSnapshot, LiveObject, 
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Gate, LivePool

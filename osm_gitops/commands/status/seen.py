@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import CONFIG, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.machine import KUBECONFIG_SUFFIX, PROFILE_ANNOTATION, is_chosen

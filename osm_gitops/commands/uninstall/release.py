@@ -9,7 +9,7 @@ from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import (
     CONFIG,
     CONFIG_MAP,
@@ -28,10 +28,9 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import DELIVERY_ANNOTATIONS
 from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
-from osm_gitops.targets.cluster.applied import STAMPER
-from osm_gitops.targets.cluster.kubelet_kubeconfigs import COMPONENT_LABEL
+from osm_gitops.targets.cluster.applied import STAMPER, handed_over
+from osm_gitops.targets.cluster.bootstrap_tokens import COMPONENT_LABEL
 from osm_gitops.targets.cluster.lease import LEASE_NAME
-from osm_gitops.targets.cluster.ownership import handed_over
 from osm_gitops.targets.cluster.pools import NUDGED
 from osm_gitops.targets.cluster.record import STATUS_NAME
 from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of

@@ -20,7 +20,7 @@ from osm_gitops.commands.uninstall.release import (
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Code, InputError, Problem, some
 from osm_gitops.gocompat.gojson import annotations_hash
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import CONFIG, CONFIG_MAP, LEASE, PROFILE
 from osm_gitops.model.machine import (
     PROFILE_ANNOTATION,

@@ -21,12 +21,9 @@ from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
-from osm_gitops.pipeline.boot_documents import boot_document, rendered
-from osm_gitops.pipeline.placeholders import with_stand_ins
-from osm_gitops.pipeline.places import Places, TracedPlaces
-from osm_gitops.pipeline.renderers import Renderers
+from osm_gitops.pipeline.boot_documents import Places, Renderers, TracedPlaces, boot_document, rendered
 from osm_gitops.pipeline.rendering import limits_of
-from osm_gitops.pipeline.synthetic import Combination, Matrix, made_up_pool, matrix
+from osm_gitops.pipeline.synthetic import Combination, Matrix, made_up_pool, matrix, with_stand_ins
 from osm_gitops.plan.counterfactual import NOT_SHOWN, Counterfactuals
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster

@@ -27,10 +27,10 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.inputs import ClusterInputs
 from osm_gitops.pipeline.load import load_all_profiles, load_inputs, load_settings
-from osm_gitops.pipeline.overlaid_profiles import load_stack
+from osm_gitops.pipeline.profiles import load_stack
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
-from osm_gitops.sops.search import KeySearch
+from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.manifests import PROFILE
 from osm_gitops.sources.revision import open_revision
 from osm_gitops.sources.trust import TRUSTED, Trust

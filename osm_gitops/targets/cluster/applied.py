@@ -1,19 +1,27 @@
-"""What server-side apply leaves on an object, so that its metadata alone tell whether it is still what was applied.
+"""What server-side apply leaves on an object, so that its metadata alone tell whether it is still what was applied,
+and how its fields come to be ours alone.
 
 An applied object carries the digest of its desired text, and beside it one of the paths of all fields that the apply
 owned. The API server takes a field from us as soon as another writer changes or removes it (Kubernetes, Server-Side
 Apply, "Conflicts"), so while the owned paths are the same and nobody else owns content, the content is the same.
+
+Server-side apply removes a field that is not desired any more only from an object in which nobody else owns it. OSM
+wrote by plain creates and updates, so what it wrote would stay for ever beside what we apply. Its entries in
+``managedFields``, those that a plain write left under our own name, and revision stamps become part of the entry of our
+applies; the next apply then removes what is in them and not desired.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.kube.kinds import FIELD_MANAGER
 from osm_gitops.model.live import FieldPath
 from osm_gitops.model.objects import Json
+from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 
 STAMPER: Final = "osm-gitops-refresh"
 """Field manager of revision stamps, which are set on what others apply from git."""
@@ -119,3 +127,117 @@ def _field_paths(fields: Mapping[str, Json], path: str = "") -> Iterator[str]:
 
 def _digest_of(paths: Iterator[str]) -> str:
     return hashlib.sha256("\n".join(sorted(paths)).encode()).hexdigest()[:16]
+
+
+OSM_MANAGER: Final = "osm-controller"
+OSM_MANAGERS: Final = frozenset({OSM_MANAGER, "osc-controller", "osp-controller", "operating-system-manager"})
+"""What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
+``osm-controller``, in early releases one for each kind."""
+
+_MARKS: Final = frozenset({f"f:{ANNOTATIONS_HASH}", f"f:{REVISION}"})
+_CONTENT: Final = frozenset({"f:data", "f:spec"})
+
+
+def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
+    """``managedFields`` in which what OSM and plain writes of ours own is owned by our applies; ``None`` where there
+    is no such entry."""
+    taken = [entry for entry in managed_fields if _is_taken(entry)]
+    if not taken:
+        return None
+    ours = [entry for entry in managed_fields if is_our_apply(entry)]
+    others = [entry for entry in managed_fields if entry not in taken and entry not in ours]
+    fields: dict[str, Json] = {}
+    for entry in (*ours, *taken):
+        _add(fields, entry.get("fieldsV1") or {})
+    first = (*ours, *taken)[0]
+    return [{**first, "manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}, *others]
+
+
+def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]:
+    """``managedFields`` in which our applies own all content, whoever else did; all else stays everybody's own."""
+    ours = next(entry for entry in managed_fields if is_our_apply(entry))
+    fields = copy.deepcopy(ours["fieldsV1"])
+    left = []
+    for entry in (each for each in managed_fields if each is not ours):
+        theirs = entry.get("fieldsV1") or {}
+        _add(fields, {key: inner for key, inner in theirs.items() if key in CONTENT})
+        rest = {key: inner for key, inner in theirs.items() if key not in CONTENT}
+        left += [{**entry, "fieldsV1": rest}] if rest else []
+    return [{**ours, "fieldsV1": fields}, *left]
+
+
+def whole(body: Mapping[str, Json]) -> list[Json]:
+    """``managedFields`` in which our applies own all labels, annotations and content of an object that has no owner.
+
+    Server-side apply would take such content for that of ``before-first-apply``, and refuse to change it.
+    """
+    metadata = {key: body["metadata"][key] for key in ("labels", "annotations") if body["metadata"].get(key)}
+    content = {key: body[key] for key in sorted(each.removeprefix("f:") for each in CONTENT) if key in body}
+    entry = {"manager": FIELD_MANAGER, "operation": "Apply", "apiVersion": body["apiVersion"], "fieldsType": "FieldsV1"}
+    return [{**entry, "fieldsV1": _paths({**content, "metadata": metadata})}]
+
+
+def handed_over(managed_fields: Sequence[Mapping[str, Json]], marks: Collection[str]) -> list[Json]:
+    """``managedFields`` in which OSM owns what we did, as if it had written it; ``marks`` are the keys of labels and
+    annotations that go.
+
+    An object without any owner would belong to ``before-first-apply`` at the next server-side apply, ours or another's.
+    """
+    ours = [entry for entry in managed_fields if entry.get("manager") in {FIELD_MANAGER, STAMPER}]
+    theirs = [entry for entry in managed_fields if _is_update_of_osm(entry)]
+    others = [entry for entry in managed_fields if entry not in ours and entry not in theirs]
+    fields: dict[str, Json] = {}
+    for entry in (*theirs, *ours):
+        _add(fields, entry.get("fieldsV1") or {})
+    metadata = fields.get("f:metadata") or {}
+    for part in ("f:labels", "f:annotations"):
+        left = {key: inner for key, inner in metadata.pop(part, {}).items() if key.removeprefix("f:") not in marks}
+        if left.keys() - {"."}:
+            metadata[part] = left
+    if not metadata:
+        fields.pop("f:metadata", None)
+    if not fields:
+        return others or [{}]  # so the API server forgets them all
+    first = (*theirs, *ours)[0]
+    return [*others, {**first, "manager": OSM_MANAGER, "operation": "Update", "fieldsV1": fields}]
+
+
+def owners(managed_fields: Sequence[Mapping[str, Json]]) -> str:
+    """Those whose fields :func:`joined` takes over, for people."""
+    return ", ".join(sorted({str(entry.get("manager")) for entry in managed_fields if _is_taken(entry)}))
+
+
+def _is_taken(entry: Mapping[str, Json]) -> bool:
+    if entry.get("subresource"):
+        return False
+    if entry.get("operation") != "Update":
+        return entry.get("manager") == STAMPER  # from the time when this object came through git
+    return entry.get("manager") in {FIELD_MANAGER, *OSM_MANAGERS} or _wrote_as_osm(entry.get("fieldsV1") or {})
+
+
+def _wrote_as_osm(fields: Mapping[str, Json]) -> bool:
+    """Whether somebody wrote content together with OSM's annotations: OSM under another name, or its backup."""
+    annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
+    return not _CONTENT.isdisjoint(fields) and not _MARKS.isdisjoint(annotations)
+
+
+def _is_update_of_osm(entry: Mapping[str, Json]) -> bool:
+    is_update = entry.get("operation") == "Update" and not entry.get("subresource")
+    return is_update and entry.get("manager") in OSM_MANAGERS
+
+
+def _paths(value: Mapping[str, Json]) -> dict[str, Json]:
+    """``value`` as a ``fieldsV1``: a list is owned as a whole, and so is an empty map."""
+    return {
+        f"f:{key}": _paths(inner) if isinstance(inner, Mapping) and inner else {}
+        for key, inner in value.items()
+        if key != "metadata" or inner
+    }
+
+
+def _add(fields: dict[str, Json], more: Mapping[str, Json]) -> None:
+    for key, inner in more.items():
+        if key in fields:
+            _add(fields[key], inner)
+        else:
+            fields[key] = copy.deepcopy(inner)

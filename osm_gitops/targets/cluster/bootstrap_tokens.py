@@ -1,17 +1,29 @@
-"""Bootstrap tokens as Secrets in ``kube-system`` of a worker cluster (osm-behaviour.md, "Bootstrap token")."""
+"""What machines join with, as Secrets of a worker cluster: bootstrap tokens (osm-behaviour.md, "Bootstrap token"), the
+token of a ServiceAccount where one is named, and the kubeconfigs of kubelets, told from metadata (osm-behaviour.md,
+"Kubelet kubeconfig Secret").
+"""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
+from threading import Lock
 from typing import Final
 
-from osm_gitops.errors import ClusterError
+from osm_gitops.errors import ClusterError, Code, InputError, Problem
+from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.kinds import SECRET
+from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
-from osm_gitops.model.objects import Json
+from osm_gitops.model.inputs import SecretFact, ServiceAccountFact
+from osm_gitops.model.machine import KUBECONFIG_SUFFIX, kubelet_kubeconfig_name
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, Origin
+from osm_gitops.model.settings import shortest_token_life
+from osm_gitops.model.span import spoken
 from osm_gitops.plan.tokens import (
     ALPHABET,
     TOKEN_GROUP,
@@ -21,10 +33,12 @@ from osm_gitops.plan.tokens import (
     Due,
     TokenNeed,
     read_bootstrap_token,
+    seconds_of,
     timestamp,
     token_need,
 )
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
+from osm_gitops.targets.cluster.applied import DIGEST, applied_body, is_as_applied, others_own_content, without_others
 
 _ATTEMPTS: Final = 4
 
@@ -134,3 +148,183 @@ def _random(length: int) -> str:
 
 def _encoded(text: str) -> str:
     return b64encode(text.encode()).decode()
+
+
+_LEGACY_TYPE = "kubernetes.io/service-account-token"
+_FLAG = "--bootstrap-token-service-account-name"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToken:
+    """A token that the API server made for this run, and the times of its beginning and end."""
+
+    text: str = field(repr=False)
+    issued: int
+    expires: int
+
+
+class AccountToken:
+    """The token that the first legacy Secret of the account holds, as OSM takes it, else one that is asked for."""
+
+    def __init__(self, api: Api, account: tuple[str, str], now: int, life: timedelta, interval: timedelta) -> None:
+        self._api, self._account, self._now = api, account, now
+        self._life, self._interval = life, interval
+        self._lock = Lock()
+        self._requested: RequestedToken | None = None
+        self._body = api.get(SERVICE_ACCOUNT, *account)
+        self._legacy = next(self._legacy_secrets(), None)
+
+    @property
+    def legacy(self) -> str | None:
+        """The token that lasts, where there is one. Raises InputError where there is no such account."""
+        if self._body is None:
+            what = f"ServiceAccount {'/'.join(self._account)} was not found in the worker cluster"
+            raise InputError(
+                [Problem(Code.ACCOUNT_NOT_FOUND, what, where=_FLAG, fix="Create it there, or name another one")]
+            )
+        return self._legacy.data["token"].decode(errors="replace") if self._legacy else None
+
+    def request(self) -> RequestedToken:
+        """A token for this run, the same however often it is asked for. Raises ClusterError."""
+        with self._lock:
+            if self._requested is None:
+                text, end = self._api.token(*self._account, int(self._life.total_seconds()))
+                self._requested = RequestedToken(text, self._now, seconds_of(end) or self._now)
+            return self._requested
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """That the API server gave a token for too short a time."""
+        token = self._requested
+        granted = timedelta(seconds=token.expires - token.issued) if token else self._life
+        if granted >= shortest_token_life(self._interval):
+            return ()
+        what = (
+            f"the API server lets tokens of ServiceAccount {'/'.join(self._account)} live {spoken(granted)} only, "
+            f"so they end before they are renewed by runs that are {spoken(self._interval)} apart"
+        )
+        fix = "Run more often and say so with --interval, or let the API server grant a longer life"
+        return (Problem(Code.TOKEN_LIFE_SHORTENED, what, where=_FLAG, fix=fix),)
+
+    def facts(self) -> tuple[ServiceAccountFact, SecretFact] | None:
+        """The account and its legacy Secret, as a source has them."""
+        if self._legacy is None:
+            return None
+        return ServiceAccountFact(*self._account, (self._legacy.name,), self._legacy.origin), self._legacy
+
+    def _legacy_secrets(self) -> Iterator[SecretFact]:
+        namespace = self._account[0]
+        for entry in (self._body or {}).get("secrets") or ():
+            body = self._api.get(SECRET, namespace, entry["name"]) if entry.get("name") else None
+            if body is not None and body.get("type") == _LEGACY_TYPE:
+                secret = _secret(body, self._api.display)
+                if secret.data.get("token"):  # else nobody has filled it in yet
+                    yield secret
+
+
+def _secret(body: dict[str, Json], display: str) -> SecretFact:
+    metadata = body["metadata"]
+    data = {key: decode_base64(value) or b"" for key, value in (body.get("data") or {}).items()}
+    labels = metadata.get("labels") or {}
+    return SecretFact(metadata["namespace"], metadata["name"], _LEGACY_TYPE, data, labels, Origin(display))
+
+
+COMPONENT_LABEL: Final = "app.kubernetes.io/component"
+COMPONENT: Final = "kubelet-bootstrap"
+TOKEN_ISSUED: Final = "osm-gitops.io/token-issued"  # noqa: S105 - annotations that tell when
+TOKEN_EXPIRES: Final = "osm-gitops.io/token-expires"  # noqa: S105 - a requested token begins and ends
+NO_KUBECONFIG: Final = f"{COMPONENT_LABEL}!={COMPONENT}"
+"""Selects all other Secrets: there is a kubeconfig for each pool, and nobody has to read them twice."""
+
+_SELECTOR: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY},{COMPONENT_LABEL}={COMPONENT}"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKubeconfig:
+    """A kubeconfig Secret as its metadata tell it.
+
+    ``told`` is the digest of the text that was applied, ``sound`` whether that is what it still holds for certain.
+    ``issued`` and ``expires`` are those of a requested token. ``ours``: it bears our labels.
+    """
+
+    uid: str
+    told: str
+    sound: bool
+    ours: bool
+    issued: int | None = None
+    expires: int | None = None
+
+
+def digest_of(text: str) -> bytes:
+    """What an applied kubeconfig is told by."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def read_kubeconfigs(api: Api, keys: Iterable[str], digest: Callable[[str], bytes | None]) -> dict[str, LiveKubeconfig]:
+    """Those of ours by their keys, and others for ``keys`` that have none of ours.
+
+    ``digest`` tells what the kubeconfig of a key should be, ``None`` where that is not known. Lists only.
+    """
+
+    def keep(body: Mapping[str, Json]) -> tuple[str, LiveKubeconfig] | None:
+        name = body["metadata"]["name"]
+        if not name.endswith(KUBECONFIG_SUFFIX):
+            return None
+        key = name.removesuffix(KUBECONFIG_SUFFIX)
+        return key, _live(body["metadata"], digest(key))
+
+    found = dict(api.list(SECRET, keep, CLOUD_INIT_NAMESPACE, labels=_SELECTOR, metadata_only=True))
+    lacking = {key for key in keys if key not in found}
+    if lacking:  # those that OSM made have no labels
+        others = api.list(SECRET, keep, CLOUD_INIT_NAMESPACE, metadata_only=True)
+        found |= {key: live for key, live in others if key in lacking}
+    return found
+
+
+def write_kubeconfig(api: Api, key: str, text: str, digest: bytes, requested: RequestedToken | None = None) -> None:
+    """Create or update a pool's kubeconfig Secret. Raises ClusterError.
+
+    Nobody else knows the token, so whatever others wrote there is taken over.
+    """
+    body = applied_body(_body(key, text, dict(_times(requested))), digest)
+    metadata = api.apply(body, force=True, metadata_only=True)["metadata"]
+    if others_own_content(metadata):
+        # OSM wrote the same text, and would count as an owner of it for ever: then metadata alone could not tell.
+        patch = {"metadata": without_others(metadata)}
+        api.merge(SECRET, CLOUD_INIT_NAMESPACE, metadata["name"], patch)
+
+
+def delete_kubeconfig(api: Api, key: str, uid: str) -> None:
+    """Remove the kubeconfig Secret of a pool that is gone. Raises ClusterError."""
+    api.delete(SECRET, CLOUD_INIT_NAMESPACE, kubelet_kubeconfig_name(key), uid=uid)
+
+
+def _live(metadata: Mapping[str, Json], digest: bytes | None) -> LiveKubeconfig:
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return LiveKubeconfig(
+        uid=metadata["uid"],
+        told=annotations.get(DIGEST, "").partition("-")[0],
+        sound=digest is not None and is_as_applied(metadata, digest),
+        ours=labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(COMPONENT_LABEL) == COMPONENT,
+        issued=seconds_of(annotations.get(TOKEN_ISSUED, "")),
+        expires=seconds_of(annotations.get(TOKEN_EXPIRES, "")),
+    )
+
+
+def _times(requested: RequestedToken | None) -> Iterator[tuple[str, str]]:
+    if requested is not None:
+        yield TOKEN_ISSUED, timestamp(requested.issued)
+        yield TOKEN_EXPIRES, timestamp(requested.expires)
+
+
+def _body(key: str, text: str, annotations: Mapping[str, str]) -> dict[str, Json]:
+    return {
+        "apiVersion": SECRET.api_version,
+        "kind": SECRET.name,
+        "metadata": {
+            "name": kubelet_kubeconfig_name(key),
+            "namespace": CLOUD_INIT_NAMESPACE,
+            "labels": {MANAGED_BY_LABEL: MANAGED_BY, COMPONENT_LABEL: COMPONENT},
+            "annotations": dict(annotations),
+        },
+        "data": {"kubeconfig": b64encode(text.encode()).decode()},
+    }

@@ -150,7 +150,8 @@ class Held:
         try:
             self._write({"holderIdentity": "", "renewTime": _micro(self._pace.today())}, self._left)
         except OsmGitopsError as failure:
-            note(f"{failure}. The Lease ends by itself after {self._pace.duration} s.")
+            said = "; ".join(problem.sentence for problem in failure.problems)
+            note(f"{said}. The Lease ends by itself after {self._pace.duration} s.")
 
     def _write(self, spec: Mapping[str, Json], annotations: Mapping[str, str] | None = None) -> bool:
         """Change the Lease as long as it is ours; whether it was. Somebody may have changed other parts of it."""

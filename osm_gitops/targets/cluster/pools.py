@@ -1,17 +1,24 @@
-"""What a worker cluster tells of its pools: their MachineDeployments, MachineSets and Machines."""
+"""What a worker cluster tells of its pools: their MachineDeployments, MachineSets and Machines; and waking Machines
+that had to wait.
+
+machine-controller looks again at a Machine only after ever longer pauses, but at once when an annotation of it changes
+(osm-behaviour.md, "machine-controller").
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from osm_gitops.kube.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from osm_gitops.errors import ClusterError
+from osm_gitops.kube.api import Api
+from osm_gitops.kube.kinds import FIELD_MANAGER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET
 from osm_gitops.model.desired import ABSENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, NO_DIFFERENCE, Difference, Gate, LivePool, WaitingMachine
-from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment
-from osm_gitops.model.objects import Json, ObjectRef, server_annotations
+from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment, PoolNames
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef, server_annotations
 from osm_gitops.plan.gate import (
     LiveMachineDeployment,
     MachineSetFact,
@@ -20,12 +27,13 @@ from osm_gitops.plan.gate import (
     revision_fits,
     template_key,
 )
-from osm_gitops.plan.machine_templates import template_difference
-from osm_gitops.plan.machines import difference, manifest_of
-from osm_gitops.targets.cluster.applied import owned_by_our_apply
+from osm_gitops.plan.machines import difference, manifest_of, template_difference
+from osm_gitops.render.manifests import REVISION
+from osm_gitops.targets.cluster.applied import STAMPER, owned_by_our_apply
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
+
 
 NUDGED: Final = "osm-gitops.io/nudged"
 """Annotation of Machines that had to wait for their bootstrap Secret: the revision that it came with."""
@@ -219,3 +227,67 @@ def waiting_machine(body: Mapping[str, Json], revision: str) -> WaitingMachine |
         since=metadata.get("creationTimestamp", ""),
         nudged=(metadata.get("annotations") or {}).get(NUDGED, ""),
     )
+
+
+_GONE: Final = frozenset({404, 409})
+
+
+def nudge_late(worker: Api, pools: Iterable[LivePool], check: Callable[[], None]) -> int:
+    """Wake what waits in pools whose bootstrap Secret was just written for another revision; how many Machines.
+
+    The Machines are listed anew, ⌈N/500⌉ requests for all pools: some may have come since they were read.
+    Raises ClusterError.
+    """
+    revisions = {uid: pool.revision or "" for pool in pools for uid in pool.sets}
+
+    def keep(body: Mapping[str, Json]) -> WaitingMachine | None:
+        owner = controller_of(body["metadata"], MACHINE_SET.name)
+        return waiting_machine(body, revisions[owner]) if owner in revisions else None
+
+    found = worker.list(MACHINE, keep, metadata_only=True) if revisions else []
+    return _nudge(worker, found, check)
+
+
+def nudge_missed(worker: Api, pools: Iterable[LivePool], check: Callable[[], None]) -> int:
+    """Wake what waits since before its bootstrap Secret came, because a run was ended between the two; how many.
+
+    Only a pool with a Machine that still waits takes a request. Raises ClusterError.
+    """
+    done = 0
+    for pool in pools:
+        waiting = [each for each in pool.waiting if each.revision == pool.revision and each.nudged != each.revision]
+        if pool.gate is not Gate.READY or not waiting:
+            continue
+        name = PoolNames(pool.ref.name, pool.ref.namespace).bootstrap_secret_name
+        found = worker.get(SECRET, CLOUD_INIT_NAMESPACE, name, metadata_only=True)
+        written = _written(found, pool.revision)
+        done += _nudge(worker, [each for each in waiting if each.since <= written], check)
+    return done
+
+
+def _written(found: Mapping[str, Json] | None, revision: str | None) -> str:
+    """When we last wrote a bootstrap Secret of this revision (RFC 3339); empty where there is none."""
+    metadata = (found or {}).get("metadata") or {}
+    if (metadata.get("annotations") or {}).get(REVISION) != revision:
+        return ""
+    entries = metadata.get("managedFields") or ()
+    return max(
+        (str(each.get("time", "")) for each in entries if each.get("manager") in {FIELD_MANAGER, STAMPER}), default=""
+    )
+
+
+def _nudge(worker: Api, machines: Iterable[WaitingMachine], check: Callable[[], None]) -> int:
+    done = 0
+    for machine in machines:
+        if machine.nudged == machine.revision:
+            continue
+        check()
+        patch = {"metadata": {"uid": machine.uid, "annotations": {NUDGED: machine.revision}}}
+        try:
+            worker.merge(MACHINE, machine.ref.namespace, machine.ref.name, patch)
+        except ClusterError as failure:
+            if failure.status not in _GONE:
+                raise
+            continue
+        done += 1
+    return done

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import CONFIG, FIELD_MANAGER, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, MOVED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery, Gate, LivePool
@@ -26,14 +26,12 @@ from osm_gitops.plan.stamps import (
     live_templates,
 )
 from osm_gitops.render.manifests import REVISION, TEMPLATE_DIGEST
-from osm_gitops.targets.cluster.applied import STAMPER
-from osm_gitops.targets.cluster.finalizers import read_machine
-from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
-from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
-from osm_gitops.targets.cluster.ownership import OSM_MANAGERS
-from osm_gitops.targets.cluster.together import run_parallel
+from osm_gitops.targets.cluster.applied import OSM_MANAGERS, STAMPER
+from osm_gitops.targets.cluster.bootstrap_tokens import NO_KUBECONFIG
+from osm_gitops.targets.cluster.pools import nudge_late, nudge_missed
+from osm_gitops.targets.cluster.steps import run_parallel
 from osm_gitops.targets.cluster.write_options import WriteOptions
-from osm_gitops.targets.cluster.writes import Writes, api_of
+from osm_gitops.targets.cluster.writes import Writes, api_of, read_machine
 from osm_gitops.targets.cluster.writing import Control, StoppedError
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import CONFIG, PROFILE, SECRET, VALIDATING_WEBHOOKS, Kind
 from osm_gitops.model.desired import Desired, DesiredObject, Side
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX
@@ -17,7 +17,7 @@ from osm_gitops.model.plan import CurrentObject, CurrentState
 from osm_gitops.plan.compare import group_name, group_of, is_ours, same_content
 from osm_gitops.render.manifests import ANNOTATIONS_HASH
 from osm_gitops.targets.cluster.applied import is_as_applied
-from osm_gitops.targets.cluster.kubelet_kubeconfigs import NO_KUBECONFIG
+from osm_gitops.targets.cluster.bootstrap_tokens import NO_KUBECONFIG
 
 # More objects in doubt than this are read in pages, which takes fewer requests.
 _MOST_SINGLE_READS: Final = 100

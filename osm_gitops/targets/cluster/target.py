@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef

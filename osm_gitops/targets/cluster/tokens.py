@@ -31,9 +31,9 @@ from osm_gitops.plan.compare import group_name
 from osm_gitops.plan.tokens import TOKEN_PREFIX, TOKEN_TYPE, Due, TokenNeed, account_token_need, timestamp
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE, checked_key
 from osm_gitops.render.resolve.cluster_info import BaseKubeconfig, base_kubeconfig
-from osm_gitops.targets.cluster.account_token import AccountToken
-from osm_gitops.targets.cluster.bootstrap_tokens import BootstrapTokens
-from osm_gitops.targets.cluster.kubelet_kubeconfigs import (
+from osm_gitops.targets.cluster.bootstrap_tokens import (
+    AccountToken,
+    BootstrapTokens,
     LiveKubeconfig,
     delete_kubeconfig,
     digest_of,

@@ -1,17 +1,23 @@
-"""Single writes: an object is applied or removed; before each request that changes anything the Lease is looked at."""
+"""Single writes: an object is applied or removed; before each request that changes anything the Lease is checked.
+
+The finalizer of a MachineDeployment (osm-behaviour.md, "Finalizer and clean-up") is set before anything is written for
+it and removed after all of it is gone. Finalizers of others stay, and a successor of the same name is never touched.
+MachineDeployments of a tree are applied and never deleted: their Machines would go with them (design.md, "Planning").
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, Problem
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
-from osm_gitops.kube.kinds import CONFIG, KINDS, PROFILE, SECRET
+from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.kinds import CONFIG, KINDS, MACHINE_DEPLOYMENT, PROFILE, SECRET
 from osm_gitops.model.desired import Side
+from osm_gitops.model.live import CLEANUP_FINALIZER, LivePool
 from osm_gitops.model.machine import EDGE_SCRIPT_PREFIX, KUBECONFIG_SUFFIX
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.model.plan import Action, Change
@@ -20,8 +26,7 @@ from osm_gitops.plan.tokens import TOKEN_PREFIX
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
 from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
-from osm_gitops.targets.cluster.applied import adders, applied_body
-from osm_gitops.targets.cluster.ownership import joined, owners, whole, with_all_content
+from osm_gitops.targets.cluster.applied import adders, applied_body, joined, owners, whole, with_all_content
 from osm_gitops.yaml.emit import dump
 
 # How often to look again at an object that others write at the same time.
@@ -182,3 +187,94 @@ def is_removable(ref: ObjectRef, found: Mapping[str, Json]) -> bool:
         return ref.name.startswith(EDGE_SCRIPT_PREFIX) or ref.name.endswith(KUBECONFIG_SUFFIX)
     is_token = ref.kind == SECRET.name and ref.namespace == TOKEN_NAMESPACE and ref.name.startswith(TOKEN_PREFIX)
     return is_token and NAME_LABEL in (metadata.get("labels") or {})
+
+
+def read_machine(writes: Writes, pool: LivePool) -> Mapping[str, Json] | None:
+    """The metadata of a pool's MachineDeployment as they are now; ``None`` where it is gone, or another one has its
+    name."""
+    found = writes.live.worker.get(MACHINE_DEPLOYMENT, pool.ref.namespace, pool.ref.name, metadata_only=True)
+    metadata = (found or {}).get("metadata") or {}
+    return metadata if metadata.get("uid") == pool.uid else None
+
+
+def hold(writes: Writes, pool: LivePool) -> Mapping[str, Json] | None:
+    """Set the finalizer; the metadata that the MachineDeployment has then, ``None`` where there is nothing to hold: it
+    is gone, or going. Raises ClusterError."""
+    metadata: Mapping[str, Json] | None = _as_read(pool)
+    for _ in range(ATTEMPTS):
+        if metadata is None or metadata.get("deletionTimestamp"):
+            return None
+        held = metadata.get("finalizers") or ()
+        if CLEANUP_FINALIZER in held:
+            return metadata
+        # Sorted and unique, as OSM leaves the list.
+        changed = _changed(writes, pool, metadata, sorted({*held, CLEANUP_FINALIZER}))
+        if changed is not None:
+            return changed
+        metadata = read_machine(writes, pool)
+    raise _restless(writes, pool)
+
+
+def release(writes: Writes, pool: LivePool) -> None:
+    """Remove the finalizer, ours alone, from a MachineDeployment that is being deleted. Raises ClusterError."""
+    metadata: Mapping[str, Json] | None = _as_read(pool)
+    for _ in range(ATTEMPTS):
+        held = (metadata or {}).get("finalizers") or ()
+        if metadata is None or CLEANUP_FINALIZER not in held:
+            return
+        others = [each for each in held if each != CLEANUP_FINALIZER]
+        if _changed(writes, pool, metadata, others) is not None:
+            return
+        metadata = read_machine(writes, pool)
+    raise _restless(writes, pool)
+
+
+def _as_read(pool: LivePool) -> Mapping[str, Json]:
+    return {"uid": pool.uid, "resourceVersion": pool.resource_version, "finalizers": pool.finalizers}
+
+
+def _changed(
+    writes: Writes, pool: LivePool, metadata: Mapping[str, Json], finalizers: Iterable[str]
+) -> Mapping[str, Json] | None:
+    """The metadata after the change; ``None`` where the object is not any more what it was taken for."""
+    writes.check()
+    seen = {"uid": pool.uid, "resourceVersion": metadata["resourceVersion"], "finalizers": list(finalizers)}
+    try:
+        answer = writes.live.worker.merge(MACHINE_DEPLOYMENT, pool.ref.namespace, pool.ref.name, {"metadata": seen})
+    except ConflictError:
+        return None
+    except ClusterError as failure:
+        if failure.status == 404:
+            return None
+        raise
+    found: Mapping[str, Json] = answer["metadata"]
+    return found
+
+
+def _restless(writes: Writes, pool: LivePool) -> ConflictError:
+    what = f"its finalizer could not be changed: others wrote it {ATTEMPTS} times in between"
+    return ConflictError(
+        [Problem(Code.WRITTEN_BY_OTHERS, what, where=writes.live.worker.display, about=str(pool.ref), fix="Run again")]
+    )
+
+
+_GIVE_WAY: Final = frozenset({"machine-controller", "kubectl-client-side-apply"})
+"""Field managers that give way: machine-controller owns the defaults that it filled in, and ``kubectl apply`` what it
+applied earlier, which ``kubectl apply --server-side`` takes over too. An edit, a patch or a scale is a conflict."""
+
+
+def apply_machine(writes: Writes, change: Change, pool: LivePool) -> None:
+    """Create or update a MachineDeployment by server-side apply. Raises ClusterError; a ConflictError names others who
+    own what would change, or says that it is another object than the one that was compared."""
+    body = dict(change.after or {})
+    if pool.uid:  # one that has gone since is not made anew
+        body["metadata"] = {**body["metadata"], "uid": pool.uid}
+    worker = writes.live.worker
+    writes.check()
+    try:
+        worker.apply(body, force=writes.force, metadata_only=True)
+    except ConflictError as conflict:
+        if not conflict.managers or not _GIVE_WAY.issuperset(conflict.managers):
+            raise
+        writes.check()
+        worker.apply(body, force=True, metadata_only=True)

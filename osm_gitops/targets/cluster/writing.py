@@ -13,21 +13,28 @@ from threading import Event
 from typing import Protocol
 
 from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem, WebhookError
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.model.desired import ABSENT, APPLIED, MOVED, Left, LeftReason
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Advance, ClusterPlan, unwatched
 from osm_gitops.plan.gate import is_as_read
-from osm_gitops.targets.cluster.finalizers import hold, read_machine
-from osm_gitops.targets.cluster.machines import apply_machine
-from osm_gitops.targets.cluster.nudging import nudge_late, nudge_missed
-from osm_gitops.targets.cluster.steps import PoolWork, clean_up, gate_to_shut, in_order, is_late, made_for, write_pool
-from osm_gitops.targets.cluster.together import run_parallel
-from osm_gitops.targets.cluster.units import Unit, split
+from osm_gitops.targets.cluster.pools import nudge_late, nudge_missed
+from osm_gitops.targets.cluster.steps import (
+    PoolWork,
+    Unit,
+    clean_up,
+    gate_to_shut,
+    in_order,
+    is_late,
+    made_for,
+    run_parallel,
+    split,
+    write_pool,
+)
 from osm_gitops.targets.cluster.write_options import WriteOptions
-from osm_gitops.targets.cluster.writes import Writes, made
+from osm_gitops.targets.cluster.writes import Writes, apply_machine, hold, made, read_machine
 
 
 @dataclass(frozen=True, slots=True)

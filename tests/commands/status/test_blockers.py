@@ -13,8 +13,7 @@ from osm_gitops.commands.status.blockers import find_blockers
 from osm_gitops.commands.status.seen import collect
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.connecting import Clusters, connect
 from osm_gitops.kube.kinds import Kind
 from osm_gitops.model.status import Finding
 from osm_gitops.pipeline.osm_activity import OsmActivity, read_osm_activity

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.renderers import Renderers
+from osm_gitops.pipeline.boot_documents import Renderers
 from osm_gitops.pipeline.synthetic import MINORS, VARIANTS, Combination, made_up_pool, matrix
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder

@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.connecting import Clusters, connect
 from osm_gitops.model.desired import Left, Side
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool

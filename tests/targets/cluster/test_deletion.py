@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from tests.apiserver.client import Object
 from tests.cli.scenes import secret

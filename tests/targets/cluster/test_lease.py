@@ -16,7 +16,7 @@ from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, LostLockError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
-from osm_gitops.kube.retry_policy import RetryPolicy
+from osm_gitops.kube.transport import RetryPolicy
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Fault, Proxy, answer, drop, lose

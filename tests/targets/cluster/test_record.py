@@ -16,8 +16,7 @@ import pytest
 from osm_gitops import __version__
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, Problem
-from osm_gitops.kube.clusters import Clusters
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.connecting import Clusters, connect
 from osm_gitops.model.desired import ABSENT, PAUSED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
@@ -302,7 +301,7 @@ def test_a_mistake_that_hits_a_fleet_makes_a_hundred_events_at_most(
     worker: Cluster, both: tuple[Run, Clusters], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record, _ = both
-    monkeypatch.setattr("osm_gitops.targets.cluster.events._MOST", 2)
+    monkeypatch.setattr("osm_gitops.targets.cluster.record._MOST", 2)
     record(ran(failed=dict.fromkeys((A, B, C), (Problem(Code.INVALID_VALUE, "no cluster-info"),))))
     assert [name for name, _ in events(worker)] == ["a", "b"]
 

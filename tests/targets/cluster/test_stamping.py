@@ -12,7 +12,7 @@ from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
-from osm_gitops.plan.machine_templates import digests_as_written
+from osm_gitops.plan.machines import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git

@@ -11,8 +11,7 @@ import pytest
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError
 from osm_gitops.kube.api import Api
-from osm_gitops.kube.clusters import Clusters
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.connecting import Clusters, connect
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan

@@ -7,7 +7,7 @@ from threading import Barrier, Event, Lock
 
 import pytest
 
-from osm_gitops.targets.cluster.together import run_parallel
+from osm_gitops.targets.cluster.steps import run_parallel
 
 
 def _no_hurry() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem
-from osm_gitops.kube.clusters import Clusters
+from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.objects import ObjectRef

@@ -1,18 +1,21 @@
-"""From an encrypted document to its values, and to what its MAC is made of."""
+"""From a document to its encrypted form, with the encrypted values of before where nothing changed, and back to its
+values and to what its MAC is made of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import TYPE_CHECKING, Any, Final
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.sops.leaves import COMMENT, BrokenLeaf, clear_form, meaning, unseal
-from osm_gitops.sops.selection import Selector
+from osm_gitops.sops.leaves import COMMENT, BrokenLeaf, clear_form, meaning, plain_form, seal, unseal
+from osm_gitops.sops.rules import Selector
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 
 Json = Any
 Trail = tuple[str | int, ...]
@@ -125,3 +128,99 @@ def shown_trail(trail: Sequence[str | int]) -> str:
     """``spec.files[0].path``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in trail)
     return text.removeprefix(".")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A value that is to be encrypted, and the place in the new document that waits for it."""
+
+    holder: Any = field(repr=False)
+    step: str | int
+    trail: Trail
+    path: str
+    kind: str
+    plain: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class DocumentEncryption:
+    """One walk over documents, keys in the order in which they are written: sorted.
+
+    ``counted`` are the bytes of the MAC. :meth:`fill` puts the encrypted values where they belong.
+    """
+
+    selector: Selector
+    only_encrypted: bool
+    counted: list[bytes] = field(default_factory=list, repr=False)
+    problems: list[Problem] = field(default_factory=list)
+    pending: list[_Pending] = field(default_factory=list)
+    trail: list[str | int] = field(default_factory=list)
+
+    def document(self, body: Mapping[str, Json]) -> dict[str, Json]:
+        return self.mapping(body, "", self.selector.outside)
+
+    def mapping(self, value: Mapping[str, Json], path: str, hidden: bool) -> dict[str, Json]:
+        outside, chosen = self.selector.outside, self.selector.chosen
+        result: dict[str, Json] = {}
+        for key in sorted(value):
+            self.trail.append(key)
+            inside = hidden if hidden is not outside or not chosen(key) else not outside
+            result[key] = None
+            self.put(value[key], result, f"{path}{key}:", inside)
+            self.trail.pop()
+        return result
+
+    def sequence(self, value: Sequence[Json], path: str, hidden: bool) -> list[Json]:
+        result: list[Json] = [None] * len(value)
+        for index, member in enumerate(value):
+            self.trail.append(index)
+            self.put(member, result, path, hidden)
+            self.trail.pop()
+        return result
+
+    def put(self, value: Json, holder: Any, path: str, hidden: bool) -> None:
+        step = self.trail[-1]
+        if isinstance(value, Mapping):
+            holder[step] = self.mapping(value, path, hidden)
+        elif isinstance(value, list | tuple):
+            holder[step] = self.sequence(value, path, hidden)
+        elif value is not None:
+            holder[step] = value
+            self.leaf(value, holder, path, hidden)
+
+    def leaf(self, value: Json, holder: Any, path: str, hidden: bool) -> None:
+        if hidden and value == "" and isinstance(value, str):
+            return
+        try:
+            plain, kind = plain_form(value)
+        except BrokenLeaf as broken:
+            self.problems.append(Problem(Code.VALUE_NOT_ENCRYPTABLE, str(broken), field=shown_trail(self.trail)))
+            return
+        if hidden:
+            self.pending.append(_Pending(holder, self.trail[-1], tuple(self.trail), path, kind, plain))
+        if hidden or not self.only_encrypted:
+            self.counted.append(plain)
+
+    def fill(self, cipher: AESGCM, before: Iterable[SealedLeaf]) -> None:
+        """Encrypt what waits; what is in ``before`` under the same key, path, type and bytes keeps its text."""
+        kept = _kept(self.pending, before)
+        for leaf, text in zip(self.pending, kept, strict=True):
+            leaf.holder[leaf.step] = text or seal(cipher, leaf.plain, leaf.path, leaf.kind)
+
+    def mac(self) -> str:
+        return digest(self.counted, only_encrypted=self.only_encrypted)
+
+
+def _kept(pending: Sequence[_Pending], before: Iterable[SealedLeaf]) -> list[str | None]:
+    """For each value the encrypted text that it had: at its own place, else at another (lists move), each used once."""
+    spare: dict[tuple[str, str, bytes], dict[Trail, str]] = {}
+    for leaf in before:
+        spare.setdefault((leaf.path, leaf.kind, leaf.plain), {})[leaf.trail] = leaf.text
+    if not spare:
+        return [None] * len(pending)
+    choices = [spare.get((leaf.path, leaf.kind, leaf.plain), {}) for leaf in pending]
+    kept = [texts.pop(leaf.trail, None) for texts, leaf in zip(choices, pending, strict=True)]
+    return [
+        texts.pop(next(iter(texts))) if text is None and texts else text
+        for texts, text in zip(choices, kept, strict=True)
+    ]
