@@ -67,7 +67,10 @@ def test_a_cluster_that_is_new_or_gone(repo: Path) -> None:
     ran = _plan("-o", "markdown")
     assert ran.code == 0, ran.err
     assert "### `other`: 7 to create" in ran.out
-    assert "Warning in `prod`: `it was in the fleet at HEAD and is so no more: its folder stays as it is`" in ran.out
+    assert (
+        "Warning in `prod`: `it was in the fleet at HEAD and is so no more: its folder stays as it is [OG3342]`"
+        in ran.out
+    )
 
 
 def test_a_fleet_that_was_not_there_yet_is_all_new(repo: Path) -> None:

@@ -216,7 +216,7 @@ def test_a_pool_that_two_runs_in_a_row_have_left_fails_the_second(adopted: Adopt
     assert ran.code == 1
     (error,) = [line for line in ran.err.splitlines() if line.startswith("Error: ")]
     assert error.startswith("Error: pool kube-system/pool-00002: left by two runs in a row, since 20")
-    assert error.endswith(f": {why}). {fix}")
+    assert error.endswith(f": {why}). {fix} [OG3346]")
     told = figures.read_text("utf-8")
     assert 'osm_gitops_pools{cluster="default",state="stuck"} 1\n' in told
     assert 'osm_gitops_pools{cluster="default",state="left"} 1\n' in told  # the paused one

@@ -27,7 +27,8 @@ _STOPS = """
 import sys
 from functools import partial
 from osm_gitops.commands.entry import run
-from osm_gitops.pipeline import live, recording
+from osm_gitops.pipeline import recording
+from osm_gitops.targets.cluster import target
 from osm_gitops.targets.cluster.lease import Pace, lease
 
 def stop(*_):
@@ -35,7 +36,7 @@ def stop(*_):
     sys.stdin.read()
 
 recording.lease = partial(lease, pace=Pace(duration=2))
-live.deliver = stop
+target.deliver = stop
 sys.exit(run(sys.argv[1:]))
 """
 

@@ -65,7 +65,7 @@ def test_git_gets_the_same_bytes_from_a_dump_and_from_what_its_author_wrote(tmp_
     assert warning.strip() == (
         f"Warning: {source}/MachineDeployment-workers.yaml:8: MachineDeployment kube-system/workers: "
         f"metadata.annotations.{_REVISION}: machine-controller sets this in the cluster, so the value of a file is "
-        "ignored. Remove it: osm-gitops import writes manifests without what servers add"
+        "ignored. Remove it: osm-gitops import writes manifests without what servers add [OG1219]"
     )
     text = (repo / "clusters/default/worker/secrets" / f"{_SECRET[1]}.yaml").read_text("utf-8")
     assert _STAMP not in _annotations(text)

@@ -16,6 +16,7 @@ from osm_gitops.kube.kinds import CONFIG_MAP
 from osm_gitops.model.desired import Side
 from osm_gitops.pipeline.connections import Connections, check_live_targets
 from tests.apiserver.cluster import Cluster
+from tests.faults import placed
 
 _SERVERS = {"seed": "https://seed:6443", "eu": "https://eu:6443", "same": "https://eu:6443", "us": "https://us:6443"}
 
@@ -57,10 +58,8 @@ def test_two_desired_states_in_one_worker_cluster_are_refused(connections: Conne
     specs = [_spec("a", "seed", "eu"), _spec("b", "seed", "same"), _spec("c", "us")]
     with pytest.raises(InputError) as refused:
         check_live_targets(specs, connections)
-    assert str(refused.value) == (
-        "cluster b: it would be applied to the same worker cluster as cluster a: https://eu:6443 (context same). "
-        "Give each cluster its own context, or choose one of them with --cluster"
-    )
+    assert placed(refused.value.problems) == [(Code.CLUSTERS_SHARE_TARGET, "cluster b")]
+    assert "cluster a: https://eu:6443 (context same)" in str(refused.value)
     check_live_targets([specs[0], replace(specs[1], target=None), specs[2]], connections)
 
 
@@ -69,10 +68,8 @@ def test_two_clusters_in_one_management_namespace_are_refused(connections: Conne
     specs = [_spec("a", "seed", "eu"), replace(_spec("b", "seed", "us"), settings=named)]
     with pytest.raises(InputError) as refused:
         check_live_targets(specs, connections)
-    assert str(refused.value) == (
-        "cluster b: its configurations would be in namespace kube-system of https://seed:6443 (context seed), "
-        "as those of cluster a. Give each cluster its own management.namespace"
-    )
+    assert placed(refused.value.problems) == [(Code.CLUSTERS_SHARE_TARGET, "cluster b")]
+    assert "namespace kube-system of https://seed:6443 (context seed), as those of cluster a" in str(refused.value)
     other = replace(named[0], value="cluster-b")
     check_live_targets([specs[0], replace(specs[1], settings=(other,))], connections)
 

@@ -11,6 +11,7 @@ import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.context_ref import ContextRef
+from osm_gitops.errors import Code
 from osm_gitops.kube.connecting import connect
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.plan import unwatched
@@ -150,10 +151,9 @@ def test_a_pool_that_does_not_settle_is_left_and_named(refreshing: Refreshing) -
     outcome = refreshing.run(_NOW + timedelta(minutes=10), settle=timedelta())
     assert len(refreshing.waited) == 4
     (problem,) = outcome.problems
-    assert str(problem) == (
-        "pool kube-system/a: left by two runs in a row, since 2030-01-31T12:00:00Z: "
-        "machine-controller has not given it a revision yet (not-numbered). "
-        "Look at the logs of machine-controller, and at kubectl describe machinedeployment"
+    assert (problem.code, problem.about) == (Code.POOLS_STUCK, "pool kube-system/a")
+    assert (
+        "since 2030-01-31T12:00:00Z: machine-controller has not given it a revision yet (not-numbered)" in problem.what
     )
     (left,) = outcome.plan.clusters[0].left.values()
     assert left.age == timedelta(minutes=10)

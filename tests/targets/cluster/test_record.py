@@ -128,7 +128,7 @@ def test_a_run_leaves_the_state_of_every_pool(management: Cluster, both: tuple[R
             },
             "kube-system/c": {
                 "state": "failed",
-                "errors": [f"c.yaml:1: {C}: it is broken"],
+                "errors": [f"c.yaml:1: {C}: it is broken [OG1024]"],
                 "since": "2026-01-05T10:00:05Z",
             },
         },
@@ -242,7 +242,7 @@ def test_a_trouble_that_stays_keeps_its_times_and_is_told_once(
     assert found is not None
     assert found.pools["kube-system/b"] == PoolRecord(
         state=PoolState.FAILED,
-        errors=("it is broken",),
+        errors=("it is broken [OG1024]",),
         since="2026-01-05T11:00:05Z",
         written="2026-01-05T10:00:05Z",
         good="2026-01-05T10:00:05Z",
@@ -330,7 +330,7 @@ def test_a_run_that_could_not_be_planned_keeps_what_was_known_of_pools(
     now = status(management)
     assert (now["result"], now["errors"], now["lastGoodRun"]) == (
         "failed",
-        ["list secrets: no answer"],
+        ["list secrets: no answer [OG1024]"],
         "2026-01-05T10:00:05Z",
     )
     assert list(now["pools"]) == ["kube-system/a"]

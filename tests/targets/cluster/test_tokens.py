@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.errors import ClusterError, InputError
+from osm_gitops.errors import ClusterError, Code, InputError
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
 from osm_gitops.model.inputs import Facts
@@ -238,14 +238,12 @@ def test_two_tokens_of_one_pool_are_named(worker: Cluster, api: Api) -> None:
     for token_id in ("bcdfgh", "aaaaaa"):
         worker.client().create(osm_token("2030-01-31T12:40:00Z", token_id=token_id))
     tokens = Tokens.read(api, [machine(), machine("other")], setup())
-    expected = (
-        "a.yaml:1: MachineDeployment kube-system/workers: there are 2 bootstrap tokens with label "
-        "machinedeployment.k8s.io/name=kube-system-workers in namespace kube-system: "
-        "bootstrap-token-aaaaaa, bootstrap-token-bcdfgh. Delete all but one of these Secrets"
-    )
     with pytest.raises(InputError) as failure:
         tokens.changes(machine())
-    assert str(failure.value) == expected
+    (problem,) = failure.value.problems
+    assert (problem.code, problem.where) == (Code.SEVERAL_BOOTSTRAP_TOKENS, "a.yaml:1")
+    assert problem.about == "MachineDeployment kube-system/workers"
+    assert "kube-system: bootstrap-token-aaaaaa, bootstrap-token-bcdfgh" in problem.what
     with pytest.raises(InputError, match="there are 2 bootstrap tokens"):
         tokens.bring(machine().ref)
     tokens.bring(machine("other").ref)  # is not held up by it

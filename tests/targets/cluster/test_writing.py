@@ -354,7 +354,7 @@ def test_tokens_come_before_what_machines_boot_with_and_one_that_fails_stops_no_
     assert keeper.brought == {"a": True, "c": True}
     assert delivery.written == (None, ref("a"), ref("c"))
     (problem,) = delivery.failed[ref("b")]
-    assert str(problem) == "MachineDeployment kube-system/b: create secrets: it is forbidden (403)"
+    assert problem.sentence == "MachineDeployment kube-system/b: create secrets: it is forbidden (403)"
     assert single.find(secret_path("b")) is None
 
 
