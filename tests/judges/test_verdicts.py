@@ -13,6 +13,7 @@ from osm_gitops.lint.external.systemd import SystemdAnalyze
 from osm_gitops.lint.rules.boot_file import BootDocument, BootFile
 from osm_gitops.lint.rules.cloud_config import user_data_files
 from osm_gitops.lint.rules.systemd import is_unit_file, unit_of
+from tests.conformance_data import case_names, outside_names
 from tests.judges import asking
 from tests.judges.debian import CLOUD_INITS, systemd_path
 from tests.lint.rules import mutations
@@ -70,7 +71,7 @@ def _texts(documents: Sequence[BootDocument], pattern: str) -> dict[str, list[Bo
 
 
 def _documents(minors: tuple[int, ...]) -> tuple[BootDocument, ...]:
-    return (*recorded(), *defaults(minors))
+    return (*recorded((*case_names(), *outside_names())), *defaults(minors))
 
 
 def _refused_by_tool_alone(texts: dict[str, list[BootDocument]], ask: Ask, ids: str) -> list[tuple[str, list[str]]]:
