@@ -27,7 +27,7 @@ _STOPS = """
 import sys
 from functools import partial
 from osm_gitops.commands.entry import run
-from osm_gitops.pipeline import recording
+from osm_gitops.pipeline import live_work
 from osm_gitops.targets.cluster import target
 from osm_gitops.targets.cluster.lease import Pace, lease
 
@@ -35,7 +35,7 @@ def stop(*_):
     print("holding", flush=True)
     sys.stdin.read()
 
-recording.lease = partial(lease, pace=Pace(duration=2))
+live_work.lease = partial(lease, pace=Pace(duration=2))
 target.deliver = stop
 sys.exit(run(sys.argv[1:]))
 """

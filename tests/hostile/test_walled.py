@@ -48,7 +48,7 @@ def test_a_function_says_what_it_returns_and_prints() -> None:
 
 def test_a_refusal_is_an_outcome_and_no_fault() -> None:
     outcome = walled(_refuse)
-    assert (outcome.code, outcome.err, outcome.faults) == (1, "a.yaml:1: the text is no UTF-8\n", [])
+    assert (outcome.code, outcome.err, outcome.faults) == (1, "a.yaml:1: the text is no UTF-8 [OG1024]\n", [])
 
 
 def test_a_function_that_kills_itself_is_found_out() -> None:
