@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path, PurePath
+from typing import Any, Final
 
 from osm_gitops.config.overlay_stack import Stack
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, Kind
@@ -170,48 +171,13 @@ class ClusterInputs:
 
     @classmethod
     def of(cls, read: Inputs) -> ClusterInputs:
-        """What one source gave, to go on from."""
-        return cls(
-            machines=read.machines,
-            profiles=dict(read.profiles),
-            facts=read.facts,
-            broken=dict(read.broken),
-            unfit=dict(read.unfit),
-            unreadable=read.unreadable,
-            warnings=read.warnings,
-            notes=read.notes,
-            sources=read.sources,
-            uncommitted=read.uncommitted,
-            hosts=read.hosts,
-            sensitive=read.sensitive,
-            unread=read.unread,
-            patched=dict(read.patched),
-            left_out=dict(read.left_out),
-            values=read.values,
-            value_places=read.value_places,
-        )
+        """The inputs of one source, to be changed here; that source keeps its own mappings."""
+        return cls(**_fields_of(read))
 
     def build(self) -> Inputs:
-        """The inputs; what several parts tell is told once."""
-        return Inputs(
-            machines=self.machines,
-            profiles=dict(self.profiles),
-            facts=self.facts,
-            broken=dict(self.broken),
-            unfit=dict(self.unfit),
-            unreadable=tuple(dict.fromkeys(self.unreadable)),
-            warnings=tuple(dict.fromkeys(self.warnings)),
-            notes=tuple(dict.fromkeys(self.notes)),
-            sources=tuple(dict.fromkeys(self.sources)),
-            uncommitted=tuple(dict.fromkeys(self.uncommitted)),
-            hosts=self.hosts,
-            sensitive=self.sensitive,
-            unread=self.unread,
-            patched=dict(self.patched),
-            left_out=dict(self.left_out),
-            values=self.values,
-            value_places=self.value_places,
-        )
+        """The inputs, without what several sources report alike."""
+        parts = _fields_of(self)
+        return Inputs(**parts | {name: tuple(dict.fromkeys(parts[name])) for name in _REPORTED})
 
     def take_facts(self, read: Inputs) -> None:
         """The facts of another source (``from.facts``)."""
@@ -256,6 +222,14 @@ class ClusterInputs:
         self.notes += read.notes
         self.sources += read.sources
         self.sensitive |= read.sensitive
+
+
+_REPORTED: Final = ("unreadable", "warnings", "notes", "sources", "uncommitted")
+
+
+def _fields_of(record: Inputs | ClusterInputs) -> dict[str, Any]:
+    values = {each.name: getattr(record, each.name) for each in fields(Inputs)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
 def _of_both(
