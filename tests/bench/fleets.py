@@ -25,7 +25,7 @@ _KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
 def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> dict[str, Any]:
     """A MachineDeployment; ``distinct`` gives every field that a template reads a value of its own."""
     name, system, provider = profile
-    annotations = {"k8c.io/operating-system-profile": name, "machinedeployment.clusters.k8s.io/revision": "1"}
+    annotations = {"k8c.io/operating-system-profile": name}
     spec: dict[str, Any] = {"provisioningUtility": "cloud-init"} if name == "osp-flatcar-cloud-init" else {}
     keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHk3 ops@example.com"]
     kubelet = "1.34.2"
