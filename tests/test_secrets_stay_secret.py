@@ -252,7 +252,9 @@ def test_nothing_shows_in_plans_commits_and_what_commands_say(
     assert {"getter token", "rhel activation key", "docker.io mirror"} <= set(canaries.seen_in(rendered.out))
 
 
-@pytest.mark.parametrize("credentials", ["kube-system/docker", "kube-system/registries"])
+@pytest.mark.parametrize(
+    "credentials", ["kube-system/docker", pytest.param("kube-system/registries", marks=pytest.mark.exhaustive)]
+)
 def test_nothing_shows_in_what_explains_a_pool(
     credentials: str, tmp_path: Path, canaries: Canaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:

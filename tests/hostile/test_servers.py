@@ -76,7 +76,13 @@ def test_a_request_has_a_deadline_whatever_comes_now_and_then(behaviour: Behavio
 
 
 @pytest.mark.usefixtures("unhurried")
-@pytest.mark.parametrize(("behaviour", "what"), ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.parametrize(
+    ("behaviour", "what"),
+    [
+        pytest.param(*each, id=name, marks=[pytest.mark.exhaustive] if name == "chunks of one byte" else [])
+        for name, each in ENDLESS.items()
+    ],
+)
 def test_an_answer_has_a_size(behaviour: Behaviour, what: str, tmp_path: Path) -> None:
     with hostile(behaviour) as server:
         told = _refused(lambda: _api(server, tmp_path).get(CONFIG_MAP, "default", "known"))

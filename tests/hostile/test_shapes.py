@@ -212,7 +212,7 @@ def test_any_object_of_a_tree_is_read_or_told(kind: str, whole: bool, tmp_path: 
     (tree / "it.yaml").write_bytes(text_of(body))
     assert osm_gitops(*arguments).code == 0
     judge = Judge()
-    for what, changed in mutations(body, 1 if whole else 17):
+    for what, changed in mutations(body, 1 if whole else 67):
         (tree / "it.yaml").write_bytes(text_of(changed))
         judge.look(what, *arguments)
     assert judge.faults == {}
@@ -326,7 +326,7 @@ def test_any_configuration_is_read_or_told(
     before = osm_gitops(*command)
     assert before.code == (0 if command == ("plan",) else 1), before
     judge = Judge()
-    for what, changed in mutations(body, 1 if whole else 17):
+    for what, changed in mutations(body, 1 if whole else 67):
         Path(file).write_bytes(text_of(changed))
         judge.look(what, *command)
     assert judge.faults == {}
@@ -339,7 +339,7 @@ def test_any_saved_plan_is_applied_or_refused(whole: bool, tmp_path: Path, monke
     assert osm_gitops("plan", "--out", "saved").code == 0
     body = json.loads(Path("saved").read_text("utf-8"))
     judge = Judge()
-    for what, changed in mutations(body, 1 if whole else 17):
+    for what, changed in mutations(body, 1 if whole else 67):
         Path("saved").write_bytes(text_of(changed))
         judge.look(what, "apply", "saved", "--yes")
     assert judge.faults == {}
@@ -401,7 +401,7 @@ def test_any_answer_of_a_server_is_understood_or_told(
             _serve(other, worker)
             assert osm_gitops(*arguments).code == 0
             for path, answer in answers.items():
-                for what, changed in mutations(_first(answer), 31 if whole else 151):
+                for what, changed in mutations(_first(answer), 31 if whole else 607):
                     server.texts[path] = text_of(changed)
                     judge.look(f"{path} {what}", *arguments)
                 server.texts[path] = json.dumps(answer).encode()

@@ -66,6 +66,7 @@ def test_a_profile_that_takes_too_much_memory_fails_its_pool_alone(tmp_path: Pat
     assert "good-kube-system-config" in ran.out
 
 
+@pytest.mark.exhaustive
 def test_a_profile_of_many_pools_does_not_take_its_time_for_each(tmp_path: Path) -> None:
     ran = _render(_tree(tmp_path, _TIME["go"], "go", pools=20), "--max-render-seconds", "1")
     assert ran.code == 1
@@ -82,6 +83,7 @@ def test_explain_says_so(tmp_path: Path) -> None:
     assert "more than 4 s of CPU time" in ran.out + ran.err
 
 
+@pytest.mark.exhaustive
 def test_explain_of_downloads_says_so_and_lists_the_others(tmp_path: Path) -> None:
     tree = _tree(tmp_path, _TIME["go"], "go")
     more = (*_UNBOUND, "--max-render-seconds", "1", "--output", "json")
@@ -92,6 +94,7 @@ def test_explain_of_downloads_says_so_and_lists_the_others(tmp_path: Path) -> No
     assert [each["name"] for each in told["pools"]] == ["good"]
 
 
+@pytest.mark.exhaustive
 def test_validate_judges_the_others(tmp_path: Path) -> None:
     tree = _tree(tmp_path, _TIME["go"], "go")
     limits = (*_UNBOUND, "--max-render-seconds", "1")

@@ -242,6 +242,7 @@ def test_there_are_as_many_mistakes_as_were_promised() -> None:
     assert len(MISTAKES) + len(OVERLAY_MISTAKES) >= 40
 
 
+@pytest.mark.oracle
 def test_every_default_profile_passes_with_all_its_providers_versions_and_settings() -> None:
     profiles = {("kube-system", name): read_builtin(name, newest(), "kube-system").value for name in names(newest())}
     known = {key: each for key, each in profiles.items() if each is not None}
