@@ -31,6 +31,7 @@ from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.numbers import format_float
 from osm_gitops.gocompat.text import from_bytes, runes
 from osm_gitops.gocompat.yaml3 import BOOL, FLOAT, INTEGER, NULL, OLD_BOOLS, TIMESTAMP, resolve
+from osm_gitops.yaml.canonical import read_canonical
 from osm_gitops.yaml.jsontext import json_documents, whole
 from osm_gitops.yaml.lines import Lines
 from osm_gitops.yaml.syntax import TEMPLATE_HINT, decode_text, line_text, syntax_problem
@@ -83,6 +84,11 @@ def load_documents(text: str | bytes, name: str) -> list[Document]:
     deeper than :data:`MAX_DEPTH`, aliases without end.
     """
     plain = decode_text(text, name)
+    canonical = read_canonical(plain)
+    if canonical is not None:
+        value, start = canonical
+        before = plain.count("\n", 0, start)
+        return [Document(value, before + 1, Lines(plain[start:], before))]
     try:
         return _Reader(plain, name).documents()
     except yaml.YAMLError as error:

@@ -49,6 +49,8 @@ def decode_text(text: str | bytes, name: str) -> str:
         if text.startswith(_UTF16):
             raise input_error(Code.TEXT_ENCODING, "the file is UTF-16", where=name, fix="Save it as UTF-8")
         text = text.decode("utf-8", "surrogateescape")
+    if text.isascii():
+        return text
     text = text.removeprefix("\ufeff")
     surrogate = re.search("[\ud800-\udfff]", text)
     if surrogate:

@@ -1,0 +1,175 @@
+"""A fast reader of the form in which :mod:`osm_gitops.yaml.emit` writes.
+
+Target folders and rendered bodies have that form, and a run in which everything changes reads each of them. The reader
+takes a part of YAML in which every line means one thing, and leaves all else to the reader of all YAML
+(:mod:`osm_gitops.yaml.kubernetes`), which reads the same value.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from sys import intern
+from typing import Any, Final, NoReturn
+
+from osm_gitops.gocompat.yaml3 import OLD_BOOLS
+
+Json = Any
+
+_DEEPEST: Final = 100
+_LONGEST_KEY: Final = 1000
+_ASCII: Final = bytes(range(0x20, 0x7F)) + b"\t\n"
+_PLAIN: Final = r'[A-Za-z_/](?:[!-9;-~]++|:(?=[!-~])|\ ++(?=[!-"$-9;-~]))*+'
+_MEMBER: Final = re.compile(rf'(?:({_PLAIN})|"([^"\\\t\n]*+)"):(?:\ (?:({_PLAIN})(?=\n)|([^\n]++)))?\n')
+_VALUE: Final = re.compile(_PLAIN)
+_INTEGER: Final = re.compile("0|-?[1-9][0-9]{0,17}")
+_QUOTED: Final = re.compile(r'"([^"\\\t]*+(?:\\(?:["\\ntr]|x[0-7][0-9a-f])[^"\\\t]*+)*+)"')
+_ESCAPE: Final = re.compile(r"\\(x..|.)")
+_UNESCAPED: Final = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
+_BLOCK: Final = re.compile(r"\|(2?)([+-]?)")
+_COMMENTS: Final = re.compile(r"(?:#[^\n]*+\n)*+")
+_CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+_WORDS: Final = frozenset({*OLD_BOOLS, "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE"})
+_LONGEST_WORD: Final = 5
+
+
+class _OtherForm(Exception):
+    """The text is not in the canonical form."""
+
+
+def read_canonical(text: str) -> tuple[dict[str, Json], int] | None:
+    """The mapping that is the only document of ``text``, and the index at which it begins; ``None`` where the text has
+    another form, be it YAML or not. Comments are known before the mapping only."""
+    if not text.endswith("\n") or not _is_printable(text):
+        return None
+    start = _COMMENTS.match(text).end()  # type: ignore[union-attr]  # it matches nothing too
+    try:
+        value, end = _mapping(text, start, 0)
+    except _OtherForm:
+        return None
+    # An entry of a list ``items`` is a document of its own.
+    if end != len(text) or isinstance(value.get("items"), list):
+        return None
+    return value, start
+
+
+def _is_printable(text: str) -> bool:
+    if text.isascii():
+        return not text.encode().translate(None, _ASCII)
+    return text.replace("\n", "").replace("\t", "").isprintable()
+
+
+def _mapping(text: str, at: int, margin: int) -> tuple[dict[str, Json], int]:
+    """The mapping whose first key is at ``at``, in column ``margin``, and the index of the line after it."""
+    if margin > _DEEPEST:
+        _refuse()
+    pad = " " * margin
+    result: dict[str, Json] = {}
+    while True:
+        member = _MEMBER.match(text, at)
+        if member is None:
+            raise _OtherForm
+        key, quoted, plain, rest = member.groups()
+        key = _key(key) if quoted is None else quoted
+        if key in result or len(key) > _LONGEST_KEY:
+            _refuse()
+        at = member.end()
+        if plain is not None:
+            result[key] = plain if len(plain) > _LONGEST_WORD or plain not in _WORDS else _constant(plain)
+        elif rest is None:
+            if text.startswith(pad + "- ", at):
+                result[key], at = _sequence(text, at + margin, margin)
+            elif text.startswith(pad + "  ", at):
+                result[key], at = _mapping(text, at + margin + 2, margin + 2)
+            else:
+                _refuse()
+        elif rest[0] == "|":
+            result[key], at = _literal(text, at, rest, margin + 2)
+        else:
+            result[key] = _scalar(rest)
+        if not text.startswith(pad, at) or at == len(text):
+            return result, at
+        at += margin
+
+
+def _sequence(text: str, at: int, margin: int) -> tuple[list[Json], int]:
+    """The list whose first dash is at ``at``, in column ``margin``, and the index of the line after it."""
+    if margin > _DEEPEST:
+        _refuse()
+    dash = " " * margin + "- "
+    result: list[Json] = []
+    entry: Json
+    while True:
+        at += 2
+        if _MEMBER.match(text, at):
+            entry, at = _mapping(text, at, margin + 2)
+        elif text.startswith("- ", at):
+            entry, at = _sequence(text, at, margin + 2)
+        else:
+            end = text.index("\n", at)
+            rest = text[at:end]
+            at = end + 1
+            if rest[:1] == "|":
+                entry, at = _literal(text, at, rest, margin + 2)
+            else:
+                entry = _scalar(rest)
+        result.append(entry)
+        if not text.startswith(dash, at):
+            return result, at
+        at += margin
+
+
+def _literal(text: str, at: int, header: str, margin: int) -> tuple[str, int]:
+    """The literal block whose lines begin at ``at``, and the index of the line after it."""
+    block, lines = _BLOCK.fullmatch(header), _lines(margin).match(text, at)
+    if block is None or lines is None:
+        raise _OtherForm
+    indicated, chomping = block.groups()
+    body = lines[0]
+    if not indicated and body[margin : margin + 1] in {"", " ", "\t", "\n"}:
+        _refuse()  # the indentation is that of the first line
+    body = f"\n{body}".replace("\n" + " " * margin, "\n")[1:]
+    stripped = body.rstrip("\n")
+    if not stripped:
+        _refuse()
+    return stripped if chomping == "-" else body if chomping else stripped + "\n", lines.end()
+
+
+@lru_cache(maxsize=256)
+def _lines(margin: int) -> re.Pattern[str]:
+    """Lines at ``margin`` or beyond, with empty ones between and after them."""
+    return re.compile(rf"(?:\ {{{margin}}}[^\n]*+\n|\n)++")
+
+
+def _scalar(text: str) -> Json:
+    if text[:1] == '"':
+        quoted = _QUOTED.fullmatch(text)
+        if quoted is None:
+            raise _OtherForm
+        inner: str = quoted[1]
+        return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
+    if _VALUE.fullmatch(text):
+        return text if len(text) > _LONGEST_WORD or text not in _WORDS else _constant(text)
+    if text == "{}":
+        return {}
+    if text == "[]":
+        return []
+    return int(text) if _INTEGER.fullmatch(text) else _refuse()
+
+
+def _constant(text: str) -> Json:
+    return _CONSTANTS[text] if text in _CONSTANTS else _refuse()
+
+
+@lru_cache(maxsize=1024)
+def _key(text: str) -> str:
+    return _refuse() if text in _WORDS else intern(text)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code[1:], 16)) if code[0] == "x" else _UNESCAPED[code]
+
+
+def _refuse() -> NoReturn:
+    raise _OtherForm
