@@ -211,7 +211,7 @@ class _Comparing:
         before, after = comparable(there, body, live=live)
         if _is_same(before, after):
             return _rewritten(change, found.rewrite) if found.rewrite else change
-        action = Action.REPLACE if self._must_replace(there, body) else Action.UPDATE
+        action = Action.REPLACE if self._must_replace(before, after, there) else Action.UPDATE
         texts = changed_texts(before, after)
         reason = why_changed(before, after, texts)
         if not is_ours(there):
@@ -243,9 +243,8 @@ class _Comparing:
         action = Action.REPLACE if replaced else Action.UPDATE
         return replace(change, action=action, reason=reason, before=before, texts=self._shared(texts))
 
-    def _must_replace(self, there: Mapping[str, Json], body: Mapping[str, Json]) -> bool:
-        """Whether something immutable is in the way of an update."""
-        before, after = _normal(there), _normal(body)
+    def _must_replace(self, before: Mapping[str, Json], after: Mapping[str, Json], there: Mapping[str, Json]) -> bool:
+        """Whether something immutable is in the way of an update. ``before`` is what is compared of ``there``."""
         if after.get("kind") in self.current.immutable_kinds:
             return bool(before.get("spec") != after.get("spec"))
         if after.get("kind") != "Secret":
@@ -254,7 +253,7 @@ class _Comparing:
             return True
         # In a folder the loss of ``immutable`` is a change that only delete and create brings to a cluster.
         loses_immutable = after.get("immutable") is not True and not self.current.live
-        return before.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
+        return there.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
 
     def with_shut_gates(self, changes: list[Change], desired: Desired) -> list[Change]:
         """Where a Secret of a pool is replaced, its bootstrap Secret is too: it goes first and comes back last, so that
@@ -386,7 +385,10 @@ def _normal(body: Mapping[str, Json]) -> dict[str, Json]:
 
 def without_nulls(value: Json) -> Json:
     """A null equals an absent key: the API server prunes it (osm-behaviour.md, "OperatingSystemConfig")."""
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict or isinstance(value, Mapping):  # the usual cases first: asking an abstract class is slow
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):
         return [without_nulls(inner) for inner in value]

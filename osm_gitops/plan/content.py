@@ -13,6 +13,7 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -27,6 +28,7 @@ _FILE_HEAD = re.compile(
     r"\n- path: '(?P<path>[^\n]*)'\n  permissions: '(?P<mode>[^'\n]*)'(?:\n  encoding: '(?P<encoding>[^'\n]*)')?"
     r"\n  content: \|-\n"
 )
+_SHORT_URL = 1 << 15
 _SSH_KEYS = re.compile(r"\nssh_authorized_keys:\n((?:- '[^\n]*'\n)*)")
 
 
@@ -73,7 +75,7 @@ def _block(text: str, start: int) -> tuple[str, int]:
 
 
 def _dedent(block: str) -> str:
-    return "\n".join(line[4:] for line in block.split("\n"))
+    return f"\n{block}".replace("\n    ", "\n")[1:]
 
 
 def _decoded(content: str, encoding: str) -> str:
@@ -128,12 +130,20 @@ def _ignition_unit_texts(unit: dict[str, Json], name: str) -> Iterator[_NamedTex
 
 def _data_url(source: str) -> str:
     """The text of ``data:,…``; any other address stays as it is."""
+    return _known_url(source) if len(source) < _SHORT_URL else _decoded_url(source)
+
+
+def _decoded_url(source: str) -> str:
     if not source.startswith("data:,"):
         return source
     try:
         return unquote_to_bytes(source[6:]).decode()
     except UnicodeDecodeError:
         return source
+
+
+# The files of some profiles: their pools have most of them in common.
+_known_url = lru_cache(maxsize=512)(_decoded_url)
 
 
 # A part of a body by its keys: it is looked into only where it differs.

@@ -33,10 +33,7 @@ class ShownChange:
     @property
     def diffs(self) -> tuple[TextDiff, ...]:
         """What differs inside; a report that has room for few of them pays for few."""
-        if not self._diffs:
-            return ()
-        secrecy = self._secrecy(self.change)
-        return tuple(self._masks.diff(secrecy.masked(diff)) for diff in self._diffs)
+        return self._masks.diffs(self.change, self._diffs, self._secrecy) if self._diffs else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +70,10 @@ def shown(
     for lines in dict.fromkeys(diff.lines for member in members for diff in member.diffs):
         masker.learn_from_diff(lines)
     masks = _DiffMasks(masker)
+    secrecies = [_secrecy_in(cluster, hidden=hide_secret_files) for cluster in plan.clusters]
     return tuple(
-        ShownCluster(
-            _masked_problems(cluster, masker),
-            tuple(masks.pools(group, _secrecy_in(cluster, hidden=hide_secret_files)) for group in groups),
-        )
-        for cluster, groups in zip(plan.clusters, grouped, strict=True)
+        ShownCluster(_masked_problems(cluster, masker), tuple(masks.pools(group, secrecy) for group in groups))
+        for cluster, groups, secrecy in zip(plan.clusters, grouped, secrecies, strict=True)
     )
 
 
@@ -144,12 +139,17 @@ def _raw(change: Change, texts: tuple[TextChange, ...], context: int) -> _Raw:
     return _Raw(change, tuple(text_diff(text, context) for text in texts))
 
 
+_KEPT = 256
+"""Kinds of changes whose masks are kept: the objects of some profiles, whose pools follow each other in any order."""
+
+
 class _DiffMasks:
-    """Masks each distinct diff once."""
+    """Masks each distinct diff once, and finds out once what is secret in changes that are alike."""
 
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._alike: dict[object, tuple[tuple[TextDiff, ...], tuple[TextDiff, ...]]] = {}
 
     def pools(self, group: _Group, secrecy: Callable[[Change], Secrecy]) -> ShownPools:
         return ShownPools(tuple(group.names), tuple(self._change(member, secrecy) for member in group.members))
@@ -157,12 +157,36 @@ class _DiffMasks:
     def _change(self, member: _Raw, secrecy: Callable[[Change], Secrecy]) -> ShownChange:
         return ShownChange(member.change, self._masker.line(member.change.reason), member.diffs, secrecy, self)
 
-    def diff(self, diff: TextDiff) -> TextDiff:
-        """A diff fit to be shown."""
+    def diffs(
+        self, change: Change, diffs: tuple[TextDiff, ...], secrecy: Callable[[Change], Secrecy]
+    ) -> tuple[TextDiff, ...]:
+        """The diffs of a change fit to be shown. To find out what is secret in them takes several renderings of the
+        pool: where another pool had the same diffs but for its names, the same lines of them are secret."""
+        neutral = _neutral(change)
+        alike = tuple((diff.name, diff.state, tuple(map(neutral, diff.lines))) for diff in diffs)
+        key = (secrecy, change.ref.kind, neutral(change.ref.name), alike)
+        known = self._alike.pop(key, None)
+        if known is None:
+            secret = secrecy(change)
+            known = (diffs, tuple(map(secret.masked, diffs)))
+        self._alike[key] = known  # the last one that was looked at
+        if len(self._alike) > _KEPT:
+            del self._alike[next(iter(self._alike))]
+        return tuple(self._diff(_masked_alike(diff, *each)) for diff, *each in zip(diffs, *known, strict=True))
+
+    def _diff(self, diff: TextDiff) -> TextDiff:
         lines = self._known.get(diff.lines)
         if lines is None:
             lines = self._known[diff.lines] = tuple(self._masker.diff_lines(diff.lines))
         return replace(diff, name=self._masker.line(diff.name), lines=lines)
+
+
+def _masked_alike(diff: TextDiff, other: TextDiff, masked: TextDiff) -> TextDiff:
+    """A diff with the lines masked that are masked of another one, which has the same lines but for names."""
+    if masked.instead != other.instead:
+        return replace(diff, lines=masked.lines, added=masked.added, removed=masked.removed, instead=masked.instead)
+    lines = zip(diff.lines, other.lines, masked.lines, strict=True)
+    return replace(diff, lines=tuple(ours if raw == shown else shown for ours, raw, shown in lines))
 
 
 def _learn(masker: Masker, change: Change, texts: tuple[TextChange, ...]) -> None:
@@ -183,7 +207,16 @@ def _unknown_data(body: Mapping[str, object]) -> Iterable[str]:
 
 
 def _likeness(member: _Raw) -> tuple[object, ...]:
-    change = member.change
+    change, neutral = member.change, _neutral(member.change)
+    changed = tuple(
+        (diff.name, diff.state, tuple(neutral(line) for line in diff.lines if line[:1] in "+-"))
+        for diff in member.diffs
+    )
+    return (change.ref.kind, neutral(change.ref.name), change.action, neutral(change.reason), changed)
+
+
+def _neutral(change: Change) -> Callable[[str], str]:
+    """Takes out of a line what every pool has its own of."""
     names = [change.group] if change.group else []
     if change.pool:
         # As in the token's key (osm-behaviour.md, "Object names").
@@ -194,11 +227,7 @@ def _likeness(member: _Raw) -> tuple[object, ...]:
             text = text.replace(name, "<pool>")
         return _OWN.sub(lambda own: own[1] or own[2], text)
 
-    changed = tuple(
-        (diff.name, diff.state, tuple(neutral(line) for line in diff.lines if line[:1] in "+-"))
-        for diff in member.diffs
-    )
-    return (change.ref.kind, neutral(change.ref.name), change.action, neutral(change.reason), changed)
+    return neutral
 
 
 def _masked_problems(cluster: ClusterPlan, masker: Masker) -> ClusterPlan:

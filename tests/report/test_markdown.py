@@ -187,14 +187,14 @@ def test_a_report_that_fits_is_not_cut() -> None:
 
 def test_what_does_not_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
-    real = masked._DiffMasks.diff
+    real = masked._DiffMasks._diff
 
     def counting(self: Any, diff: Any) -> Any:
         nonlocal looked_at
         looked_at += 1
         return real(self, diff)
 
-    monkeypatch.setattr(masked._DiffMasks, "diff", counting)
+    monkeypatch.setattr(masked._DiffMasks, "_diff", counting)
     text = _text(_many_pools(400), Markdown(max_length=10_000))
     assert len(text.encode()) <= 10_000
     assert looked_at < 100

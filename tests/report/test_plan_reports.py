@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osm_gitops.errors import Code, Problem
-from osm_gitops.model.desired import Desired, Side
+from osm_gitops.model.desired import Desired, SecretTexts, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, Plan, TextChange
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
@@ -304,3 +304,24 @@ def test_json_tells_refusals() -> None:
     plan = Plan((make_cluster_plan(Desired("prod", ()), current(desired({"a": "x\n"})), PlanOptions()),))
     refusal, _too_many = json.loads(plan_json(plan))["clusters"][0]["refusals"]
     assert "--allow-empty" in refusal["fix"]
+
+
+def test_of_pools_that_change_alike_one_is_asked_for_its_secrets_and_all_are_masked() -> None:
+    asked = []
+
+    def secret_texts(of: ObjectRef | None) -> SecretTexts:
+        assert of is not None
+        asked.append(of)
+        return SecretTexts(frozenset({f"key: {numbers[of.name]}"}), names, known=names)
+
+    numbers = {"a": 71, "b": 71, "c": 72}
+    names = frozenset({"provisioning /opt/bin/setup", "data cloud-config"})
+    texts = {name: f"# {name}-kube-system\n  key: {number}\n" for name, number in numbers.items()}
+    cluster = _plan(texts, dict.fromkeys(numbers, "# old\n")).clusters[0]
+    report = json.loads(plan_json(Plan((replace(cluster, secret_texts=secret_texts),))))
+    changes = report["clusters"][0]["changes"]
+    assert {change["pool"]["name"] for change in changes} == {*numbers}
+    for change in changes:
+        added = [line for diff in change["diffs"] for line in diff["lines"] if line.startswith("+")]
+        assert added == [f"+# {change['pool']['name']}-kube-system", "+  ***"], change
+    assert set(asked) == {pool("a"), pool("c")}
