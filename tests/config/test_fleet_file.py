@@ -19,7 +19,7 @@ from osm_gitops.config.spec import (
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.pipeline.load import load_settings
-from tests.faults import placed, refused
+from tests.faults import Expected, placed, refused
 
 _HEAD = "apiVersion: osm-gitops.io/v1alpha1\nkind: Fleet\n"
 
@@ -121,7 +121,10 @@ def test_relative_files_in_settings_start_at_the_fleet_file(tmp_path: Path, monk
     with pytest.raises(InputError) as missing:
         load_settings(cluster)
     assert str(tmp_path / "ca.pem") in str(missing.value)
-    assert "osm-gitops.yaml:3 clusters[0].settings.hostCABundle" in str(missing.value)
+    assert (
+        Expected(Code.FILE_UNREADABLE, "osm-gitops.yaml:3", "clusters[0].settings.hostCABundle")
+        in missing.value.problems
+    )
 
 
 def test_all_problems_of_a_fleet_are_told_with_their_lines(tmp_path: Path) -> None:
@@ -260,25 +263,28 @@ def test_two_clusters_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fault"),
     [
-        ("", "one YAML document with the kind Fleet"),
-        ("- a\n", "one YAML document with the kind Fleet"),
-        ("apiVersion: a\n---\nkind: b\n", "one YAML document with the kind Fleet"),
-        ("a: [\n", "osm-gitops.yaml:"),
-        ("apiVersion: osm-gitops.io/v1\nkind: Fleets\nclusters: []\n", "it must be osm-gitops.io/v1alpha1"),
-        (_HEAD, "it must be a list of at least one cluster"),
-        (_HEAD + "clusters: {}\n", "it must be a list of at least one cluster"),
-        (_HEAD + "clusters: []\n", "it must be a list of at least one cluster"),
-        (_HEAD + "defaults: 3\nclusters: [{name: a, from: x}]\n", "defaults: it must be a mapping, not a number"),
+        ("", Expected(Code.NOT_ONE_DOCUMENT)),
+        ("- a\n", Expected(Code.NOT_ONE_DOCUMENT)),
+        ("apiVersion: a\n---\nkind: b\n", Expected(Code.NOT_ONE_DOCUMENT)),
+        ("a: [\n", Expected(Code.YAML_SYNTAX, "osm-gitops.yaml:2")),
+        (
+            "apiVersion: osm-gitops.io/v1\nkind: Fleets\nclusters: []\n",
+            Expected(Code.INVALID_VALUE, "osm-gitops.io/v1alpha1"),
+        ),
+        (_HEAD, Expected(Code.WRONG_TYPE)),
+        (_HEAD + "clusters: {}\n", Expected(Code.WRONG_TYPE)),
+        (_HEAD + "clusters: []\n", Expected(Code.WRONG_TYPE)),
+        (_HEAD + "defaults: 3\nclusters: [{name: a, from: x}]\n", Expected(Code.WRONG_TYPE)),
     ],
 )
-def test_what_is_no_fleet_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_fleet_file_is_refused(tmp_path: Path, text: str, fault: Expected) -> None:
     file = tmp_path / "osm-gitops.yaml"
     file.write_text(text)
     with pytest.raises(InputError) as refused:
         read_fleet(file, "osm-gitops.yaml")
-    assert said in str(refused.value)
+    assert fault in refused.value.problems
 
 
 def test_a_missing_fleet_file_is_a_sentence(tmp_path: Path) -> None:

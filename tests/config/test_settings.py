@@ -12,9 +12,10 @@ import pytest
 
 from osm_gitops.config.setting_names import PASSED_OVER, SETTINGS, SETTINGS_BY_FLAG, SETTINGS_BY_KEY, Kind
 from osm_gitops.config.settings import RawSetting, parse_settings
-from osm_gitops.errors import Code, InputError
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.settings import Settings
 from tests.conformance_data import DATA, cases, load_case
+from tests.faults import Expected, placed
 
 CERTIFICATE = (DATA / "ca.pem").read_text("utf-8")
 FILES = {"/ca.pem": CERTIFICATE, "/empty.pem": "", "/key.pem": CERTIFICATE.replace("CERTIFICATE", "PRIVATE KEY")}
@@ -34,10 +35,11 @@ def parse_named(given: Mapping[str, Any]) -> Settings:
     return parse_settings([RawSetting(name, value, f"flag --{name}") for name, value in given.items()], read_file)
 
 
-def problem(**given: Any) -> str:
+def problem(**given: Any) -> Problem:
     with pytest.raises(InputError) as error:
         parse(**given)
-    return str(error.value)
+    (only,) = error.value.problems
+    return only
 
 
 def test_nothing_given_is_what_osm_defaults_to() -> None:
@@ -63,8 +65,7 @@ def test_dns_addresses_are_trimmed_and_spelled_canonically() -> None:
 
 @pytest.mark.parametrize("text", ["", "10.0.0.1,", "10.0.0.01", "10.0.0.0/8", "fe80::1%eth0", "dns.example.com"])
 def test_anything_but_an_address_is_no_dns_address(text: str) -> None:
-    assert "flag --cluster-dns: " in problem(cluster_dns=text)
-    assert "is no IP address" in problem(cluster_dns=text)
+    assert problem(cluster_dns=text) == Expected(Code.INVALID_VALUE, "flag --cluster-dns: ")
 
 
 def test_a_file_may_list_dns_addresses() -> None:
@@ -82,13 +83,13 @@ def test_certificate_rotation_is_added_to_other_gates() -> None:
 
 @pytest.mark.parametrize("text", ["", "A", "A=", "A=yes", "A=true=x", "A=true,", "A= true", "A=true,,B=true"])
 def test_a_malformed_feature_gate_is_refused(text: str) -> None:
-    assert "is no feature gate" in problem(node_kubelet_feature_gates=text)
+    assert problem(node_kubelet_feature_gates=text) == Expected(Code.INVALID_VALUE)
 
 
 def test_a_file_may_map_feature_gates() -> None:
     assert parse(node_kubelet_feature_gates={"A": False}).feature_gates["A"] is False
     assert parse(node_kubelet_feature_gates={}).feature_gates == {"RotateKubeletServerCertificate": True}
-    assert "feature gate A must be true or false, not a string" in problem(node_kubelet_feature_gates={"A": "yes"})
+    assert problem(node_kubelet_feature_gates={"A": "yes"}) == Expected(Code.WRONG_TYPE)
 
 
 def test_insecure_registries_lose_blanks_and_empty_entries() -> None:
@@ -126,14 +127,16 @@ def test_a_mirror_without_a_plain_registry_name_belongs_to_docker_io(item: str, 
 
 
 def test_a_mirror_must_be_a_url_and_its_password_is_not_shown() -> None:
-    assert 'mirror "https://a b" is no URL' in problem(node_registry_mirrors="quay.io=a b")
-    shown = problem(node_registry_mirrors="https://user:s3cret%zz@host")
+    assert problem(node_registry_mirrors="quay.io=a b") == Expected(Code.INVALID_VALUE, "https://a")
+    shown = str(problem(node_registry_mirrors="https://user:s3cret%zz@host"))
     assert "s3cret" not in shown
     assert "user" not in shown
 
 
 def test_a_containerd_mirror_needs_an_equals_sign() -> None:
-    assert '"quay.io" has no =. Write registry=url' in problem(node_containerd_registry_mirrors=["quay.io"])
+    assert problem(node_containerd_registry_mirrors=["quay.io"]) == Expected(
+        Code.INVALID_VALUE, "quay.io", "=", "registry=url"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,10 +164,8 @@ def test_secrets_and_service_accounts_are_named_with_their_namespace(
 
 @pytest.mark.parametrize("text", ["a", "a/b/c", "//"])
 def test_a_name_without_exactly_one_slash_is_refused(text: str) -> None:
-    assert f'"{text}" does not name a Secret. Write it as namespace/name' in problem(
-        node_registry_credentials_secret=text
-    )
-    assert "does not name a ServiceAccount" in problem(bootstrap_token_service_account_name=text)
+    assert problem(node_registry_credentials_secret=text) == Expected(Code.INVALID_VALUE, text, "namespace/name")
+    assert problem(bootstrap_token_service_account_name=text) == Expected(Code.INVALID_VALUE, "ServiceAccount")
 
 
 def test_ca_bundles_hold_the_text_of_their_file() -> None:
@@ -173,16 +174,16 @@ def test_ca_bundles_hold_the_text_of_their_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "sentence"),
+    ("path", "fault"),
     [
-        ("/missing.pem", "/missing.pem cannot be read: No such file or directory"),
-        ("/empty.pem", "/empty.pem holds no PEM-encoded certificate"),
-        ("/key.pem", "/key.pem holds no PEM-encoded certificate"),
+        ("/missing.pem", Expected(Code.FILE_UNREADABLE, "/missing.pem")),
+        ("/empty.pem", Expected(Code.INVALID_VALUE, "/empty.pem")),
+        ("/key.pem", Expected(Code.INVALID_VALUE, "/key.pem")),
     ],
 )
-def test_a_ca_bundle_without_a_certificate_is_refused(path: str, sentence: str) -> None:
-    assert sentence in problem(kubernetes_ca_bundle=path)
-    assert sentence in problem(host_ca_bundle=path)
+def test_a_ca_bundle_without_a_certificate_is_refused(path: str, fault: Expected) -> None:
+    assert problem(kubernetes_ca_bundle=path) == fault
+    assert problem(host_ca_bundle=path) == fault
 
 
 def test_the_name_of_a_file_starts_at_the_folder_of_what_named_it() -> None:
@@ -201,7 +202,7 @@ def test_booleans_are_spelled_as_go_spells_them() -> None:
     for text in ("1", "t", "T", "TRUE", "true", "True"):
         assert parse(external_cloud_provider=text).external_cloud_provider is True
     assert parse(external_cloud_provider=False, immutable_secrets=True).immutable_secrets is True
-    assert '"yes" is neither true nor false' in problem(external_cloud_provider="yes")
+    assert problem(external_cloud_provider="yes") == Expected(Code.INVALID_VALUE, "yes")
 
 
 def test_texts_are_taken_as_they_are() -> None:
@@ -215,62 +216,61 @@ def test_texts_are_taken_as_they_are() -> None:
 
 def test_only_containerd_is_a_container_runtime() -> None:
     assert parse(container_runtime="containerd").container_runtime == "containerd"
-    assert 'container runtime "docker" is not supported' in problem(container_runtime="docker")
+    assert problem(container_runtime="docker") == Expected(Code.INVALID_VALUE, "docker")
 
 
 def test_the_namespace_cannot_be_empty() -> None:
-    assert "the namespace is empty" in problem(namespace="")
+    assert problem(namespace="") == Expected(Code.INVALID_VALUE)
 
 
 def test_bounds_of_templates_are_whole_numbers_from_one_on() -> None:
     settings = parse(max_output_bytes=2097152, max_loop_steps="5", max_template_depth=1)
     assert (settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth) == (2097152, 5, 1)
     for value in (0, -1, "many", "1.5", ""):
-        assert "is not a whole number from 1 on" in problem(max_loop_steps=value)
-    assert "must be a whole number from 1 on, not a boolean" in problem(max_loop_steps=True)
+        assert problem(max_loop_steps=value) == Expected(Code.INVALID_VALUE, "flag --max-loop-steps: ")
+    assert problem(max_loop_steps=True) == Expected(Code.WRONG_TYPE, "1")
 
 
 def test_lengths_of_time_are_written_as_in_go() -> None:
     settings = parse(token_life="36h", interval="1h30m")
     assert (settings.token_life, settings.interval) == (timedelta(hours=36), timedelta(minutes=90))
     for value in ("", "1d", "24", "-1h", "0s", "1ms", "soon"):
-        assert "is not a duration such as 24h or 90m. Write hours and minutes" in problem(token_life=value)
-    assert "must be a duration such as 24h or 90m, not a number" in problem(interval=30)
+        assert problem(token_life=value) == Expected(Code.INVALID_VALUE, "24h", "90m")
+    assert problem(interval=30) == Expected(Code.WRONG_TYPE, "24h", "90m")
 
 
 def test_tokens_outlive_the_time_between_two_runs_and_a_boot() -> None:
     assert parse(token_life="90m").token_life == timedelta(minutes=90)
     assert parse(interval="11h45m").interval == timedelta(minutes=705)
     short = problem(token_life="1h")
-    assert short.startswith("flag --token-life: tokens that live 1 h end before they are renewed by runs")
-    assert "that are 30 min apart. Let them live at least 1 h 30 min with --token-life" in short
-    assert short.endswith(f"[{Code.TOKEN_LIFE_TOO_SHORT.value}]")
-    assert problem(interval="12h").startswith("flag --interval: tokens that live 24 h end before")
+    assert short == Expected(Code.TOKEN_LIFE_TOO_SHORT, "flag --token-life: ", "30 min", "1 h 30 min")
+    assert problem(interval="12h") == Expected(Code.TOKEN_LIFE_TOO_SHORT, "flag --interval: ", "24 h")
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "sentence"),
+    ("name", "value", "fault"),
     [
-        ("pause_image", 1, "must be a text, not a number. Put it in quotes"),
-        ("pause_image", ["p"], "must be a text, not a list"),
-        ("cluster_dns", 10.5, "must be a text with commas, or a list of texts, not a number"),
-        ("cluster_dns", [10], "must be a text with commas, or a list of texts, not a number"),
-        ("external_cloud_provider", 1, "must be true or false, not a number"),
-        ("node_containerd_registry_mirrors", 1, "must be a list of registry=url, or a map"),
-        ("node_containerd_registry_mirrors", {"a": [1]}, "must be a list of registry=url, or a map"),
-        ("kubernetes_ca_bundle", {}, "must be the name of a file, not an object"),
+        ("pause_image", 1, Expected(Code.WRONG_TYPE)),
+        ("pause_image", ["p"], Expected(Code.WRONG_TYPE)),
+        ("cluster_dns", 10.5, Expected(Code.WRONG_TYPE)),
+        ("cluster_dns", [10], Expected(Code.WRONG_TYPE)),
+        ("external_cloud_provider", 1, Expected(Code.WRONG_TYPE)),
+        ("node_containerd_registry_mirrors", 1, Expected(Code.WRONG_TYPE, "registry=url")),
+        ("node_containerd_registry_mirrors", {"a": [1]}, Expected(Code.WRONG_TYPE, "registry=url")),
+        ("kubernetes_ca_bundle", {}, Expected(Code.WRONG_TYPE)),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused(name: str, value: Any, sentence: str) -> None:
-    assert sentence in problem(**{name: value})
+def test_a_value_of_the_wrong_type_is_refused(name: str, value: Any, fault: Expected) -> None:
+    assert problem(**{name: value}) == fault
 
 
 def test_all_problems_come_at_once_each_with_its_place() -> None:
-    lines = problem(namespace="", cluster_dns="x", node_registry_mirrors="a b").splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        "flag --namespace",
-        "flag --cluster-dns",
-        "flag --node-registry-mirrors",
+    with pytest.raises(InputError) as error:
+        parse(namespace="", cluster_dns="x", node_registry_mirrors="a b")
+    assert placed(error.value.problems) == [
+        (Code.INVALID_VALUE, "flag --namespace"),
+        (Code.INVALID_VALUE, "flag --cluster-dns"),
+        (Code.INVALID_VALUE, "flag --node-registry-mirrors"),
     ]
 
 

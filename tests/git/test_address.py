@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import InputError, TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.address import TokenFile, parse_address
+from tests.faults import Expected, refused
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_a_relative_path_starts_in_the_current_folder(tmp_path: Path, monkeypatc
     ],
 )
 def test_a_password_or_token_in_an_address_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(InputError, match=r"there is a (password|token) in the address.*--git-token-file") as caught:
+    with refused(Expected(Code.CREDENTIAL_IN_ADDRESS, "--git-token-file")) as caught:
         parse_address(text)
     assert "hunter22" not in str(caught.value)
 
@@ -69,7 +70,7 @@ def test_a_password_or_token_in_an_address_is_refused_and_not_repeated(text: str
     ],
 )
 def test_what_git_would_run_or_not_understand_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--repo"):
+    with refused(Expected(Code.REPOSITORY_ADDRESS, "--repo")):
         parse_address(text)
 
 
@@ -90,8 +91,8 @@ def test_only_this_machine_is_the_loopback(text: str, loopback: bool) -> None:
 @pytest.mark.parametrize("token", ["ghp_0123456789abcdefghijklmn", "x" * 5000])
 def test_a_token_in_place_of_its_file_is_not_repeated_and_a_path_is(token: str, tmp_path: Path) -> None:
     address = parse_address("https://git.example.com/nodes.git")
-    with pytest.raises(TargetError, match="Give the name of a file") as caught:
+    with refused(Code.GIT_TOKEN_FILE, kind=TargetError) as caught:
         TokenFile(Path(token)).extras(address)
     assert token not in str(caught.value)
-    with pytest.raises(TargetError, match=r"--git-token-file .*/missing: the token cannot be read"):
+    with refused(Expected(Code.GIT_TOKEN_FILE, "--git-token-file", "/missing"), kind=TargetError):
         TokenFile(tmp_path / "missing").extras(address)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.address import TokenFile, parse_address
 from osm_gitops.git.remote import PushOutcome, Remote, temporary_clone
 from osm_gitops.git.repository import Repository
+from tests.faults import Expected, refused
 from tests.git.repos import git, new_repository, pin_git
 from tests.git.server import GitServer, serving
 
@@ -66,28 +67,31 @@ def test_a_branch_a_tag_or_a_commit_is_cloned(bare: Path, ref: str, branch: str 
 
 
 @pytest.mark.parametrize(
-    ("ref", "says"),
+    ("ref", "fault"),
     [
-        ("gone", 'there is no branch and no tag "gone". Of a commit give the whole id'),
-        ("--upload-pack=x", "is no name of a branch, a tag or a commit"),
-        ("a..b", "is no name of a branch, a tag or a commit"),
-        ("main@{1}", "is no name of a branch, a tag or a commit"),
+        ("gone", Expected(Code.GIT_NAME, "gone")),
+        ("--upload-pack=x", Expected(Code.GIT_NAME)),
+        ("a..b", Expected(Code.GIT_NAME)),
+        ("main@{1}", Expected(Code.GIT_NAME)),
     ],
 )
-def test_a_ref_that_is_none_is_refused(bare: Path, ref: str, says: str) -> None:
-    with pytest.raises(TargetError, match=says), temporary_clone(parse_address(str(bare)), ref):
+def test_a_ref_that_is_none_is_refused(bare: Path, ref: str, fault: Expected) -> None:
+    with refused(fault, kind=TargetError), temporary_clone(parse_address(str(bare)), ref):
         pass
 
 
 def test_objects_of_a_clone_go_nowhere_else(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "objects"))
-    with pytest.raises(TargetError, match="GIT_OBJECT_DIRECTORY"), temporary_clone(parse_address(str(bare))):
+    with (
+        refused(Expected(Code.GIT_ENVIRONMENT, "GIT_OBJECT_DIRECTORY"), kind=TargetError),
+        temporary_clone(parse_address(str(bare))),
+    ):
         pass
 
 
 def test_an_address_without_a_repository_is_told(tmp_path: Path) -> None:
     with (
-        pytest.raises(TargetError, match="there is no repository at the remote's address"),
+        refused(Code.GIT_COMMAND_FAILED, kind=TargetError),
         temporary_clone(parse_address(str(tmp_path / "none.git"))),
     ):
         pass
@@ -170,7 +174,7 @@ def test_wrong_credentials_are_a_sentence_without_them(bare: Path, tmp_path: Pat
     token = TokenFile(tmp_path / "token") if given else None
     with (
         serving(bare.parent, _TOKEN) as server,
-        pytest.raises(TargetError, match=r"does not accept the credentials.*--git-token-file") as caught,
+        refused(Expected(Code.GIT_COMMAND_FAILED, "--git-token-file"), kind=TargetError) as caught,
         temporary_clone(parse_address(f"{server.address}/nodes.git"), "", token),
     ):
         pass
@@ -190,23 +194,24 @@ def test_a_token_goes_to_no_other_host_than_the_addresss(
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [("\n", "its first line is empty"), (b"\xff\xfe", "is no text"), (None, "the token cannot be read: No such file")],
+    "content",
+    ["\n", b"\xff\xfe", None],
 )
-def test_a_token_file_that_holds_none_is_told(
-    bare: Path, tmp_path: Path, content: str | bytes | None, says: str
-) -> None:
+def test_a_token_file_that_holds_none_is_told(bare: Path, tmp_path: Path, content: str | bytes | None) -> None:
     if content is not None:
         (tmp_path / "token").write_bytes(content if isinstance(content, bytes) else content.encode())
     token = TokenFile(tmp_path / "token")
-    with pytest.raises(TargetError, match=says), temporary_clone(parse_address("https://localhost:1/x"), "", token):
+    with (
+        refused(Code.GIT_TOKEN_FILE, kind=TargetError),
+        temporary_clone(parse_address("https://localhost:1/x"), "", token),
+    ):
         pass
     assert bare.is_dir()
 
 
 def test_a_token_is_not_sent_in_plain_text(token_file: TokenFile) -> None:
     address = parse_address("http://git.example.com/nodes.git")
-    with pytest.raises(TargetError, match="not sent over plain http"), temporary_clone(address, "", token_file):
+    with refused(Code.GIT_TOKEN_FILE, kind=TargetError), temporary_clone(address, "", token_file):
         pass
 
 

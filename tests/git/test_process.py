@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.process import Git
+from tests.faults import Expected, refused
 
 
 def _git_says(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +22,7 @@ def _git_says(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("version", ["2.24.4", "1.8.3.1"])
 def test_an_old_git_is_refused_with_what_to_do(tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _git_says(tmp_path, f"git version {version}", monkeypatch)
-    with pytest.raises(TargetError, match=rf"^git {version} is too old\. Install git 2\.25 or newer"):
+    with refused(Expected(Code.GIT_UNUSABLE, version, "2.25"), kind=TargetError):
         Git(tmp_path)
 
 
@@ -33,5 +34,5 @@ def test_a_git_that_is_young_enough_is_taken(tmp_path: Path, version: str, monke
 
 def test_a_git_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TargetError, match=r"git cannot be run.*Install git 2\.25"):
+    with refused(Expected(Code.GIT_UNUSABLE, "2.25"), kind=TargetError):
         Git(tmp_path)

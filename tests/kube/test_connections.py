@@ -18,7 +18,7 @@ import pytest
 
 from osm_gitops import __version__
 from osm_gitops.context_ref import UNNAMED, ContextRef
-from osm_gitops.errors import ClusterError, InputError
+from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube import connecting
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
@@ -26,6 +26,7 @@ from osm_gitops.kube.kinds import CONFIG_MAP
 from tests.apiserver.authority import issue
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.proxy import Proxy, answer
+from tests.faults import Expected, refused
 
 Behind = Callable[[Cluster], Proxy]
 
@@ -58,24 +59,24 @@ def test_a_server_of_another_authority_gets_no_request(worker: Cluster, tmp_path
     issue(tmp_path, "other")
     other = b64encode((tmp_path / "ca.crt").read_bytes()).decode()
     api = _edited(worker, tmp_path / "config", cluster={"certificate-authority-data": other})
-    with pytest.raises(ClusterError, match=r"its certificate is not trusted: .*tried once") as caught:
+    with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError) as caught:
         _ask(api)
     assert (caught.value.status, patient) == (0, [])
 
 
 def test_a_server_that_nobody_vouches_for_is_not_trusted(worker: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match=r"certificate is not trusted: .*\. Check the address, and the cert"):
+    with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "config", cluster={"certificate-authority-data": None}))
 
 
 def test_plain_http_to_a_server_that_speaks_https_is_told(worker: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match=r"it is not understood \(400\)\. Check the server's address"):
+    with refused(Expected(Code.REQUEST_REFUSED, "400"), kind=ClusterError):
         _ask(_edited(worker, tmp_path / "config", cluster={"server": worker.server.replace("https", "http")}))
 
 
 def test_an_authority_that_is_none_is_told(worker: Cluster, tmp_path: Path) -> None:
     api = _edited(worker, tmp_path / "config", cluster={"certificate-authority-data": "bm9uZQ=="})
-    with pytest.raises(ClusterError, match="certificate-authority is no PEM certificate"):
+    with refused(Code.SERVER_CA_INVALID, kind=ClusterError):
         _ask(api)
 
 
@@ -85,7 +86,7 @@ def test_verification_can_be_left_out(worker: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_server_may_have_another_name_in_its_certificate(worker: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="its certificate is not trusted"):
+    with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "1", cluster={"server": worker.server, "tls-server-name": "other"}))
     _ask(_edited(worker, tmp_path / "2", cluster={"server": worker.server, "tls-server-name": "localhost"}))
 
@@ -154,7 +155,7 @@ def test_the_proxy_of_the_environment_is_used_unless_the_host_needs_none(
     environment = {"HTTPS_PROXY": f"http://{tunnel.address}"}
     _ask(_edited(worker, tmp_path / "config", environment, cluster=change))
     assert tunnel.asked[0].startswith("CONNECT cluster.invalid:6443 HTTP/1.")
-    with pytest.raises(ClusterError, match="its name cannot be resolved"):
+    with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "config", environment | {"NO_PROXY": ".invalid"}, cluster=change))
     assert len(tunnel.asked) == 1
     assert len(patient) == 2
@@ -166,22 +167,22 @@ def test_a_proxy_that_is_not_there_is_told_without_its_password(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         proxy = f"http://me:secret@127.0.0.1:{closed.getsockname()[1]}"
-        with pytest.raises(ClusterError, match="the proxy does not let it through") as caught:
+        with refused(Code.API_SERVER_UNREACHABLE, kind=ClusterError) as caught:
             _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": proxy}))
     assert "secret" not in str(caught.value)
     assert len(patient) == 2
 
 
 @pytest.mark.parametrize(
-    ("proxy", "what"),
+    "proxy",
     [
-        ("socks5://a", "a SOCKS proxy needs the package PySocks"),
-        ("x://a", "the proxy's address"),
-        ("http://a@[::1", "the proxy's address"),
+        "socks5://a",
+        "x://a",
+        "http://a@[::1",
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_told(worker: Cluster, tmp_path: Path, proxy: str, what: str) -> None:
-    with pytest.raises(ClusterError, match=what):
+def test_a_proxy_that_cannot_be_used_is_told(worker: Cluster, tmp_path: Path, proxy: str) -> None:
+    with refused(Code.PROXY_UNUSABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "config", cluster={"proxy-url": proxy}))
 
 
@@ -199,22 +200,22 @@ def test_requests_say_what_program_makes_them(worker: Cluster, through: Behind, 
 def test_a_user_may_ask_as_another(worker: Cluster, through: Behind, tmp_path: Path) -> None:
     proxy = through(worker)
     acting = {"as": "Zoë", "as-groups": ["readers", "auditors"], "as-user-extra": {"why": ["tests"]}}
-    with pytest.raises(ClusterError, match="Give Zoë the verb get on configmaps in namespace default"):
+    with refused(Expected(Code.REQUEST_REFUSED, "Zoë", "default"), kind=ClusterError):
         _ask(_edited(proxy.cluster, tmp_path / "config", user=acting))
     assert proxy.seen[0].headers["Impersonate-Extra-why"] == "tests"
     _ask(_edited(proxy.cluster, tmp_path / "config", user=acting | {"as-groups": ["readers", "system:masters"]}))
 
 
 def test_a_token_that_no_header_can_hold_is_told_without_it(worker: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="goes into the header Authorization holds a line break") as caught:
+    with refused(Expected(Code.CREDENTIALS_UNUSABLE, "Authorization"), kind=ClusterError) as caught:
         _ask(_edited(worker, tmp_path / "config", user={"token": "abc\ndef"}))
     assert "abc" not in str(caught.value)
 
 
 def test_whoever_has_no_credentials_is_told_to_log_in(worker: Cluster, tmp_path: Path, patient: list[float]) -> None:
-    with pytest.raises(ClusterError, match="forbidden to whoever shows no credentials"):
+    with refused(Code.REQUEST_REFUSED, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "1", user={"token": None}))
-    with pytest.raises(ClusterError, match=r"the credentials are refused \(401\)\. Log in anew") as caught:
+    with refused(Expected(Code.REQUEST_REFUSED, "401"), kind=ClusterError) as caught:
         _ask(_edited(worker, tmp_path / "2", user={"token": "expired"}))
     assert "expired" not in str(caught.value)
     assert patient == []
@@ -224,7 +225,7 @@ def test_a_token_comes_from_its_file_and_anew_when_it_is_refused(worker: Cluster
     token = tmp_path / "token"
     token.write_text("old\n", "utf-8")
     api = _edited(worker, tmp_path / "config", user={"token": "ignored", "tokenFile": "token"})
-    with pytest.raises(ClusterError, match="the credentials are refused"):
+    with refused(Code.REQUEST_REFUSED, kind=ClusterError):
         _ask(api)
     token.write_text(f"{worker.tokens['admin']}\n", "utf-8")
     _ask(api)
@@ -295,7 +296,7 @@ def test_a_client_certificate_is_shown_and_lies_nowhere(
             "Basic am9lOnA=",
         )
         broken = {"client-certificate": "server.crt", "client-key": "accounts.key", "token": None}
-        with pytest.raises(ClusterError, match="do not belong together"):
+        with refused(Code.CREDENTIALS_UNUSABLE, kind=ClusterError):
             _name(_edited(server, tmp_path / "4", user=broken))
     assert [*scratch.iterdir()] == []
     assert patient == []
@@ -349,13 +350,13 @@ def test_a_plugin_runs_again_when_its_token_has_expired_or_was_refused(
     assert len(_runs(tmp_path)) == 2
     _plugin(tmp_path, {"token": "revoked"})
     api = _edited(proxy.cluster, tmp_path / "config", _PATH, user=_plugin(tmp_path, {"token": "revoked"}))
-    with pytest.raises(ClusterError, match="the credentials are refused"):
+    with refused(Code.REQUEST_REFUSED, kind=ClusterError):
         _ask(api)
     assert len(_runs(tmp_path)) == 4  # once more, which brought the same
     _plugin(tmp_path, {"token": worker.tokens["admin"]})
     _ask(api)
     proxy.when(answer(401))
-    with pytest.raises(ClusterError, match="the credentials are refused"):
+    with refused(Code.REQUEST_REFUSED, kind=ClusterError):
         _ask(api)
 
 
@@ -388,20 +389,20 @@ def test_a_plugin_may_issue_certificates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "what"),
+    ("script", "names"),
     [
-        ("echo secret >&2; exit 3", "plugin failed with exit status 3"),
-        ("echo secret", "plugin gave no ExecCredential"),
-        ("echo '{}'", "plugin gave no ExecCredential"),
-        ('echo \'{"apiVersion": "other", "status": {"token": "secret"}}\'', "plugin gave neither a token nor"),
+        ("echo secret >&2; exit 3", ["3"]),
+        ("echo secret", ["ExecCredential"]),
+        ("echo '{}'", ["ExecCredential"]),
+        ('echo \'{"apiVersion": "other", "status": {"token": "secret"}}\'', []),
     ],
 )
 def test_a_plugin_that_fails_is_told_without_what_it_said(
-    worker: Cluster, tmp_path: Path, script: str, what: str
+    worker: Cluster, tmp_path: Path, script: str, names: list[str]
 ) -> None:
     api = _edited(worker, tmp_path / "config", _PATH, user=_plugin(tmp_path, {}))
     (tmp_path / "bin" / "plugin").write_text(f"#!/bin/sh\n{script}\n", "utf-8")
-    with pytest.raises(ClusterError, match=f"the credential plugin {what}.* Run it by hand") as caught:
+    with refused(Expected(Code.CREDENTIAL_PLUGIN, "plugin", *names), kind=ClusterError) as caught:
         _ask(api)
     assert "secret" not in str(caught.value)
 
@@ -411,17 +412,17 @@ def test_a_plugin_that_fails_in_the_middle_of_a_run_ends_what_is_asked_alone(wor
     asked, status = (shlex.quote(str(tmp_path / name)) for name in ("asked", "status"))
     script = f"#!/bin/sh\n[ -e {asked} ] && exit 3\n: > {asked}\nexec cat {status}\n"
     (tmp_path / "bin" / "plugin").write_text(script, "utf-8")
-    with pytest.raises(ClusterError, match="the credential plugin plugin failed with exit status 3"):
+    with refused(Expected(Code.CREDENTIAL_PLUGIN, "plugin", "3"), kind=ClusterError):
         _ask(api)
 
 
 def test_a_plugin_that_cannot_serve_is_refused_at_once(worker: Cluster, tmp_path: Path) -> None:
     user = _plugin(tmp_path, {})
     user["exec"] |= {"interactiveMode": "Always"}
-    with pytest.raises(InputError, match="wants a terminal"):
+    with refused(Code.CREDENTIAL_PLUGIN):
         _edited(worker, tmp_path / "config", _PATH, user=user)
     user["exec"] |= {"apiVersion": "client.authentication.k8s.io/v1alpha1"}
-    with pytest.raises(InputError, match=r"exec needs a command, and one of client\.authentication\.k8s\.io/v1, "):
+    with refused(Code.CREDENTIAL_PLUGIN):
         _edited(worker, tmp_path / "config", _PATH, user=user)
 
 
@@ -429,10 +430,10 @@ def test_a_provider_of_old_kubeconfigs_gives_its_token(worker: Cluster, tmp_path
     parts = ({"alg": "none"}, {"exp": 4070908800})
     token = ".".join((*(b64encode(json.dumps(part).encode()).decode().strip("=") for part in parts), "sig"))
     user = {"token": None, "auth-provider": {"name": "oidc", "config": {"id-token": token}}}
-    with pytest.raises(ClusterError, match="the credentials are refused"):  # it was shown
+    with refused(Code.REQUEST_REFUSED, kind=ClusterError):  # it was shown
         _ask(_edited(worker, tmp_path / "1", user=user))
     user = {"token": None, "auth-provider": {"name": "unheard", "config": {}}}
-    with pytest.raises(ClusterError, match="its auth-provider gives no token"):
+    with refused(Code.CREDENTIALS_UNUSABLE, kind=ClusterError):
         _ask(_edited(worker, tmp_path / "2", user=user))
 
 
@@ -478,11 +479,11 @@ def test_an_issuer_of_tokens_that_no_known_authority_vouches_for_gets_no_refresh
         config = {"id-token": token, "refresh-token": "r", "client-id": "c", "client-secret": "s"}
         config["idp-issuer-url"] = address
         user = {"token": None, "auth-provider": {"name": "oidc", "config": config}}
-        with pytest.raises(ClusterError, match="its auth-provider gives no token"):
+        with refused(Code.CREDENTIALS_UNUSABLE, kind=ClusterError):
             _ask(_edited(worker, tmp_path / "1", user=user))
         assert asked == []
         config["idp-certificate-authority-data"] = b64encode((tmp_path / "ca.crt").read_bytes()).decode()
-        with pytest.raises(ClusterError, match="the credentials are refused"):  # the new token was shown
+        with refused(Code.REQUEST_REFUSED, kind=ClusterError):  # the new token was shown
             _ask(_edited(worker, tmp_path / "2", user=user))
     assert asked[0] == "/.well-known/openid-configuration"
     assert "refresh_token=r" in asked[1]

@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from osm_gitops.errors import ClusterError, InputError
+from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube.pushgateway import Pushgateway
+from tests.faults import Expected, refused
 
 
 @dataclass(slots=True)
@@ -65,9 +66,7 @@ def test_a_password_in_the_address_is_sent_and_never_shown(gateway: Gateway) -> 
     to.push("up 1\n", {"job": "x"}, {})
     assert gateway.asked[0][2] == "Basic bWU6cEBzcy13b3Jk"
     gateway.status = 401
-    with pytest.raises(
-        ClusterError, match=rf"Pushgateway http://{gateway.address}: it refused the metrics \(401\)"
-    ) as no:
+    with refused(Expected(Code.METRICS_NOT_PUSHED, f"http://{gateway.address}", "401"), kind=ClusterError) as no:
         to.push("up 1\n", {"job": "x"}, {})
     for text in (repr(to), str(no.value)):
         assert "ss-word" not in text
@@ -76,7 +75,7 @@ def test_a_password_in_the_address_is_sent_and_never_shown(gateway: Gateway) -> 
 
 def test_a_redirection_is_not_followed(gateway: Gateway) -> None:
     gateway.status = 302
-    with pytest.raises(ClusterError, match=r"it refused the metrics \(302\)"):
+    with refused(Expected(Code.METRICS_NOT_PUSHED, "302"), kind=ClusterError):
         Pushgateway.at(f"http://{gateway.address}").push("up 1\n", {"job": "x"}, {})
 
 
@@ -90,5 +89,5 @@ def test_one_that_is_not_there_is_a_sentence_without_the_password() -> None:
 
 @pytest.mark.parametrize("address", ["", "pushgateway:9091", "ftp://x", "http://", "http://x:y:z", "http://x/?a=b"])
 def test_what_is_no_address_is_refused_and_not_repeated(address: str) -> None:
-    with pytest.raises(InputError, match="--pushgateway: is no address such as"):
+    with refused(Code.INVALID_OPTION):
         Pushgateway.at(address)

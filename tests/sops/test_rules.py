@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.sops.rules import CreationRules, Selection
+from tests.faults import Expected, placed, refused
 from tests.sops.scenes import ANNA, BERT, CLEO
 
 
@@ -23,11 +25,11 @@ def _recipients(path: Path) -> tuple[str, ...]:
     return rule.recipients
 
 
-def _problems(root: Path, text: str, name: str = "a.yaml") -> list[str]:
-    """What is said of the rules ``text``, without the path of their folder."""
+def _problems(root: Path, text: str, name: str = "a.yaml") -> list[Problem]:
+    """The problems of the rules ``text``, without the path of their folder."""
     with pytest.raises(InputError) as caught:
         CreationRules().rule_for(_write(root, text) / name)
-    return [problem.sentence.replace(f"{root}/", "") for problem in caught.value.problems]
+    return [replace(problem, where=problem.where.replace(f"{root}/", "")) for problem in caught.value.problems]
 
 
 def test_the_nearest_file_above_counts_and_only_that(tmp_path: Path) -> None:
@@ -124,108 +126,82 @@ def test_a_rule_says_what_is_encrypted(text: str, selection: Selection, tmp_path
 
 def test_a_file_that_no_rule_matches_is_refused(tmp_path: Path) -> None:
     assert _problems(tmp_path, "creation_rules: [{path_regex: ^b}]", "a/x.yaml") == [
-        (
-            ".sops.yaml: no creation rule matches a/x.yaml. "
-            "Add a rule with a path_regex that matches it, or a last one without path_regex"
-        )
+        (Expected(Code.NO_SOPS_RULE_MATCHES, ".sops.yaml", "a/x.yaml"))
     ]
 
 
-_LOCKED_OUT = (
-    "osm-gitops encrypts for age recipients only, and would lock those out. "
-    "Give the files of osm-gitops a rule of their own, with age alone, before this one"
-)
-
-
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "expected"),
     [
         (
             "age: ANNA\n  pgp: ABCD\n  kms: 'arn:x'",
             [
-                f".sops.yaml:3: pgp: the rule encrypts with PGP keys too. {_LOCKED_OUT}",
-                f".sops.yaml:4: kms: the rule encrypts with AWS KMS keys too. {_LOCKED_OUT}",
+                (Code.SOPS_RULE_NOT_AGE_ONLY, ".sops.yaml:3: pgp"),
+                (Code.SOPS_RULE_NOT_AGE_ONLY, ".sops.yaml:4: kms"),
             ],
         ),
         (
             "key_groups:\n  - age: [ANNA]\n  - age: [ANNA]",
-            [f".sops.yaml:2: key_groups: the rule splits the key among several key groups. {_LOCKED_OUT}"],
+            [(Code.SOPS_RULE_NOT_AGE_ONLY, ".sops.yaml:2: key_groups")],
         ),
         (
             "key_groups:\n  - merge:\n    - hc_vault: [x]",
-            [
-                (
-                    ".sops.yaml:4: key_groups[0].merge[0].hc_vault: "
-                    f"the rule encrypts with HashiCorp Vault keys too. {_LOCKED_OUT}"
-                )
-            ],
+            [(Code.SOPS_RULE_NOT_AGE_ONLY, ".sops.yaml:4: key_groups[0].merge[0].hc_vault")],
         ),
-        ("key_groups: x", [".sops.yaml:2: key_groups: this is no list of key groups"]),
-        ("key_groups: [{merge: 5}]", [".sops.yaml:2: key_groups[0].merge: this is no list of key groups"]),
-        ("mac_only_encrypted: true", [".sops.yaml:2: the rule names no age recipient. Add `age: age1…` to it"]),
-        ("age: 5", [".sops.yaml:2: age: this is neither a text with recipients nor a list of them"]),
-        ("age: [{x: y}]", [".sops.yaml:2: age: this is neither a text with recipients nor a list of them"]),
+        ("key_groups: x", [(Code.SOPS_RULE_INVALID, ".sops.yaml:2: key_groups")]),
+        ("key_groups: [{merge: 5}]", [(Code.SOPS_RULE_INVALID, ".sops.yaml:2: key_groups[0].merge")]),
+        ("mac_only_encrypted: true", [(Code.SOPS_RULE_NO_RECIPIENT, ".sops.yaml:2")]),
+        ("age: 5", [(Code.SOPS_RULE_INVALID, ".sops.yaml:2: age")]),
+        ("age: [{x: y}]", [(Code.SOPS_RULE_INVALID, ".sops.yaml:2: age")]),
         (
             "\n  age: nobody, age1pq1x",
             [
-                ".sops.yaml:3: age: nobody is no age recipient. Write age1…, ssh-ed25519 … or ssh-rsa …",
-                (
-                    ".sops.yaml:3: age: age1pq1x is a post-quantum recipient, for which osm-gitops cannot encrypt. "
-                    "Use an age1… recipient"
-                ),
+                (Code.RECIPIENT_INVALID, ".sops.yaml:3: age"),
+                (Code.RECIPIENT_UNSUPPORTED, ".sops.yaml:3: age"),
             ],
         ),
         (
             "age: ANNA\n  encrypted_regex: a\n  encrypted_suffix: b",
-            [
-                (
-                    ".sops.yaml:4: encrypted_suffix: a rule has at most one selector, and this one has "
-                    "encrypted_regex, encrypted_suffix. Keep one of them"
-                )
-            ],
+            [(Code.SOPS_RULE_INVALID, ".sops.yaml:4: encrypted_suffix")],
         ),
         (
             "age: ANNA\n  encrypted_comment_regex: a",
-            [
-                (
-                    ".sops.yaml:3: encrypted_comment_regex: encrypted_comment_regex goes by comments, and what "
-                    "osm-gitops writes has none. Use encrypted_regex: ^(data|stringData)$ or the like"
-                )
-            ],
+            [(Code.SOPS_RULE_INVALID, ".sops.yaml:3: encrypted_comment_regex")],
         ),
-        ("age: ANNA\n  encrypted_regex: [a]", [".sops.yaml:3: encrypted_regex: this is no text"]),
-        ("age: ANNA\n  mac_only_encrypted: 1", [".sops.yaml:3: mac_only_encrypted: this is neither true nor false"]),
-        ("age: ANNA\n  path_regex: [a]", [".sops.yaml:3: path_regex is no text. Quote it"]),
+        ("age: ANNA\n  encrypted_regex: [a]", [(Code.SOPS_RULE_INVALID, ".sops.yaml:3: encrypted_regex")]),
+        ("age: ANNA\n  mac_only_encrypted: 1", [(Code.SOPS_RULE_INVALID, ".sops.yaml:3: mac_only_encrypted")]),
+        ("age: ANNA\n  path_regex: [a]", [(Code.SOPS_RULE_INVALID, ".sops.yaml:3")]),
     ],
 )
-def test_what_cannot_be_honoured_is_said_with_its_line(rule: str, told: list[str], tmp_path: Path) -> None:
+def test_what_cannot_be_honoured_is_said_with_its_line(
+    rule: str, expected: list[tuple[Code, str]], tmp_path: Path
+) -> None:
     text = f"creation_rules:\n- {rule}\n".replace("ANNA", ANNA.recipient)
-    assert _problems(tmp_path, text) == told
+    assert placed(_problems(tmp_path, text)) == expected
 
 
 @pytest.mark.parametrize("name", ["path_regex", "encrypted_regex", "unencrypted_regex"])
 def test_expressions_are_those_of_go(name: str, tmp_path: Path) -> None:
-    (told,) = _problems(tmp_path, f"creation_rules:\n- age: {ANNA.recipient}\n  {name}: (?=a)\n")
-    assert told.startswith(".sops.yaml:3:")
-    assert f"{name} is no regular expression that Go takes" in told
+    assert _problems(tmp_path, f"creation_rules:\n- age: {ANNA.recipient}\n  {name}: (?=a)\n") == [
+        Expected(Code.SOPS_RULE_INVALID, ".sops.yaml:3", name)
+    ]
 
 
 def test_a_file_that_is_no_yaml_or_no_file_is_told_with_its_place(tmp_path: Path) -> None:
-    assert _problems(tmp_path, "creation_rules: 5") == [".sops.yaml:1: creation_rules is no list of rules"]
-    assert _problems(tmp_path, "\n\ncreation_rules: [5]") == [".sops.yaml:3: creation_rules is no list of rules"]
-    (told,) = _problems(tmp_path, "a: b\ncreation_rules: [")
-    assert told.startswith(".sops.yaml:")
+    assert _problems(tmp_path, "creation_rules: 5") == [Expected(Code.SOPS_RULE_INVALID, ".sops.yaml:1")]
+    assert _problems(tmp_path, "\n\ncreation_rules: [5]") == [Expected(Code.SOPS_RULE_INVALID, ".sops.yaml:3")]
+    assert _problems(tmp_path, "a: b\ncreation_rules: [") == [Expected(Code.YAML_SYNTAX, ".sops.yaml:3")]
     (tmp_path / ".sops.yaml").unlink()
     (tmp_path / ".sops.yaml").mkdir()
-    with pytest.raises(InputError, match="the file cannot be read: Is a directory"):
+    with refused(Code.FILE_UNREADABLE):
         CreationRules().rule_for(tmp_path / "a.yaml")
 
 
 def test_a_private_key_in_a_rule_is_told_and_not_shown(tmp_path: Path) -> None:
     key = ANNA.key.splitlines()[-1]
-    (told,) = _problems(tmp_path, f"creation_rules:\n- age: {key}\n")
-    assert told.startswith(".sops.yaml:2: age: a private age key stands where a recipient belongs")
-    assert key[20:40] not in told
+    (problem,) = _problems(tmp_path, f"creation_rules:\n- age: {key}\n")
+    assert placed([problem]) == [(Code.PRIVATE_KEY_AS_RECIPIENT, ".sops.yaml:2: age")]
+    assert key[20:40] not in str(problem)
 
 
 def test_each_file_of_rules_is_read_once(tmp_path: Path) -> None:

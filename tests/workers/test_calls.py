@@ -24,6 +24,7 @@ from osm_gitops.workers.calls import Series, Session, call
 from osm_gitops.workers.limits import MEBIBYTE, Limits
 from osm_gitops.workers.messages import Answer, Done, frame, read_answer
 from osm_gitops.workers.process import LimitReached
+from tests.faults import Expected, refused
 
 _SHORT = Limits(seconds=1)
 _ENDLESS = (math.factorial, 10_000_000)  # minutes in C, where no signal handler of Python runs
@@ -240,7 +241,7 @@ def _keep(state: list[str], size: int) -> int:
 
 
 def test_a_series_whose_state_cannot_be_made_says_why() -> None:
-    with pytest.raises(InputError, match="not this"):
+    with refused(Expected(Code.INVALID_VALUE, "not this")):
         list(Series(_refuse, "x").map(len, [()]))
 
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.yaml.kubernetes import load_documents
 from osm_gitops.yaml.round_trip import MOST_VALUES, Edit, edit_texts
+from tests.faults import Expected, refused
 
 
 def _edited(text: str, new: str, *path: str | int, document: int = 0) -> str:
@@ -115,7 +116,7 @@ def test_an_alias_that_means_the_same_text_is_changed_once() -> None:
     ["a: &x |\n  t\nb: *x\n", "s: &s {a: t}\nm:\n  <<: *s\na: *s\n"],
 )
 def test_a_text_that_others_share_is_not_changed_behind_their_backs(text: str) -> None:
-    with pytest.raises(InputError, match="alias or a merge key"):
+    with refused(Code.YAML_EDIT_FAILED):
         _edited(text, "u\n")
 
 
@@ -125,9 +126,15 @@ def test_a_text_of_a_merge_key_is_found() -> None:
     assert edit_texts(text, "f", edits) == text.replace("{a: t}", '{a: "u"}')
 
 
-@pytest.mark.parametrize("text", ["a: [", "a: 1\na: 2\n"])
-def test_what_cannot_be_read_is_refused_with_its_line(text: str) -> None:
-    with pytest.raises(InputError, match=r"f\.yaml:"):
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a: [", Expected(Code.YAML_SYNTAX, "f.yaml:2")),
+        ("a: 1\na: 2\n", Expected(Code.DUPLICATE_KEY, "f.yaml:2")),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_line(text: str, fault: Expected) -> None:
+    with refused(fault):
         _edited(text, "y")
 
 
@@ -149,7 +156,7 @@ def test_what_cannot_be_replaced_is_named_for_an_edit_by_hand(text: str, path: t
 
 def test_a_document_that_would_take_gigabytes_to_edit_is_refused_and_others_are_not() -> None:
     large = "a: x\nl: [" + "1," * MOST_VALUES + "]\n"
-    with pytest.raises(InputError, match="more than 250,000 values"):
+    with refused(Expected(Code.YAML_EDIT_FAILED, "250,000")):
         _edited(large, "y")
     assert _edited(f"{large}---\na: x\n", "y", document=1) == f'{large}---\na: "y"\n'
 
