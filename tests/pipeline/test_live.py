@@ -11,6 +11,7 @@ import pytest
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec, TreeRef
 from osm_gitops.context_ref import ContextRef
+from osm_gitops.errors import Code
 from osm_gitops.model.plan import Plan, unwatched
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.options import LiveOptions, Outcome, RunOptions
@@ -23,6 +24,7 @@ from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import facts, profile, write_tree
 from tests.cli.scenes import pool as pool_body
+from tests.faults import Expected
 from tests.targets.cluster.scene import SCRIPT, Scene, machine_path, ref, scene, secret_path, whys
 
 _NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -223,7 +225,7 @@ def test_a_plan_that_is_refused_still_keeps_the_tokens_that_machines_join_with(a
         applying.scene.roll(name, "2", "1.35.0")
     before = _ends(applying)
     outcome = applying.run(lambda: _NOW + timedelta(hours=20), Limits(max_changed_pools=1))
-    assert "2 pools would change" in str(outcome.problems[0])
+    assert outcome.problems[0] == Expected(Code.TOO_MANY_CHANGES, "2")
     assert _ends(applying).isdisjoint(before)
     assert (applying.revision("a"), outcome.deliveries["prod"].written) == ("1", ())
 

@@ -14,6 +14,7 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentObject, Cu
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.guards import Limits, MaxDelete, parse_max_delete, refuse_unsafe
+from tests.faults import Expected, refused
 from tests.plan.objects import current, desired, pool, secret
 
 _ANY = PlanOptions(limits=Limits(allow_empty=True, max_delete=MaxDelete(100, percent=True)))
@@ -271,7 +272,7 @@ def test_the_last_pool_goes_unasked_where_it_is_being_deleted() -> None:
     options = PlanOptions(leaving=frozenset({pool("b")}))
     assert not make_cluster_plan(Desired("prod", ()), current(desired({"b": "x\n"})), options).refusals
     (refusal,) = make_cluster_plan(Desired("prod", ()), current(desired({"a": "x\n", "b": "x\n"})), options).refusals
-    assert "1 of 1 pools would be deleted (a-kube-system)" in refusal.what
+    assert refusal == Expected(Code.TOO_MANY_DELETIONS, "1", "a-kube-system")
 
 
 def test_max_delete_is_a_number_or_a_share() -> None:
@@ -292,7 +293,7 @@ def test_max_delete_zero_forbids_every_deletion() -> None:
 def test_too_many_changed_pools_are_refused() -> None:
     options = PlanOptions(limits=Limits(max_changed_pools=1))
     plan = make_cluster_plan(desired({"a": "x\n", "b": "x\n"}), CurrentState(), options)
-    with pytest.raises(UnsafePlanError, match="--max-changed-pools 2"):
+    with refused(Expected(Code.TOO_MANY_CHANGES, "2"), kind=UnsafePlanError):
         refuse_unsafe([plan])
 
 

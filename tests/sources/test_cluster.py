@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.errors import ClusterError
+from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube import api as door
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import connect
@@ -25,6 +25,7 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.definitions import definition
 from tests.apiserver.rights import allow, rule
 from tests.cli.scenes import facts, pool, profile, secret
+from tests.faults import Expected
 
 _OSM = "operatingsystemmanager.k8c.io"
 _TOKEN_LABEL = "machinedeployment.k8s.io/name"
@@ -96,10 +97,10 @@ def test_what_is_wrong_with_a_pool_is_told_with_its_cluster(worker: Cluster, tmp
     _create(worker, pool("x", namespace="y-kube-system"))
     inputs = read_machines(_api(worker, tmp_path))
     assert inputs.machines == ()
-    told = [str(problem) for problems in inputs.broken.values() for problem in problems]
+    told = [problem for problems in inputs.broken.values() for problem in problems]
     place = f"{worker.server} (context worker): MachineDeployment"
-    assert told[0].startswith(f"{place} kube-system/a: spec.template.spec.providerSpec.value: is missing")
-    assert told[1].startswith(f"{place} kube-system/x-y: metadata.name: its objects would have the same names")
+    assert told[0] == Expected(Code.MISSING_KEY, place, "kube-system/a", "spec.template.spec.providerSpec.value")
+    assert told[1] == Expected(Code.POOL_NAMES_CLASH, place, "kube-system/x-y")
 
 
 def test_a_list_comes_in_pages(worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +283,7 @@ def test_a_read_that_is_forbidden_is_an_error_that_names_it(management: Cluster,
         _read_all(_api(management, tmp_path, "reader"))
     (problem,) = refused.value.problems
     assert refused.value.status == 403
-    assert str(problem).startswith(f"{management.server} (context management): {missing}: it is forbidden (403)")
+    assert problem == Expected(Code.REQUEST_REFUSED, f"{management.server} (context management): {missing}: ")
 
 
 def test_profiles_of_kkp_that_may_not_be_read_are_an_error_of_who_needs_them(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.errors import Code
-from tests.faults import placed
+from tests.faults import Expected, placed
 from tests.sources.trees import MACHINE, MACHINE_REF, found, problems, read
 
 
@@ -32,31 +32,38 @@ def test_no_annotations_are_none_and_empty_ones_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "problem"),
+    ("old", "new", "code", "line", "field"),
     [
         (
             "1.34.2",
             "1.30",
-            "9: …: spec.template.spec.versions.kubelet: must be a string, not a number. Put it in quotes",
+            Code.WRONG_TYPE,
+            "9",
+            "spec.template.spec.versions.kubelet",
         ),
-        ("        kubelet: 1.34.2", "        {}", "8: …: spec.template.spec.versions.kubelet: is missing"),
-        ("  name: pool", "  name: pool\n  annotations: {a: 1}", "5: …: metadata.annotations.a: must be a string"),
+        ("        kubelet: 1.34.2", "        {}", Code.MISSING_KEY, "8", "spec.template.spec.versions.kubelet"),
+        ("  name: pool", "  name: pool\n  annotations: {a: 1}", Code.WRONG_TYPE, "5", "metadata.annotations.a"),
         (
             "  name: pool",
             "  name: pool\n  annotations: [a]",
-            "5: …: metadata.annotations: must be a mapping, not a list",
+            Code.WRONG_TYPE,
+            "5",
+            "metadata.annotations",
         ),
         (
             "        value:\n          cloudProvider: aws",
             "        {}",
-            "10: …: spec.template.spec.providerSpec.value: is missing.",
+            Code.MISSING_KEY,
+            "10",
+            "spec.template.spec.providerSpec.value",
         ),
     ],
 )
-def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, old: str, new: str, problem: str) -> None:
+def test_a_wrong_field_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, code: Code, line: str, field: str
+) -> None:
     inputs = read(tmp_path, {"md.yaml": MACHINE.replace(old, new, 1)})
-    (found,) = problems(inputs)
-    assert found.startswith("t/md.yaml:" + problem.replace("…", str(MACHINE_REF)))
+    assert found(inputs) == [(code, f"t/md.yaml:{line}: {MACHINE_REF}: {field}")]
     assert (inputs.machines, list(inputs.broken)) == ((), [MACHINE_REF])
 
 
@@ -82,8 +89,8 @@ def test_pools_whose_objects_would_share_names_are_both_broken(tmp_path: Path) -
         (Code.POOL_NAMES_CLASH, f"t/a.yaml:1: {xy}: metadata.name"),
     ]
     first_told, second_told = problems(inputs)
-    assert f"(x-y-z-…) as those of {xy} (t/a.yaml:1)" in first_told
-    assert f"(x-y-z-…) as those of {x} (t/b.yaml:1)" in second_told
+    assert first_told == Expected(Code.POOL_NAMES_CLASH, "(x-y-z-…)", xy, "t/a.yaml:1")
+    assert second_told == Expected(Code.POOL_NAMES_CLASH, "(x-y-z-…)", x, "t/b.yaml:1")
 
 
 def test_pools_that_share_a_token_are_warned_of(tmp_path: Path) -> None:
@@ -92,7 +99,7 @@ def test_pools_that_share_a_token_are_warned_of(tmp_path: Path) -> None:
     second = MACHINE.replace("name: pool", f"name: {name}\n  namespace: two")
     inputs = read(tmp_path, {"a.yaml": first, "b.yaml": second})
     assert (len(inputs.machines), problems(inputs)) == (2, [])
-    assert "share one bootstrap token" in str(inputs.warnings[0])
+    assert inputs.warnings[0] == Expected(Code.POOLS_SHARE_SECRETS)
 
 
 def test_names_that_the_api_server_refuses_are_a_warning(tmp_path: Path) -> None:

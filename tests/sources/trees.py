@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
-from osm_gitops.errors import Code
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.sops.keys import KeySearch
@@ -68,14 +68,14 @@ def read(
     return read_tree(folder, management_namespace="kube-system", environment=environment or {}, keys=keys)
 
 
-def problems(inputs: Inputs) -> list[str]:
-    """Every problem of the inputs, as the user reads it."""
-    return [str(problem) for problem in (*sum(inputs.broken.values(), ()), *inputs.unreadable)]
+def problems(inputs: Inputs) -> list[Problem]:
+    """Every problem of the inputs."""
+    return [*sum(inputs.broken.values(), ()), *inputs.unreadable]
 
 
 def found(inputs: Inputs) -> list[tuple[Code, str]]:
     """The code and the place of every problem of the inputs."""
-    return placed((*sum(inputs.broken.values(), ()), *inputs.unreadable))
+    return placed(problems(inputs))
 
 
 def manifest(text: str) -> str:

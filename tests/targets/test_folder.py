@@ -18,6 +18,7 @@ from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.files import FileChanges, path_of, place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to, stream
 from osm_gitops.targets.target import plan_for
+from tests.faults import Expected, refused
 from tests.plan.objects import LABELS, desired, pool
 
 _SECRET = "prod/worker/secrets/a-kube-system-bootstrap-config.yaml"
@@ -119,7 +120,7 @@ def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
     assert set(foreign) <= set(_files(tmp_path))
     assert "mine.yaml" not in (tmp_path / "prod/worker/kustomization.yaml").read_text()
     warnings = plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions()).warnings
-    assert "prod/README.md, prod/worker/secrets/mine.yaml" in warnings[0].what
+    assert warnings[0] == Expected(Code.FILES_OF_OTHERS, "prod/README.md", "prod/worker/secrets/mine.yaml")
 
 
 def test_files_of_failed_pools_stay_and_stay_listed(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_files_with_secrets_are_private(tmp_path: Path) -> None:
 
 def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "important.txt").write_text("x")
-    with pytest.raises(TargetError, match="not empty"):
+    with refused(Code.TARGET_OF_OTHERS, kind=TargetError):
         render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
     assert _files(tmp_path) == ["important.txt"]
 
@@ -176,7 +177,7 @@ def test_a_link_in_the_owned_path_is_refused(tmp_path: Path) -> None:
     elsewhere.mkdir()
     (tmp_path / "out" / "prod").mkdir(parents=True)
     (tmp_path / "out" / "prod" / "worker").symlink_to(elsewhere)
-    with pytest.raises(TargetError, match="symbolic link"):
+    with refused(Code.TARGET_SYMLINK, kind=TargetError):
         plan_for(FolderTarget(tmp_path / "out", NO_SEALING), desired({"a": "x\n"}), PlanOptions())
 
 
@@ -184,7 +185,7 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
     (tmp_path / _SECRET).unlink()
     (tmp_path / _SECRET).symlink_to("/etc/hostname")
-    with pytest.raises(TargetError, match="symbolic link"):
+    with refused(Code.FILE_UNREADABLE, kind=TargetError):
         plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions())
 
 
@@ -204,7 +205,7 @@ def test_a_name_of_dots_stays_inside_its_folder() -> None:
 def test_two_objects_in_one_file_are_refused(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
     other = replace(wanted.objects[1], ref=replace(wanted.objects[1].ref, namespace="other"))
-    with pytest.raises(TargetError, match="would both be written"):
+    with refused(Code.FILES_COLLIDE, kind=TargetError):
         plan_for(FolderTarget(tmp_path, NO_SEALING), replace(wanted, objects=(*wanted.objects, other)), PlanOptions())
 
 
@@ -225,6 +226,6 @@ def test_each_content_is_made_once_and_a_failure_leaves_no_file(tmp_path: Path) 
     place_files(tmp_path, stage_files(tmp_path, FileChanges(write)))
     assert made == ["a", "b"]
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(TargetError, match="cannot be written"):
+    with refused(Code.FILE_UNWRITABLE, kind=TargetError):
         stage_files(tmp_path, FileChanges({**write, PurePosixPath("file/c"): partial(content, "c")}))
     assert _files(tmp_path) == ["file", "prod/a", "prod/b"]

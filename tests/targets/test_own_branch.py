@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
@@ -15,6 +15,7 @@ from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.target import plan_for
+from tests.faults import Expected, refused
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.plan.objects import desired
 
@@ -141,12 +142,12 @@ def test_a_branch_with_commits_of_others_is_never_touched(repository: Path, remo
     human = _clone(tmp_path, remote, "human", "--branch", _BRANCH)
     theirs = _push_to(human, _BRANCH)
     for wanted in ("x\n", "y\n"):
-        with pytest.raises(TargetError, match=f"holds commits that osm-gitops did not make for it, .* {theirs[:12]}"):
+        with refused(Expected(Code.BRANCH_OF_OTHERS, theirs[:12]), kind=TargetError):
             _run(repository, desired({"a": wanted}))
     # Nor where ours lie on top of theirs.
     git(human, "commit", "--quiet", "--allow-empty", "-m", f"ours\n\nOsm-Gitops-Branch: {_BRANCH}")
     git(human, "push", "--quiet")
-    with pytest.raises(TargetError, match=theirs[:12]):
+    with refused(Expected(Code.BRANCH_OF_OTHERS, theirs[:12]), kind=TargetError):
         _run(repository, desired({"a": "y\n"}))
     assert git(remote, "rev-parse", _BRANCH) == git(human, "rev-parse", "HEAD")
 
@@ -160,7 +161,7 @@ def test_an_existing_branch_that_was_not_made_for_this_is_never_touched(
     _push_to(_clone(tmp_path, remote, "human"), "main" if older else "release")
     git(repository, "pull", "--quiet")
     place = _place(repository, branch="release")
-    with pytest.raises(TargetError, match="origin/release holds commits that osm-gitops did not make for it"):
+    with refused(Expected(Code.BRANCH_OF_OTHERS, "origin/release"), kind=TargetError):
         _apply(place, desired({"a": "x\n"}))
     assert (git(remote, "rev-parse", "release") == release) is older
 
@@ -186,7 +187,7 @@ def test_a_push_of_somebody_in_between_is_not_overwritten(repository: Path, remo
         wanted = desired({"a": "x\n"})
         session.commit(plan_for(session, wanted, _OPTIONS))
         theirs = _push_to(human, _BRANCH)
-        with pytest.raises(TargetError, match="did not make for it"):
+        with refused(Code.BRANCH_OF_OTHERS, kind=TargetError):
             session.publish()
     assert git(remote, "rev-parse", _BRANCH) == theirs
 
@@ -200,7 +201,7 @@ def test_a_branch_that_was_deleted_is_made_anew(repository: Path, remote: Path) 
 
 def test_commits_of_the_user_are_not_pushed_with_it(repository: Path, remote: Path) -> None:
     git(repository, "commit", "--quiet", "--allow-empty", "-m", "not pushed")
-    with pytest.raises(TargetError, match=r"main here has commits that origin/main does not have.*Push them first"):
+    with refused(Expected(Code.BASE_NOT_PUSHED, "main", "origin/main"), kind=TargetError):
         _run(repository, desired({"a": "x\n"}))
     assert git(remote, "branch", "--format=%(refname:short)") == "main"
 
@@ -215,7 +216,8 @@ def test_a_hook_that_refuses_leaves_everything_as_before(repository: Path, remot
         (remote / "hooks" / how).chmod(0o755)
     else:
         write_hook(repository, how, script)
-    with pytest.raises(TargetError, match="not on fridays"):
+    code = Code.PUSH_REFUSED if how == "pre-receive" else Code.GIT_COMMAND_FAILED
+    with refused(Expected(code, "not on fridays"), kind=TargetError):
         _run(repository, desired({"a": "y\n"}))
     assert (git(remote, "for-each-ref"), git(repository, "for-each-ref")) == before
     assert git(repository, "status", "--porcelain") == ""
@@ -235,7 +237,7 @@ def test_a_shallow_clone_finds_out_whose_the_branch_is(repository: Path, remote:
     assert git(remote, "rev-list", "--count", f"main..{_BRANCH}") == "2"
     theirs = _push_to(_clone(tmp_path, remote, "other", "--branch", _BRANCH), _BRANCH)
     two = _clone(tmp_path, remote, "two", "--depth=1")
-    with pytest.raises(TargetError, match=theirs[:12]):
+    with refused(Expected(Code.BRANCH_OF_OTHERS, theirs[:12]), kind=TargetError):
         _apply(_place(two, cloned=True), desired({"a": "z\n"}))
 
 
@@ -255,19 +257,19 @@ def test_without_push_the_branch_is_made_here(repository: Path, remote: Path) ->
 def test_a_branch_that_is_checked_out_somewhere_is_not_moved_under_its_feet(repository: Path, tmp_path: Path) -> None:
     _run(repository, desired({"a": "x\n"}), push=False)
     git(repository, "worktree", "add", "--quiet", str(tmp_path / "linked"), _BRANCH)
-    with pytest.raises(TargetError, match=f"branch {_BRANCH} is checked out, so it cannot be changed"):
+    with refused(Expected(Code.BRANCH_CHECKED_OUT, _BRANCH), kind=TargetError):
         _run(repository, desired({"a": "y\n"}), push=False)
 
 
 def test_a_local_branch_of_somebody_is_never_touched(repository: Path) -> None:
     git(repository, "branch", _BRANCH)
-    with pytest.raises(TargetError, match="did not make for it"):
+    with refused(Code.BRANCH_OF_OTHERS, kind=TargetError):
         _run(repository, desired({"a": "x\n"}), push=False)
 
 
 @pytest.mark.parametrize("name", ["--force", "a..b", "a b", "x.lock", "@{-1}", "a:b", "refs/heads/", "/a", "a//b"])
 def test_a_name_that_is_none_is_refused(repository: Path, name: str) -> None:
-    with pytest.raises(TargetError, match="is no name of a git branch"):
+    with refused(Code.GIT_NAME, kind=TargetError):
         _apply(_place(repository, branch=name), desired({"a": "x\n"}))
 
 
@@ -280,7 +282,7 @@ def test_a_name_that_git_takes_is_taken(repository: Path, remote: Path, name: st
 
 def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:
     repository = new_repository(tmp_path / "empty", with_commit=False)
-    with pytest.raises(TargetError, match="there is no commit yet"):
+    with refused(Code.NO_COMMIT_YET, kind=TargetError):
         _run(repository, desired({"a": "x\n"}), push=False)
 
 
@@ -288,7 +290,7 @@ def test_two_folders_of_one_repository_do_not_share_a_branch(repository: Path) -
     held: set[Path] = set()
     with (
         git_session(_place(repository), NO_SEALING, held),
-        pytest.raises(TargetError, match="takes the commits for one folder"),
+        refused(Code.BRANCH_FOR_SEVERAL, kind=TargetError),
         git_session(_place(repository), NO_SEALING, held),
     ):
         pass

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from osm_gitops.errors import TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.git.address import TokenFile
 from osm_gitops.git.remote import PushOutcome
 from osm_gitops.model.desired import Desired
@@ -19,6 +19,7 @@ from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.session import GitSession
 from osm_gitops.targets.target import plan_for
+from tests.faults import Expected, refused
 from tests.git.repos import git, pin_git, write_hook
 from tests.git.server import serving
 from tests.plan.objects import desired
@@ -117,7 +118,7 @@ def test_an_edit_in_a_file_that_the_other_changed_is_kept_and_the_run_refused(
 ) -> None:
     (repository / "README.md").write_text("being edited\n")
     _push_by_hand(human, "README.md")
-    with pytest.raises(TargetError, match=r"local changes.*README\.md"):
+    with refused(Expected(Code.GIT_COMMAND_FAILED, "README.md"), kind=TargetError):
         _run(_place(repository))
     assert (repository / "README.md").read_text() == "being edited\n"
     git(repository, "restore", "README.md")
@@ -150,7 +151,7 @@ def test_a_rewritten_branch_is_not_undone_by_a_push(repository: Path, human: Pat
     git(human, "reset", "--quiet", "--hard", "HEAD^")
     rewritten = _push_by_hand(human, "right.txt", "--force")
     for _ in range(2):  # the next run sees the same, until somebody has looked at it
-        with pytest.raises(TargetError, match=r"origin/main was rewritten: .*git reset --keep origin/main") as caught:
+        with refused(Expected(Code.REMOTE_BRANCH_REWRITTEN, "origin/main"), kind=TargetError) as caught:
             _run(_place(repository), "y\n")
         assert before[:12] in str(caught.value)
     assert git(remote, "rev-parse", "main") == rewritten
@@ -172,7 +173,7 @@ def test_a_branch_that_is_rewritten_during_a_run_is_not_undone_either(
         _commit(session, desired({"a": "x\n"}))
         git(human, "reset", "--quiet", "--hard", "HEAD^")
         rewritten = _push_by_hand(human, "right.txt", "--force")
-        with pytest.raises(TargetError, match="was rewritten"):
+        with refused(Code.REMOTE_BRANCH_REWRITTEN, kind=TargetError):
             session.publish()
     assert git(remote, "rev-parse", "main") == rewritten
 
@@ -189,7 +190,7 @@ def test_a_deleted_branch_is_not_brought_back(repository: Path, remote: Path) ->
     _run(_place(repository))
     git(remote, "update-ref", "-d", "refs/heads/main")
     for _ in range(2):
-        with pytest.raises(TargetError, match=r"origin has no branch main any more: it was deleted there"):
+        with refused(Expected(Code.REMOTE_BRANCH_DELETED, "origin", "main"), kind=TargetError):
             _run(_place(repository), "y\n")
     assert git(remote, "for-each-ref") == ""
 
@@ -216,7 +217,7 @@ def test_a_refused_commit_is_taken_back_with_the_words_of_the_remote(repository:
     before = git(repository, "rev-parse", "HEAD")
     (repository / "README.md").write_text("being edited\n")
     refusing = _remote_hook(remote, hook, "echo 'main takes pull requests only' >&2; exit 1")
-    with pytest.raises(TargetError, match=r"origin refused the push to main: .*pull requests only.*--branch NAME"):
+    with refused(Expected(Code.PUSH_REFUSED, "origin", "main", "pull requests only", "--branch"), kind=TargetError):
         _run(_place(repository))
     assert git(repository, "rev-parse", "HEAD") == before
     assert git(repository, "status", "--porcelain").split() == ["M", "README.md"]
@@ -228,14 +229,14 @@ def test_commits_of_the_user_stay_when_ours_is_taken_back(repository: Path, remo
     git(repository, "commit", "--quiet", "--allow-empty", "-m", "mine")
     before = git(repository, "rev-parse", "HEAD")
     _remote_hook(remote, "pre-receive", "exit 1")
-    with pytest.raises(TargetError, match="The commit was taken back"):
+    with refused(Code.PUSH_REFUSED, kind=TargetError):
         _run(_place(repository))
     assert git(repository, "rev-parse", "HEAD") == before
 
 
 def test_a_hook_here_that_refuses_a_push_is_told_as_such(repository: Path, remote: Path) -> None:
     write_hook(repository, "pre-push", "echo 'run the checks first' >&2; exit 1")
-    with pytest.raises(TargetError, match=r"pre-push hook.*run the checks first.*the next run with --push pushes it"):
+    with refused(Expected(Code.GIT_COMMAND_FAILED, "pre-push", "run the checks first", "--push"), kind=TargetError):
         _run(_place(repository))
     assert _subjects(remote) == ["start"]
 
@@ -247,7 +248,7 @@ def test_a_remote_that_is_gone_keeps_the_commit_for_the_next_run(
         session.catch_up()
         commit = _commit(session, desired({"a": "x\n"}))
         remote.rename(tmp_path / "away")
-        with pytest.raises(TargetError, match=r"no repository at the remote's address.*The commit stays on main here"):
+        with refused(Expected(Code.GIT_COMMAND_FAILED, "main"), kind=TargetError):
             session.publish()
     (tmp_path / "away").rename(remote)
     assert _run(_place(repository)) is PushOutcome.PUSHED
@@ -258,7 +259,7 @@ def test_a_push_without_the_right_to_is_told(repository: Path, remote: Path, tmp
     (tmp_path / "token").write_text("wr0ng\n")
     with serving(tmp_path, "right") as server:
         git(repository, "remote", "set-url", "--push", "origin", f"{server.address}/remote.git")
-        with pytest.raises(TargetError, match=r"does not accept the credentials.*The commit stays on main") as caught:
+        with refused(Expected(Code.GIT_COMMAND_FAILED, "main"), kind=TargetError) as caught:
             _run(_place(repository, TokenFile(tmp_path / "token")))
         assert "wr0ng" not in str(caught.value)
         (tmp_path / "token").write_text("right\n")
@@ -269,7 +270,7 @@ def test_a_push_without_the_right_to_is_told(repository: Path, remote: Path, tmp
 
 def test_a_remote_that_is_not_there_is_told_with_the_command_that_adds_it(repository: Path) -> None:
     git(repository, "remote", "remove", "origin")
-    with pytest.raises(TargetError, match=r'there is no remote "origin"\. Add it with git remote add origin ADDRESS'):
+    with refused(Expected(Code.REMOTE_NOT_FOUND, "origin"), kind=TargetError):
         _run(_place(repository))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.commands.rekey import Rotation, rekeyed_files, write_rekeyed
-from osm_gitops.errors import InputError, TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.plan import Action, ClusterPlan
 from osm_gitops.plan.compare import PlanOptions
@@ -25,6 +25,7 @@ from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to
 from osm_gitops.targets.target import plan_for
 from osm_gitops.yaml.emit import dump
+from tests.faults import Expected, refused
 from tests.plan.objects import desired
 
 _ANY = PlanOptions(limits=Limits(allow_empty=True, max_delete=MaxDelete(100, percent=True)))
@@ -164,8 +165,8 @@ def test_without_any_key_files_cannot_be_compared_and_are_not_touched(tmp_path: 
     _rules(tmp_path, person.recipient)
     wanted = desired({"a": "x\n"})
     first = _write(tmp_path, wanted, {})
-    assert any("will not be able to tell what changed" in problem.what for problem in first.warnings)
-    with pytest.raises(TargetError, match="cannot be compared: there is no private key at hand"):
+    assert Expected(Code.NO_KEY_FOR_NEXT_RUN) in first.warnings
+    with refused(Code.FILES_NOT_COMPARABLE, kind=TargetError):
         _plan(tmp_path, wanted, {})
     assert not _plan(tmp_path, wanted, person.environment).effective
 
@@ -184,7 +185,7 @@ def test_a_digest_made_with_another_key_is_renewed_by_a_run_that_can_read(tmp_pa
 
 def test_a_digest_key_that_can_be_guessed_is_refused(tmp_path: Path, person: Person) -> None:
     _rules(tmp_path, person.recipient)
-    with pytest.raises(InputError, match="OSM_GITOPS_DIGEST_KEY: a digest key of less than 16 characters"):
+    with refused(Expected(Code.DIGEST_KEY_TOO_SHORT, "16")):
         _plan(tmp_path, desired({"a": "x\n"}), {"OSM_GITOPS_DIGEST_KEY": "short"})
 
 
@@ -215,18 +216,18 @@ def test_files_for_others_than_the_rules_name_are_warned_about(tmp_path: Path, p
 
 
 @pytest.mark.parametrize(
-    ("regex", "what"),
+    ("regex", "fault"),
     [
-        ("^(data|stringData)$", "leaves secrets in plain text of OperatingSystemConfig files"),
-        ("^(name|data|spec)$", "encrypts names or metadata"),
+        ("^(data|stringData)$", Expected(Code.SOPS_RULE_TOO_NARROW, "OperatingSystemConfig")),
+        ("^(name|data|spec)$", Expected(Code.SOPS_RULE_TOO_NARROW)),
     ],
 )
 def test_rules_that_would_leave_a_secret_or_hide_a_name_are_refused(
-    tmp_path: Path, person: Person, regex: str, what: str
+    tmp_path: Path, person: Person, regex: str, fault: Expected
 ) -> None:
     _rules(tmp_path, person.recipient, more=f"  encrypted_regex: {regex}\n")
     for attempt in (_plan, _write):  # a plan must not promise what apply refuses
-        with pytest.raises(TargetError, match=what):
+        with refused(fault, kind=TargetError):
             attempt(tmp_path, desired({"a": "x\n"}), person.environment)
     assert _texts(tmp_path) == {}
 
@@ -262,5 +263,5 @@ def test_a_digest_key_that_fits_no_file_is_told_from_changes(tmp_path: Path, per
     _write(tmp_path, wanted, _DIGEST_KEY)
     other = {"OSM_GITOPS_DIGEST_KEY": "another key of enough bytes"}
     (warning,) = _plan(tmp_path, wanted, other).warnings
-    assert warning.what.startswith("no file has a digest that was made with this OSM_GITOPS_DIGEST_KEY")
+    assert warning == Expected(Code.DIGEST_KEY_CHANGED, "OSM_GITOPS_DIGEST_KEY")
     assert _plan(tmp_path, desired({"a": "z\n", "b": "x\n"}), _DIGEST_KEY).warnings == ()

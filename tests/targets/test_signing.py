@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from osm_gitops.errors import TargetError
+from osm_gitops.errors import Code, TargetError
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import NO_SEALING
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.target import plan_for
+from tests.faults import Expected, refused
 from tests.git.repos import git, new_repository, pin_git
 from tests.plan.objects import desired
 
@@ -129,7 +130,7 @@ def test_what_cannot_be_signed_is_not_committed(repository: Path, tmp_path: Path
     elif lacking == "agent":  # the public half alone: the private one would be in an agent
         key.unlink()
     before = git(repository, "for-each-ref")
-    with pytest.raises(TargetError, match=r"the commit could not be signed: .*user\.signingkey.*--no-sign"):
+    with refused(Expected(Code.GIT_COMMAND_FAILED, "user.signingkey", "--no-sign"), kind=TargetError):
         _apply(_place(repository, sign=True), "y\n")
     assert git(repository, "for-each-ref") == before
     assert git(repository, "rev-parse", "HEAD") == first
@@ -139,7 +140,7 @@ def test_what_cannot_be_signed_is_not_committed(repository: Path, tmp_path: Path
 
 def test_a_format_that_git_does_not_know_is_told_as_such(repository: Path) -> None:
     git(repository, "config", "gpg.format", "pgp")
-    with pytest.raises(TargetError, match=r"the commit could not be signed: .*'gpg\.format': 'pgp'"):
+    with refused(Expected(Code.GIT_COMMAND_FAILED, "gpg.format", "pgp"), kind=TargetError):
         _apply(_place(repository, sign=True))
 
 
@@ -189,7 +190,7 @@ def test_a_gpg_key_that_is_missing_leaves_everything_as_before(repository: Path,
     assert gpg_home.is_dir()
     git(repository, "config", "user.signingKey", "nobody@example.com")
     before = git(repository, "rev-parse", "HEAD")
-    with pytest.raises(TargetError, match="the commit could not be signed"):
+    with refused(Expected(Code.GIT_COMMAND_FAILED, "--no-sign"), kind=TargetError):
         _apply(_place(repository, sign=True))
     assert git(repository, "rev-parse", "HEAD") == before
     assert git(repository, "status", "--porcelain") == ""

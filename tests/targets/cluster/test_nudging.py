@@ -8,6 +8,7 @@ from osm_gitops.errors import ClusterError, Code, Problem
 from osm_gitops.kube.connecting import Clusters
 from osm_gitops.kube.kinds import MACHINE
 from osm_gitops.targets.cluster.pools import NUDGED
+from tests.faults import Expected
 from tests.targets.cluster.scene import MACHINES, Counting, EndedError, Scene, ref, secret_path
 
 
@@ -98,5 +99,5 @@ def test_who_may_not_wake_machines_is_told_and_has_written_all_else(single: Scen
     delivery = single.run()
     assert delivery.written == (ref("a"),)
     (problem,) = delivery.failed[None]
-    assert "patch machines" in problem.what
+    assert problem == Expected(Code.INVALID_VALUE, "patch machines")
     assert single.get(secret_path("a"))["metadata"]["annotations"]["k8c.io/machine-deployment-revision"] == "2"

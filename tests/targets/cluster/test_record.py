@@ -27,6 +27,7 @@ from osm_gitops.targets.cluster.lease import Held, lease
 from osm_gitops.targets.cluster.record import Recorded, after_run, read_record, record_run
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.rights import allow, rule
+from tests.faults import Expected
 
 MORNING = datetime(2026, 1, 5, 10, tzinfo=UTC)
 STATUS = "/api/v1/namespaces/kube-system/configmaps/osm-gitops-status"
@@ -395,7 +396,7 @@ def test_a_run_that_lost_its_lease_leaves_nothing(
 
     with lease(live.management, "kube-system", holder="me", timeout=0, note=print) as held:
         recorded = stolen(held)
-    assert "this run lost the lock" in str(recorded.warnings[0])
+    assert recorded.warnings[0] == Expected(Code.LOCK_LOST)
     assert read_record(live.management, "kube-system") == RunRecord()
     assert events(worker) == []
 
@@ -410,7 +411,7 @@ def test_what_cannot_be_written_is_a_warning(management: Cluster, worker: Cluste
     failing = ran(A, failed={B: (Problem(Code.INVALID_VALUE, "it is broken"),)})
     with recording(management, worker, tmp_path, "applier") as (record, _):
         recorded = record(failing)
-        assert "the verb create on events.events.k8s.io in namespace kube-system" in str(recorded.warnings[0])
+        assert recorded.warnings[0] == Expected(Code.REQUEST_REFUSED, "create", "events.events.k8s.io", "kube-system")
         assert status(management)["count"]["failed"] == 1
         management.client().delete(STATUS)
         allow(worker, "applier", [rule("create", "events.events.k8s.io")], "kube-system")

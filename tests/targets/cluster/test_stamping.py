@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
 from osm_gitops.model.live import Delivery, LivePool
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
@@ -24,6 +25,7 @@ from tests.apiserver.after_osm import REVISION as MACHINE_REVISION
 from tests.apiserver.client import Object, path_of
 from tests.cli.scenes import pool as pool_body
 from tests.cli.scenes import profile, write_tree
+from tests.faults import Expected
 from tests.targets.cluster.scene import (
     MACHINES,
     Counting,
@@ -242,8 +244,9 @@ def test_a_revision_from_git_is_taken_over_and_told(single: Scene, manager: str,
     delivery = run(single)
     assert stamps(single) == ["2", "2", "2"]
     assert (delivery.written, delivery.left) == ((ref("a"),), {})
-    what = f"git carries revision 1, which {manager} will write back over revision 2"
-    assert [(each.about, each.what) for each in delivery.failed[ref("a")]] == [(str(ref("a")), what)]
+    assert list(delivery.failed[ref("a")]) == [
+        Expected(Code.REVISION_DECLARED, ref("a"), "revision 1", manager, "revision 2")
+    ]
     assert run(single) == Delivery()
     with_revision(single, "1", manager, how)
     assert ref("a") in run(single).failed

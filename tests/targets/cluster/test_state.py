@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.errors import ClusterError
+from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.connecting import Clusters, connect
 from osm_gitops.model.desired import Desired
@@ -24,6 +24,7 @@ from osm_gitops.targets.cluster.applied import applied_body
 from osm_gitops.targets.cluster.state import Scope, read_state
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import pool, profile, secret, write_tree
+from tests.faults import Expected, refused
 
 _SCOPE = Scope("kube-system", frozenset({"kube-system"}))
 _BOOTSTRAP = "/api/v1/namespaces/cloud-init-settings/secrets/workers-kube-system-bootstrap-config"
@@ -121,7 +122,7 @@ def test_many_objects_in_doubt_are_read_in_pages(live: Clusters, tmp_path: Path)
 def test_what_may_not_be_read_is_no_absence(management: Cluster, worker: Cluster, tmp_path: Path) -> None:
     worker.namespace("cloud-init-settings")
     live = Clusters(_api(management, tmp_path), _api(worker, tmp_path, "applier"))
-    with pytest.raises(ClusterError, match="secrets"):
+    with refused(Expected(Code.REQUEST_REFUSED, "secrets"), kind=ClusterError):
         read_state(live, _desired(tmp_path / "tree", "workers"), _SCOPE)
 
 

@@ -19,6 +19,7 @@ from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writing import Control, deliver
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import Object
+from tests.faults import Expected
 from tests.targets.cluster.scene import Counting, Scene, config_path, machine_path, ref, secret_path, whys
 
 
@@ -130,7 +131,7 @@ def test_a_strangers_immutable_secret_is_not_deleted(single: Scene) -> None:
     )
     delivery = single.run()
     (problem,) = delivery.failed[ref("a")]
-    assert "neither our label nor OSM's annotations" in problem.what
+    assert problem == Expected(Code.OBJECT_NOT_OURS)
     assert single.get(secret_path("a"))["metadata"]["uid"] == body["metadata"]["uid"]
 
 
@@ -190,7 +191,7 @@ def test_fields_of_others_fail_one_pool_with_their_name_and_are_taken_over_when_
     assert set(delivery.failed) == {ref("pool-3")}
     assert set(delivery.written) == {ref(f"pool-{number}") for number in (0, 1, 2, 4, 5)}
     (problem,) = delivery.failed[ref("pool-3")]
-    assert "kubectl-edit" in problem.what
+    assert problem == Expected(Code.REQUEST_REFUSED, "kubectl-edit")
     assert "--force-conflicts" in problem.fix
     assert single.get(secret_path("pool-3"))["data"] == edited["data"]
     assert single.run(force_conflicts=True).written == (ref("pool-3"),)
@@ -207,10 +208,7 @@ def test_what_others_add_is_named_until_it_may_be_removed_and_holds_nothing_up(s
     single.roll("a", "2", "1.35.0")
     for _ in range(2):
         problems = single.run().failed[ref("a")]
-        assert {problem.what for problem in problems} == {
-            "kubectl-edit has added to its content, which stays beside ours"
-        }
-        assert len(problems) == 2
+        assert list(problems) == [Expected(Code.FIELDS_OF_OTHERS, "kubectl-edit")] * 2
     assert single.get(secret_path("a"))["metadata"]["annotations"]["k8c.io/machine-deployment-revision"] == "2"
     assert single.run(force_conflicts=True).failed == {}
     found = single.get(secret_path("a"))
@@ -354,7 +352,7 @@ def test_tokens_come_before_what_machines_boot_with_and_one_that_fails_stops_no_
     assert keeper.brought == {"a": True, "c": True}
     assert delivery.written == (None, ref("a"), ref("c"))
     (problem,) = delivery.failed[ref("b")]
-    assert problem.sentence == "MachineDeployment kube-system/b: create secrets: it is forbidden (403)"
+    assert problem == Expected(Code.INVALID_VALUE, "MachineDeployment kube-system/b: ", "create secrets", "403")
     assert single.find(secret_path("b")) is None
 
 
@@ -413,7 +411,7 @@ def test_a_profile_that_is_refused_stops_no_pool(single: Scene) -> None:
     ]
     delivery = single.run(plan=(replace(plan, changes=tuple(broken)), pools))
     assert delivery.written == (ref("a"),)
-    assert "there is no namespace nowhere" in delivery.failed[None][0].what
+    assert delivery.failed[None][0] == Expected(Code.REQUEST_REFUSED, "nowhere")
 
 
 class _Busy(Counting):
@@ -454,4 +452,4 @@ def test_an_object_that_others_write_all_the_time_is_given_up_with_a_sentence(si
     busy = _Busy(single.live.worker).as_api
     single.live = Clusters(busy, busy)
     (problem,) = single.run().failed[ref("a")]
-    assert "is written by others all the time" in problem.what
+    assert problem == Expected(Code.WRITTEN_BY_OTHERS)
