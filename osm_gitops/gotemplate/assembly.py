@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from osm_gitops.gotemplate.engine import Engine, Program
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
@@ -136,10 +136,15 @@ def is_odd(name: str) -> bool:
 
 
 def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], faults: list[TemplateFault]) -> _GoText:
+    """The template or file, the same one for all profiles that have it among ``snippets`` of these names."""
+    known = engine.texts.get((name, text, snippets))
+    if known is not None:
+        return cast("_GoText", known)
     page = _GoText(engine, name, text, snippets)
     try:
         engine.check_length(text)
         page.bodies = engine.parse_traced(name, text) if page.has_actions else {}
+        engine.texts[name, text, snippets] = page
     except TemplateFault as fault:
         fault.template = name
         faults.append(fault)

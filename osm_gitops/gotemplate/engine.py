@@ -135,7 +135,8 @@ class Engine:
 
     ``values`` are a user's own, JSON as overlays give it, the same for everything that this engine renders; ``told``
     hears which of them templates ask for with ``value``. With a ``tracer`` all output bears its marks, which tell
-    where a line came from.
+    where a line came from. ``texts`` are the Go templates and files that were parsed, by name, text and the names of
+    templates that they may print: custom profiles differ from each other in few of them.
     """
 
     root: Mapping[str, str]
@@ -143,6 +144,7 @@ class Engine:
     values: Mapping[str, Any] = field(default_factory=dict)
     told: Told = to_nobody
     tracer: Tracer | None = None
+    texts: dict[tuple[str, str, tuple[str, ...]], object] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.gotemplate.assembly import compile_go_half, compile_jinja_half
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.faults import TemplateFaults
 from osm_gitops.gotemplate.sandbox import Sandbox
 from osm_gitops.gotemplate.values import Pointer
@@ -161,3 +162,31 @@ def test_each_file_tells_what_it_and_its_parts_read() -> None:
     # What a file defines or prints as a template may read anything.
     half = compile_go_half(ENGINE, {"/a": ""}, [("/a", "{{ .Name }}")])
     assert half.reads_by_file() == (frozenset({"*"}),)
+
+
+def test_profiles_that_share_texts_compile_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(ENGINE.root)
+    compiled = []
+    real = Engine.load
+
+    def load(*args: Any) -> Any:
+        compiled.append(args[3])
+        return real(*args)
+
+    monkeypatch.setattr(Engine, "load", load)
+    template = {"x": "{{ .Name }}"}
+    halves = [
+        compile_go_half(engine, template, [("/same", '{{ template "x" }}!'), ("/own", own + "{{ .Name }}")])
+        for own in "ab"
+    ]
+    assert [half.render(DATA) for half in halves] == [("\npool!", "apool"), ("\npool!", "bpool")]
+    assert sorted(compiled) == ["/own", "/own", "/same", "x"]
+
+
+def test_a_text_prints_the_templates_of_its_own_profile() -> None:
+    engine = Engine(ENGINE.root)
+    files = [("/f", '[{{ template "x" }}]{{ .Name }}')]
+    halves = [compile_go_half(engine, {"x": text}, files) for text in ("one", "two")]
+    assert [half.render(DATA) for half in halves] == [("[\none]pool",), ("[\ntwo]pool",)]
+    with pytest.raises(TemplateFaults):
+        compile_go_half(engine, {}, files).render(DATA)
