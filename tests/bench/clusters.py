@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import local
 from time import perf_counter
@@ -31,7 +30,8 @@ from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.client import Client, Object, path_of
 from tests.apiserver.cluster import Cluster
 from tests.apiserver.server import running
-from tests.bench.fleets import PROFILES, write_fleet
+from tests.bench.fleets import CHANGE, PROFILES, write_fleet
+from tests.bench.usage import Row, Usage, usage
 
 _THREADS = 8
 _WRITTEN = (
@@ -43,20 +43,7 @@ _REQUESTS = re.compile(r'^apiserver_request_total\{[^}]*verb="(?!WATCH)[^}]*\} (
 _LONGEST = "24h"
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What one process took: seconds, seconds of CPU, MB, requests of the server."""
-
-    wall: float
-    cpu: float
-    memory: float
-    requests: int
-
-    def __str__(self) -> str:
-        return f"{self.wall:.1f} s, {self.cpu:.1f} s CPU, {self.memory:.0f} MB, {self.requests:,} requests"
-
-
-def measures(count: int) -> Iterator[tuple[str, str, str, str]]:
+def measures(count: int) -> Iterator[Row]:
     """Rows of the table, for a fleet of ``count`` MachineDeployments."""
     binaries = find_binaries(os.environ)
     fleet = f"{count:,} MDs"
@@ -67,16 +54,23 @@ def measures(count: int) -> Iterator[tuple[str, str, str, str]]:
         same = _measured(cluster, "plan", *arguments)
         again = _measured(cluster, "apply", "--yes", *arguments, "--settle", "0s")
         bodies = _written(cluster)
+        other = _measured(cluster, "plan", *arguments, *CHANGE)
+        changed = _measured(cluster, "apply", "--yes", *arguments, *CHANGE, "--settle", "0s")
     with _loaded(binaries, count) as (cluster, folder):
         floor = _floor(cluster, folder, bodies)
-    yield f"the floor: the writes of {fleet}, without us", str(floor), "1.0", ""
-    for name, found, wanted in (
-        (f"plan of {fleet} against a cluster, cold", plan, ""),
-        (f"apply of {fleet} to a cluster, cold", cold, "8 s, 6 s CPU, 120 MB"),
-        (f"plan of {fleet} against a cluster, unchanged", same, f"{count / 1000:.0f} s"),
-        (f"apply of {fleet} to a cluster, unchanged", again, f"{count / 1000:.0f} s"),
-    ):
-        yield name, str(found), f"{found.wall / floor.wall:.2f}", wanted
+    yield _row(f"the floor: the writes of {fleet}, without us", floor)
+    yield _row(f"plan of {fleet} against a cluster, cold", plan)
+    yield _row(f"apply of {fleet} to a cluster, cold", cold, "half of OSM's CPU")
+    yield _row(f"plan of {fleet} against a cluster, unchanged", same)
+    yield _row(f"apply of {fleet} to a cluster, unchanged", again)
+    yield _row(f"plan of {fleet} against a cluster, all changed", other)
+    yield _row(f"apply of {fleet} to a cluster, all changed", changed, "8 s CPU")
+
+
+def _row(name: str, found: tuple[Usage, int], wanted: str = "") -> Row:
+    used, requests = found
+    name, value, units, wanted = used.row(name, wanted)
+    return name, f"{value}, {requests:,} requests", units, wanted
 
 
 def _arguments(cluster: Cluster, folder: Path) -> tuple[str, ...]:
@@ -128,20 +122,11 @@ def _owned(owner: Object, kind: str, annotations: Mapping[str, str], spec: Objec
     }
 
 
-def _measured(cluster: Cluster, *arguments: str) -> Usage:
-    """One command line, by itself: only its own process counts."""
-    command = [sys.executable, "-m", "osm_gitops", *arguments]
-    before, started = _requests(cluster), perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    said = process.stderr.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        message = f"osm-gitops {' '.join(arguments)} ended with {status}: {said}"
-        raise RuntimeError(message)
-    wall = perf_counter() - started
-    requests = _requests(cluster) - before - 1  # the question itself
-    return Usage(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, requests)
+def _measured(cluster: Cluster, *arguments: str) -> tuple[Usage, int]:
+    """What one command line took, without the server; and the requests that the server had."""
+    before = _requests(cluster)
+    used = usage(*arguments)
+    return used, _requests(cluster) - before - 1  # the question itself
 
 
 def _requests(cluster: Cluster) -> int:
@@ -166,7 +151,7 @@ def _items(client: Client, path: str) -> list[Object]:
     return [{"apiVersion": version, "kind": kind, **body} for body in ours]
 
 
-def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> Usage:
+def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> tuple[Usage, int]:
     """The same writes and nothing else, in a process of its own, so that its CPU can be told."""
     path = folder / "writes.json"
     machines = cluster.client().get("/apis/cluster.k8s.io/v1alpha1/machinedeployments")["items"]
@@ -179,7 +164,7 @@ def _floor(cluster: Cluster, folder: Path, bodies: Sequence[Object]) -> Usage:
     command = [sys.executable, "-m", "tests.bench.clusters"]
     answer = subprocess.run(command, input=place, text=True, stdout=subprocess.PIPE, check=True).stdout
     wall, cpu, memory = json.loads(answer)
-    return Usage(wall, cpu, memory, _requests(cluster) - before - 1)
+    return Usage(wall, cpu, memory), _requests(cluster) - before - 1
 
 
 _CONTENT = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ PROFILES = (
     ("osp-rhel", "rhel", "azure"),
     ("osp-rockylinux", "rockylinux", "hetzner"),
 )
+CHANGE = ("--node-http-proxy", "http://proxy.example.com:3128")
+"""A setting that changes every pool."""
 _KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
 
 
@@ -26,7 +29,7 @@ def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> di
     """A MachineDeployment; ``distinct`` gives every field that a template reads a value of its own."""
     name, system, provider = profile
     annotations = {"k8c.io/operating-system-profile": name}
-    spec: dict[str, Any] = {"provisioningUtility": "cloud-init"} if name == "osp-flatcar-cloud-init" else {}
+    spec: dict[str, Any] = {"provisioningUtility": "cloud-init"} if name.startswith("osp-flatcar-cloud-init") else {}
     keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHk3 ops@example.com"]
     kubelet = "1.34.2"
     if distinct:
@@ -60,13 +63,17 @@ def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> di
 def write_fleet(folder: Path, count: int, *, distinct: bool, profiles: tuple[tuple[str, str, str], ...]) -> Path:
     """A tree with ``count`` MachineDeployments, a hundred a file, their profiles and their facts."""
     folder.mkdir(parents=True)
-    facts = load_case("default-ubuntu-hetzner")["objects"]
-    (folder / "facts.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": facts}))
-    for name in {name for name, _, _ in profiles}:
-        text = (OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes()
-        (folder / f"{name}.yaml").write_bytes(text)
+    write_surroundings(folder, {name for name, _, _ in profiles})
     machines = [machine(number, profiles[number % len(profiles)], distinct=distinct) for number in range(count)]
     for start in range(0, count, 100):
         documents = "".join(f"---\n{dump(body)}" for body in machines[start : start + 100])
         (folder / f"machines-{start:05d}.yaml").write_text(documents)
     return folder
+
+
+def write_surroundings(folder: Path, profiles: Iterable[str] = ()) -> None:
+    """The facts of a cluster, and some of OSM's profiles."""
+    facts = load_case("default-ubuntu-hetzner")["objects"]
+    (folder / "facts.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": facts}))
+    for name in profiles:
+        (folder / f"{name}.yaml").write_bytes((OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes())

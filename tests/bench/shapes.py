@@ -1,0 +1,116 @@
+"""Fleets in every form in which sources hold them: what a plan of each takes must be linear in the input."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from osm_gitops.yaml.emit import dump
+from tests.bench.fleets import PROFILES, VERSION, machine, write_surroundings
+from tests.bench.usage import Row, Usage, usage
+from tests.conformance_data import OUTSIDE
+
+_Bodies = Sequence[dict[str, Any]]
+_FLAGS = ("--external-cloud-provider",)
+
+
+def measures(folder: Path) -> Iterator[Row]:
+    """Rows of the table: plans against an empty target."""
+    machines = _machines(1_000)
+    for number, (name, write) in enumerate(_FORMS.items()):
+        yield _plan(_tree(folder / f"form-{number}", machines, write)).row(f"plan of 1,000 MDs, {name}")
+    tree = _tree(folder / "form-files", _machines(10_000), _one_file_each)
+    yield _plan(tree).row("plan of 10,000 MDs, one file per object")
+    tree = _tree(folder / "form-secrets", [*machines, *_secrets(machines)], _one_line)
+    yield _plan(tree).row("plan of 1,000 MDs with a Secret and a token each, one line of JSON")
+    tree = _many_profiles(folder / "form-profiles")
+    for name, wanted in (("first run", ""), ("again", "3 s CPU")):
+        yield _plan(tree).row(f"plan of 400 MDs over 200 profiles, {name}", wanted)
+
+
+def _machines(count: int) -> _Bodies:
+    return [machine(number, PROFILES[number % len(PROFILES)], distinct=False) for number in range(count)]
+
+
+def _many_profiles(folder: Path) -> Path:
+    """Custom profiles that differ in a line."""
+    folder.mkdir()
+    write_surroundings(folder)
+    kinds = []
+    for number in range(200):
+        name, system, provider = PROFILES[number % len(PROFILES)]
+        own = f"{name}-{number}"
+        text = (OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_text()
+        text = text.replace(f"name: {name}\n", f"name: {own}\n", 1).replace("pipefail", f"pipefail # {number}", 1)
+        (folder / f"{own}.yaml").write_text(text)
+        kinds.append((own, system, provider))
+    bodies = [machine(number, kinds[number % len(kinds)], distinct=False) for number in range(400)]
+    _many_documents(folder, bodies)
+    return folder
+
+
+def _secrets(machines: _Bodies) -> Iterator[dict[str, Any]]:
+    for number, body in enumerate(machines):
+        name = body["metadata"]["name"]
+        yield _secret(f"registry-{name}", "Opaque", {"password": f"secret-{number:08d}"})
+        token = {"token-id": f"{number:06d}", "token-secret": f"{number:016d}", "expiration": "2099-01-01T00:00:00Z"}
+        labels = {"machinedeployment.k8s.io/name": f"kube-system-{name}"}
+        yield _secret(f"bootstrap-token-{number:06d}", "bootstrap.kubernetes.io/token", token, labels)
+
+
+def _secret(name: str, kind: str, data: dict[str, str], labels: dict[str, str] | None = None) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "kube-system", "labels": labels or {}}
+    encoded = {key: b64encode(value.encode()).decode() for key, value in data.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind, "data": encoded}
+
+
+def _tree(folder: Path, bodies: _Bodies, write: Callable[[Path, _Bodies], None]) -> Path:
+    folder.mkdir()
+    write_surroundings(folder, [name for name, _, _ in PROFILES])
+    write(folder, bodies)
+    return folder
+
+
+def _documents(bodies: _Bodies) -> str:
+    return "".join(f"---\n{dump(body)}" for body in bodies)
+
+
+def _list(bodies: _Bodies) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(bodies)}
+
+
+def _many_documents(folder: Path, bodies: _Bodies) -> None:
+    (folder / "machines.yaml").write_text(_documents(bodies))
+
+
+def _yaml_list(folder: Path, bodies: _Bodies) -> None:
+    (folder / "machines.yaml").write_text(dump(_list(bodies)))
+
+
+def _pretty_json(folder: Path, bodies: _Bodies) -> None:
+    (folder / "machines.json").write_text(json.dumps(_list(bodies), indent=4))
+
+
+def _one_line(folder: Path, bodies: _Bodies) -> None:
+    (folder / "machines.json").write_text(json.dumps(_list(bodies)))
+
+
+def _one_file_each(folder: Path, bodies: _Bodies) -> None:
+    for body in bodies:
+        (folder / f"machine-{body['metadata']['name']}.yaml").write_text(dump(body))
+
+
+_FORMS: dict[str, Callable[[Path, _Bodies], None]] = {
+    "many documents": _many_documents,
+    "a YAML list": _yaml_list,
+    "a pretty JSON list": _pretty_json,
+    "one line of JSON": _one_line,
+    "one file per object": _one_file_each,
+}
+
+
+def _plan(tree: Path) -> Usage:
+    return usage("plan", "--from", str(tree), "--to", str(tree.parent / "nothing"), *_FLAGS)
