@@ -1,9 +1,7 @@
-"""Commands: their help pages, and what holds for the options of all of them.
+"""Help pages of commands, and checks that the options of all commands share.
 
-A help page says what a command does, gives examples to copy, then its options in groups.
-
-A command's docstring is its page: paragraphs, then a line ``Examples:`` and indented command
-lines, each with an optional ``# remark``. A test runs the examples through the parser.
+The page of a command is the docstring of its module, or of its function in a group such as ``osp``: paragraphs, then a
+line ``Examples:`` and indented command lines, each with an optional ``# remark``. A test parses the examples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""``osm-gitops apply``: commit the desired state."""
+"""Write the desired state: commit it, or apply it to clusters.
+
+Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
+confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
+required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
+
+Examples:
+  osm-gitops apply                              # plan, ask, commit
+  osm-gitops apply --yes --push                 # in a pipeline: commit and push
+  osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
+  osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
+  osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
+  osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
+  osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
+  osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
+"""
 
 from __future__ import annotations
 
@@ -105,22 +120,6 @@ def apply(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    """Write the desired state: commit it, or apply it to clusters.
-
-    Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
-    confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
-    required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
-
-    Examples:
-      osm-gitops apply                              # plan, ask, commit
-      osm-gitops apply --yes --push                 # in a pipeline: commit and push
-      osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
-      osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
-      osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
-      osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
-      osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
-      osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
-    """
     from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
 
     confirmed = yes or plan_file is not None

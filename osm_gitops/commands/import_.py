@@ -1,6 +1,15 @@
-"""``osm-gitops import``: files of a config repository from what kubectl prints.
+"""Write clean manifests from a dump of a cluster.
 
-Each object gets a file of its own, without what servers added.
+Writes one file per object, NAMESPACE/NAME.yaml (facts: NAMESPACE/KIND-NAME.yaml), without the fields
+that servers add: status, uid, resourceVersion, managedFields, revisions, kubectl's copy. Leaves out
+objects that are being deleted, objects of other kinds, and objects made by osm-gitops. Encrypts
+Secrets, and MachineDeployments with credentials, for the recipients of .sops.yaml or
+--age-recipient; without recipients it does not write them.
+
+Examples:
+  osm-gitops import cluster-dump/machinedeployments.yaml --to pools/prod
+  osm-gitops import - --to pools/prod   # behind kubectl get machinedeployment workers --output yaml |
+  osm-gitops import cluster-dump        # to stdout
 """
 
 from __future__ import annotations
@@ -227,19 +236,6 @@ def import_(
     ] = False,
     age_recipients: AgeRecipients = None,
 ) -> int:
-    """Write clean manifests from a dump of a cluster.
-
-    Writes one file per object, NAMESPACE/NAME.yaml (facts: NAMESPACE/KIND-NAME.yaml), without the fields
-    that servers add: status, uid, resourceVersion, managedFields, revisions, kubectl's copy. Leaves out
-    objects that are being deleted, objects of other kinds, and objects made by osm-gitops. Encrypts
-    Secrets, and MachineDeployments with credentials, for the recipients of .sops.yaml or
-    --age-recipient; without recipients it does not write them.
-
-    Examples:
-      osm-gitops import cluster-dump/machinedeployments.yaml --to pools/prod
-      osm-gitops import - --to pools/prod   # behind kubectl get machinedeployment workers --output yaml |
-      osm-gitops import cluster-dump        # to stdout
-    """
     if target == LIVE:
         raise input_error(
             Code.INVALID_OPTION, "import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}"

@@ -1,4 +1,19 @@
-"""``osm-gitops plan``: show what apply would do."""
+"""Show what apply would do.
+
+Shows for each object the action, its reason, and what changes in the files inside. Reads sources
+and target, and changes nothing. Masks secrets. Exits with 1 if apply would refuse the plan.
+
+Examples:
+  osm-gitops plan                                   # the fleet of osm-gitops.yaml
+  osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
+  osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
+  osm-gitops plan --output json > plan.json         # for programs; see schema plan
+  osm-gitops plan --report plan.html                # a page to hand round, beside the text
+  osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
+  osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
+  osm-gitops plan --from cluster-dump --to config-repo/clusters
+  osm-gitops plan --from cluster --to cluster --context prod
+"""
 
 from __future__ import annotations
 
@@ -70,22 +85,6 @@ def plan(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    """Show what apply would do.
-
-    Shows for each object the action, its reason, and what changes in the files inside. Reads sources
-    and target, and changes nothing. Masks secrets. Exits with 1 if apply would refuse the plan.
-
-    Examples:
-      osm-gitops plan                                   # the fleet of osm-gitops.yaml
-      osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
-      osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
-      osm-gitops plan --output json > plan.json         # for programs; see schema plan
-      osm-gitops plan --report plan.html                # a page to hand round, beside the text
-      osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
-      osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
-      osm-gitops plan --from cluster-dump --to config-repo/clusters
-      osm-gitops plan --from cluster --to cluster --context prod
-    """
     from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - render needs nothing of it
 
     if without_keys:  # who has no keys is to see what strangers wrote

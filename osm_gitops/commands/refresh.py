@@ -1,4 +1,16 @@
-"""``osm-gitops refresh``: what cannot live in git."""
+"""Maintain in clusters what cannot be in git.
+
+For clusters whose desired state Flux or Argo CD applies from git. Renews bootstrap tokens and
+kubeconfigs of kubelets, annotates Secrets and OSCs with the revision that machine-controller waits
+for, keeps deleted MachineDeployments until their objects are gone, and wakes waiting Machines. Run
+it more often than --interval. If nothing is due, a run writes only its lock.
+
+Examples:
+  osm-gitops refresh                                   # the clusters of osm-gitops.yaml
+  osm-gitops refresh --kubeconfig seed.yaml --worker-cluster-kubeconfig user.yaml
+  osm-gitops refresh --repo https://git.example.com/nodes.git --cluster prod-eu
+  osm-gitops refresh --token-life 12h --interval 1h -o json
+"""
 
 from __future__ import annotations
 
@@ -44,19 +56,6 @@ def refresh(
     nudge: Nudge = True,
     beside_osm: BesideOsm = False,
 ) -> int:
-    """Maintain in clusters what cannot be in git.
-
-    For clusters whose desired state Flux or Argo CD applies from git. Renews bootstrap tokens and
-    kubeconfigs of kubelets, annotates Secrets and OSCs with the revision that machine-controller waits
-    for, keeps deleted MachineDeployments until their objects are gone, and wakes waiting Machines. Run
-    it more often than --interval. If nothing is due, a run writes only its lock.
-
-    Examples:
-      osm-gitops refresh                                   # the clusters of osm-gitops.yaml
-      osm-gitops refresh --kubeconfig seed.yaml --worker-cluster-kubeconfig user.yaml
-      osm-gitops refresh --repo https://git.example.com/nodes.git --cluster prod-eu
-      osm-gitops refresh --token-life 12h --interval 1h -o json
-    """
     from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - no other command needs it
 
     reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))

@@ -1,9 +1,15 @@
-"""``osm-gitops rekey``: re-encrypt files for other recipients, or under new data keys.
+"""Re-encrypt files for the current recipients.
 
-Files of ours are encrypted anew, under a new data key where a recipient was removed, who may have kept the old one, and
-where nothing proves that osm-gitops made the old one. In other files only the map ``sops`` is replaced, and with it the
-encrypted values where a new data key is asked for: comments and layout stay. All files are made before the first is
-written: if one cannot be decrypted, none changes.
+Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
+--age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
+opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
+key at hand verifies that osm-gitops made the old one. You commit the result.
+
+Examples:
+  osm-gitops rekey                     # after a change of .sops.yaml
+  osm-gitops rekey clusters/prod-eu    # one cluster only
+  osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
+  osm-gitops rekey --include sources   # new data keys for files that sops wrote
 """
 
 from __future__ import annotations
@@ -39,6 +45,11 @@ from osm_gitops.targets.files import (
 )
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import Document, load_documents
+
+# Files of osm-gitops are encrypted again: under a new data key if a recipient was removed, who may know the old one, or
+# if nothing proves that osm-gitops made the old one. In other files only the map sops is replaced, and with a new data
+# key the encrypted values: comments and layout stay. All files are prepared before the first is written: if one cannot
+# be decrypted, none changes.
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIGN = b"ENC[AES256_GCM,"
@@ -316,19 +327,6 @@ def rekey(
     age_recipients: AgeRecipients = None,
     untrusted: RefusedUntrusted = False,
 ) -> int:
-    """Re-encrypt files for the current recipients.
-
-    Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
-    --age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
-    opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
-    key at hand verifies that osm-gitops made the old one. You commit the result.
-
-    Examples:
-      osm-gitops rekey                     # after a change of .sops.yaml
-      osm-gitops rekey clusters/prod-eu    # one cluster only
-      osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
-      osm-gitops rekey --include sources   # new data keys for files that sops wrote
-    """
     if untrusted:
         refuse_untrusted("rekey")
     sealing = FileEncryption(dict(os.environ), tuple(age_recipients or ()))

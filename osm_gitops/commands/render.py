@@ -1,4 +1,17 @@
-"""``osm-gitops render``: write the desired manifests; compare with nothing."""
+"""Write the desired manifests, without a comparison.
+
+The folder must be empty, or written by render before; outdated files of osm-gitops are removed. The
+files contain secrets: only you can read them, and stdout is not masked. A dump of a cluster renders
+to what Operating System Manager makes there, revisions included. In a git work tree, revisions are
+left out, as in plan and apply.
+
+Examples:
+  osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
+  osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
+  osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
+  osm-gitops render --from cluster --to rendered --context prod
+  osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
+"""
 
 from __future__ import annotations
 
@@ -26,20 +39,6 @@ _STDOUT = "-"
 
 @with_request
 def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
-    """Write the desired manifests, without a comparison.
-
-    The folder must be empty, or written by render before; outdated files of osm-gitops are removed. The
-    files contain secrets: only you can read them, and stdout is not masked. A dump of a cluster renders
-    to what Operating System Manager makes there, revisions included. In a git work tree, revisions are
-    left out, as in plan and apply.
-
-    Examples:
-      osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
-      osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
-      osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
-      osm-gitops render --from cluster --to rendered --context prod
-      osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
-    """
     if request.target is None:
         raise input_error(Code.MISSING_ARGUMENT, "render needs --to", fix="Name an empty folder, or - for stdout")
     if request.target == LIVE:

@@ -1,4 +1,15 @@
-"""``osm-gitops schema``: print the JSON schemas of what people and machines write and read."""
+"""Print the JSON schema of a file or of a report.
+
+Draft 2020-12, for editors and for programs that read the output of osm-gitops.
+
+An editor with the YAML language server finds the schema of a fleet file by its first line:
+# yaml-language-server: $schema=.osm-gitops/fleet.schema.json
+
+Examples:
+  osm-gitops schema fleet > .osm-gitops/fleet.schema.json
+  osm-gitops schema overlay > .osm-gitops/overlay.schema.json
+  osm-gitops schema plan > plan.schema.json
+"""
 
 from __future__ import annotations
 
@@ -69,18 +80,6 @@ def schema(
         ),
     ],
 ) -> int:
-    """Print the JSON schema of a file or of a report.
-
-    Draft 2020-12, for editors and for programs that read the output of osm-gitops.
-
-    An editor with the YAML language server finds the schema of a fleet file by its first line:
-    # yaml-language-server: $schema=.osm-gitops/fleet.schema.json
-
-    Examples:
-      osm-gitops schema fleet > .osm-gitops/fleet.schema.json
-      osm-gitops schema overlay > .osm-gitops/overlay.schema.json
-      osm-gitops schema plan > plan.schema.json
-    """
     console.out(schema_text(what))
     return 0
 

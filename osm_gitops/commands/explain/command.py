@@ -1,4 +1,18 @@
-"""``osm-gitops explain``: what made the configuration of a pool."""
+"""Show where the boot configuration of a pool comes from.
+
+Shows the profile and why it is used, the origin of each setting, the values that its templates read,
+facts, kubelet annotations that apply and those that are ignored, the resulting objects and files, and
+the size of the user-data compared with the provider's limit. Names secrets and never shows them.
+
+Examples:
+  osm-gitops explain workers                                   # a pool of the fleet
+  osm-gitops explain kube-system/workers --cluster prod-eu -o json
+  osm-gitops explain workers --file /opt/bin/setup             # one rendered file
+  osm-gitops explain workers --user-data bootstrap
+  osm-gitops explain workers --downloads                       # what its nodes ask for
+  osm-gitops explain --downloads -o json                       # the shopping list of the whole fleet
+  osm-gitops explain workers --from cluster --context prod
+"""
 
 from __future__ import annotations
 
@@ -77,21 +91,6 @@ def explain(
         typer.Option("--output", "-o", help="Format of the explanation.", envvar="OSM_GITOPS_OUTPUT"),
     ] = Form.TEXT,
 ) -> int:
-    """Show where the boot configuration of a pool comes from.
-
-    Shows the profile and why it is used, the origin of each setting, the values that its templates read,
-    facts, kubelet annotations that apply and those that are ignored, the resulting objects and files, and
-    the size of the user-data compared with the provider's limit. Names secrets and never shows them.
-
-    Examples:
-      osm-gitops explain workers                                   # a pool of the fleet
-      osm-gitops explain kube-system/workers --cluster prod-eu -o json
-      osm-gitops explain workers --file /opt/bin/setup             # one rendered file
-      osm-gitops explain workers --user-data bootstrap
-      osm-gitops explain workers --downloads                       # what its nodes ask for
-      osm-gitops explain --downloads -o json                       # the shopping list of the whole fleet
-      osm-gitops explain workers --from cluster --context prod
-    """
     from osm_gitops.commands.explain.explaining import explain_pool  # noqa: PLC0415 - no other command needs it
     from osm_gitops.commands.explain.report import (  # noqa: PLC0415
         explanation_json,

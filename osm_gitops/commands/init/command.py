@@ -1,4 +1,16 @@
-"""``osm-gitops init``: a config repository to start with, or one from what a cluster has."""
+"""Scaffold a config repository.
+
+Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
+workflow for GitHub and a README. Overwrites and commits nothing. Adds a new private key to the key
+file of sops in your home. With --from cluster, takes the settings from Operating System Manager's
+Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster.
+
+Examples:
+  osm-gitops init nodes                    # a new folder with a new git repository
+  osm-gitops init --cluster prod-eu        # here, in the repository that is there
+  osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
+  osm-gitops init nodes --from cluster --context prod-eu --cluster prod-eu
+"""
 
 from __future__ import annotations
 
@@ -113,19 +125,6 @@ def init(
     osm_context: OsmContext = "",
     with_pools: WithPools = False,
 ) -> int:
-    """Scaffold a config repository.
-
-    Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
-    workflow for GitHub and a README. Overwrites and commits nothing. Adds a new private key to the key
-    file of sops in your home. With --from cluster, takes the settings from Operating System Manager's
-    Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster.
-
-    Examples:
-      osm-gitops init nodes                    # a new folder with a new git repository
-      osm-gitops init --cluster prod-eu        # here, in the repository that is there
-      osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
-      osm-gitops init nodes --from cluster --context prod-eu --cluster prod-eu
-    """
     # Imported here, as no other command needs it.
     from osm_gitops.commands.init.scaffold import Scaffold, place_of  # noqa: PLC0415
 

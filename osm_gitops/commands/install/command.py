@@ -1,4 +1,18 @@
-"""``osm-gitops install`` and its options: print what clusters need before runs can work on them."""
+"""Print the manifests that a cluster needs for runs.
+
+Prints CRDs, accounts with only the rights that runs need, the account of booting machines, policies
+of the API server, and CronJobs. If a source is given, reads its MachineDeployments for the Secrets
+that they name. Changes nothing. --part prints a part. To remove an installation, leave out crds:
+deleting CRDs deletes all profiles and configurations. Two parts are printed only by name: init
+grants the rights to write a config repo from the cluster, uninstall those to give the cluster back.
+
+Examples:
+  osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
+  osm-gitops install --from cluster --image osm-gitops:1 -cluster-dns=10.96.0.10 > install.yaml
+  osm-gitops install --side worker --from cluster --worker-context workers > worker.yaml
+  osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
+  osm-gitops install --part admission --writer group:deployers
+"""
 
 from __future__ import annotations
 
@@ -222,21 +236,6 @@ def install(
     age_key_secret: AgeKeySecret = "",
     commit_as: CommitAs = f"{DEFAULT_AUTHOR[0]} <{DEFAULT_AUTHOR[1]}>",
 ) -> int:
-    """Print the manifests that a cluster needs for runs.
-
-    Prints CRDs, accounts with only the rights that runs need, the account of booting machines, policies
-    of the API server, and CronJobs. If a source is given, reads its MachineDeployments for the Secrets
-    that they name. Changes nothing. --part prints a part. To remove an installation, leave out crds:
-    deleting CRDs deletes all profiles and configurations. Two parts are printed only by name: init
-    grants the rights to write a config repo from the cluster, uninstall those to give the cluster back.
-
-    Examples:
-      osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
-      osm-gitops install --from cluster --image osm-gitops:1 -cluster-dns=10.96.0.10 > install.yaml
-      osm-gitops install --side worker --from cluster --worker-context workers > worker.yaml
-      osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
-      osm-gitops install --part admission --writer group:deployers
-    """
     from osm_gitops.commands.install.manifests import manifests  # noqa: PLC0415 - no other command needs it
 
     parts = frozenset(part or INSTALLED)

@@ -1,4 +1,10 @@
-"""``osm-gitops osp``: the profiles at hand."""
+"""List, show, compare and convert OperatingSystemProfiles.
+
+Examples:
+  osm-gitops osp list                                                   # those of the fleet
+  osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml            # what a fork changed
+  osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
+"""
 
 from __future__ import annotations
 
@@ -46,18 +52,7 @@ class ShownForm(Enum):
     JSON = "json"
 
 
-osp = CommandLine(name="osp", no_args_is_help=True, rich_markup_mode=None, add_completion=False)
-
-
-@osp.callback()
-def options() -> None:
-    """List, show, compare and convert OperatingSystemProfiles.
-
-    Examples:
-      osm-gitops osp list                                                   # those of the fleet
-      osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml            # what a fork changed
-      osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
-    """
+osp = CommandLine(name="osp", help=__doc__, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 
 @osp.command("list")

@@ -1,4 +1,15 @@
-"""``osm-gitops status``: how the pools of clusters stand, and what is in the way."""
+"""Show the state of each pool and any blockers.
+
+Reads clusters and changes nothing. Compares configuration and Secrets of each pool with what would be
+rendered now. Shows whether machine-controller can create machines and which wait, the life of tokens,
+the last run, and what remains of Operating System Manager. Without a fleet file and --from, shows the
+pools of the cluster.
+
+Examples:
+  osm-gitops status                                 # the fleet's clusters
+  osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
+  osm-gitops status --context prod-eu               # a cluster without any configuration
+"""
 
 from __future__ import annotations
 
@@ -38,18 +49,6 @@ def status(
         ),
     ] = False,
 ) -> int:
-    """Show the state of each pool and any blockers.
-
-    Reads clusters and changes nothing. Compares configuration and Secrets of each pool with what would be
-    rendered now. Shows whether machine-controller can create machines and which wait, the life of tokens,
-    the last run, and what remains of Operating System Manager. Without a fleet file and --from, shows the
-    pools of the cluster.
-
-    Examples:
-      osm-gitops status                                 # the fleet's clusters
-      osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
-      osm-gitops status --context prod-eu               # a cluster without any configuration
-    """
     from osm_gitops.commands.status.looking import statuses  # noqa: PLC0415 - no other command needs it
 
     source = request.source

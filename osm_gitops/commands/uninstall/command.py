@@ -1,4 +1,16 @@
-"""``osm-gitops uninstall``: give a cluster back to Operating System Manager."""
+"""Give a cluster back to Operating System Manager.
+
+Removes osm-gitops' labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes
+the Lease and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating
+System Manager takes over without rendering again; pools that it would render are named. Shows what
+it will do and asks for confirmation; if stdin is not a terminal, --yes is required. Stop all runs
+first: CronJobs, Flux, Argo CD.
+
+Examples:
+  osm-gitops uninstall                          # the cluster of osm-gitops.yaml, or of the kubeconfig
+  osm-gitops uninstall --cluster prod-eu --yes
+  osm-gitops uninstall --finalizers remove      # nobody will clean up after MachineDeployments
+"""
 
 from __future__ import annotations
 
@@ -77,19 +89,6 @@ def uninstall(
     ] = Finalizers.AUTO,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
 ) -> int:
-    """Give a cluster back to Operating System Manager.
-
-    Removes osm-gitops' labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes
-    the Lease and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating
-    System Manager takes over without rendering again; pools that it would render are named. Shows what
-    it will do and asks for confirmation; if stdin is not a terminal, --yes is required. Stop all runs
-    first: CronJobs, Flux, Argo CD.
-
-    Examples:
-      osm-gitops uninstall                          # the cluster of osm-gitops.yaml, or of the kubeconfig
-      osm-gitops uninstall --cluster prod-eu --yes
-      osm-gitops uninstall --finalizers remove      # nobody will clean up after MachineDeployments
-    """
     from osm_gitops.commands.uninstall.run import plan_uninstall  # noqa: PLC0415 - no other command needs it
     from osm_gitops.commands.uninstall.run import uninstall as give_back  # noqa: PLC0415
 

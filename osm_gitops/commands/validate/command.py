@@ -1,4 +1,18 @@
-"""``osm-gitops validate``: check what profiles, overlays and pools render to, without any cluster."""
+"""Check profiles and pools, and what they render to.
+
+Asks no cluster and needs no key. Renders every profile for all its providers, Kubernetes versions
+and relevant settings, and every pool as it is. Checks scripts, units, cloud-config, Ignition, and
+the configuration of containerd and the kubelet, also with external linters if they are
+installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
+all rules and how to suppress one. Exits with 1 if there is an error.
+
+Examples:
+  osm-gitops validate                                  # the sources of the fleet
+  osm-gitops validate osps/osp-mine.yaml               # one profile
+  osm-gitops validate osps pools --severity warning    # folders of manifests
+  osm-gitops validate --against origin/main -o github  # in a pull request
+  osm-gitops validate -o sarif > findings.sarif        # for code scanning
+"""
 
 from __future__ import annotations
 
@@ -65,21 +79,6 @@ def validate(
         ),
     ] = "",
 ) -> int:
-    """Check profiles and pools, and what they render to.
-
-    Asks no cluster and needs no key. Renders every profile for all its providers, Kubernetes versions
-    and relevant settings, and every pool as it is. Checks scripts, units, cloud-config, Ignition, and
-    the configuration of containerd and the kubelet, also with external linters if they are
-    installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
-    all rules and how to suppress one. Exits with 1 if there is an error.
-
-    Examples:
-      osm-gitops validate                                  # the sources of the fleet
-      osm-gitops validate osps/osp-mine.yaml               # one profile
-      osm-gitops validate osps pools --severity warning    # folders of manifests
-      osm-gitops validate --against origin/main -o github  # in a pull request
-      osm-gitops validate -o sarif > findings.sarif        # for code scanning
-    """
     # Imported here: no other command needs it.
     from osm_gitops.commands.validate import report  # noqa: PLC0415
     from osm_gitops.commands.validate.run import validate as judged  # noqa: PLC0415
