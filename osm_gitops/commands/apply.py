@@ -120,7 +120,7 @@ def apply(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
+    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - slow
 
     confirmed = yes or plan_file is not None
     require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
@@ -160,7 +160,7 @@ def apply(
         console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
     for cluster, delivery in outcome.deliveries.items():
         if not delivery.commit:
-            _tell(cluster, delivery)
+            _show_delivery(cluster, delivery)
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
     for remark in outcome.remarks:
@@ -173,12 +173,12 @@ def apply(
     return 1 if declined or outcome.failed else 0
 
 
-def _tell(cluster: str, delivery: Delivery) -> None:
+def _show_delivery(cluster: str, delivery: Delivery) -> None:
     pools = len([pool for pool in delivery.written if pool])
-    # Profiles, and what pools have left that are gone.
+    # Profiles, and objects of pools that no longer exist.
     others = ["objects of no pool"] if None in delivery.written else []
-    tried = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
-    written = f"{pools} of {many(tried, 'pool')}" if delivery.failed else many(pools, "pool")
+    attempted = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
+    written = f"{pools} of {many(attempted, 'pool')}" if delivery.failed else many(pools, "pool")
     if delivery.written or delivery.failed:
         parts = [*([written] if pools or delivery.failed else []), *others]
         console.say(f"{cluster}: {' and '.join(parts)} written", cluster=cluster, written=pools)
@@ -190,7 +190,7 @@ def _refuse_lost_commits(request: Request, push: bool | None) -> None:
     if request.clone is not None and push is False:
         raise input_error(
             Code.OPTIONS_CONFLICT,
-            "commits that are not pushed would go with the clone",
+            "commits that are not pushed are lost with the clone",
             where="--no-push",
             fix="Leave it out, or use plan to see what would change",
         )

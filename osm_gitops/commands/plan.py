@@ -8,9 +8,9 @@ Examples:
   osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
   osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
   osm-gitops plan --output json > plan.json         # for programs; see schema plan
-  osm-gitops plan --report plan.html                # a page to hand round, beside the text
-  osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
-  osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
+  osm-gitops plan --report plan.html                # also as a page to share
+  osm-gitops plan --against main --without-keys     # diff a branch without decryption keys
+  osm-gitops plan --out plan.json                   # for apply plan.json: this plan or nothing
   osm-gitops plan --from cluster-dump --to config-repo/clusters
   osm-gitops plan --from cluster --to cluster --context prod
 """
@@ -85,9 +85,9 @@ def plan(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - render needs nothing of it
+    from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - slow
 
-    if without_keys:  # who has no keys is to see what strangers wrote
+    if without_keys:  # a reader without keys reviews changes of others
         request = replace(request, untrusted=True)
     reports = Reports(
         form=output,
@@ -101,7 +101,7 @@ def plan(
     if without_keys and not against:
         raise input_error(
             Code.OPTIONS_CONFLICT,
-            "stand-ins compare with stand-ins alone",
+            "placeholders can only be compared with placeholders",
             where="--without-keys",
             fix="Add --against REV",
         )
@@ -126,10 +126,10 @@ def plan(
     reports.show(outcome)
     if out is not None:
         save_plan(out, outcome, request)
-    # A pull request must not be green whose merge cannot be applied.
+    # A pull request whose merge cannot be applied must not be green.
     forbidden = forbidden_warnings(outcome.plan) if strict else ()
-    judged = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
-    show_trouble(judged)
-    if judged.failed:
+    checked = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
+    show_trouble(checked)
+    if checked.failed:
         return 1
     return 2 if detailed_exitcode and outcome.plan.has_changes else 0

@@ -56,7 +56,7 @@ def refresh(
     nudge: Nudge = True,
     beside_osm: BesideOsm = False,
 ) -> int:
-    from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - slow
 
     reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()

@@ -3,7 +3,7 @@
 Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
 --age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
 opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
-key at hand verifies that osm-gitops made the old one. You commit the result.
+local key can verify that osm-gitops made the old one. You commit the result.
 
 Examples:
   osm-gitops rekey                     # after a change of .sops.yaml
@@ -58,9 +58,9 @@ _ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class RekeyedFile:
-    """A file that gets other recipients, or a new data key, and its new bytes.
+    """A file that gets other recipients or a new data key, and its new content.
 
-    ``known``: somebody who was removed may have kept the data key, under which later values are encrypted too.
+    ``known``: a removed recipient may know the data key, which also encrypts later values.
     """
 
     path: Path
@@ -72,10 +72,10 @@ class RekeyedFile:
 
 @dataclass(frozen=True, slots=True)
 class Rekeying:
-    """What a re-encryption comes to. Nothing is written yet.
+    """The result of a re-encryption before it is written.
 
-    ``unverified`` are files of ours that stay as they are, and whose data key somebody else may have made;
-    ``kept`` are files that osm-gitops did not write, which keep their data key although new ones were asked for.
+    ``unverified``: unchanged files of osm-gitops whose data key others may have made. ``kept``: files that osm-gitops
+    did not write, which keep their data key although ``--rotate`` is set.
     """
 
     files: tuple[RekeyedFile, ...]
@@ -85,13 +85,13 @@ class Rekeying:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Which files get a new data key: ``all_ours``, and those of others at or below the paths ``included``."""
+    """Which files get a new data key: ``all_ours``, and other files at or below the paths ``included``."""
 
     all_ours: bool = False
     included: tuple[Path, ...] = ()
 
     def includes(self, path: Path) -> bool:
-        """Whether a file of others was named."""
+        """Whether a file is at or below an included path."""
         here = path.resolve()
         return any(here == each or each in here.parents for each in map(Path.resolve, self.included))
 
@@ -99,11 +99,11 @@ class Rotation:
 def rekeyed_files(
     paths: Iterable[Path], sealing: FileEncryption, rotation: Rotation, *, advance: Advance = unwatched
 ) -> Rekeying:
-    """Every SOPS file below ``paths`` whose recipients are not those of its rule, and those of ``rotation``.
+    """Re-encrypt SOPS files below ``paths`` whose recipients differ from their rule, and the files of ``rotation``.
 
-    ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be made anew.
+    ``advance`` counts the files. Raises EncryptionError with the problems of all files that fail. Writes nothing.
     """
-    made: list[RekeyedFile] = []
+    rekeyed: list[RekeyedFile] = []
     unverified: list[Path] = []
     kept: list[Path] = []
     problems: list[Problem] = []
@@ -116,7 +116,7 @@ def rekeyed_files(
         except OsmGitopsError as error:
             problems += (problem.at(where=str(path)) for problem in error.problems)
         else:
-            made += [found] if found else []
+            rekeyed += [found] if found else []
             if file and file.ours and found is None and not sealing.is_sealed(text):
                 unverified.append(path)
             if file and not file.ours and rotation.all_ours and not rotation.includes(path):
@@ -124,13 +124,13 @@ def rekeyed_files(
         advance(done, len(files))
     if problems:
         raise EncryptionError(problems)
-    return Rekeying(tuple(made), tuple(unverified), tuple(kept))
+    return Rekeying(tuple(rekeyed), tuple(unverified), tuple(kept))
 
 
 def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
-    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written.
+    """Replace all files atomically and keep their modes; if one cannot be written, replace none.
 
-    What a killed run left beside them is removed first.
+    Removes temporary files of a killed run first.
     """
     remove_temporary_beside(file.path for file in files)
     staged: dict[Path, Path] = {}
@@ -148,16 +148,15 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode & 0o777
     except OSError as fault:
-        what = f"cannot be read any more: {fault.strerror}"
-        raise TargetError(
-            [Problem(Code.FILE_UNREADABLE, what, where=str(path), fix="Nothing was written. Run again")]
-        ) from fault
+        what = f"can no longer be read: {fault.strerror}"
+        problem = Problem(Code.FILE_UNREADABLE, what, where=str(path), fix="Nothing was written. Run again")
+        raise TargetError([problem]) from fault
 
 
 def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise InputError([Problem(Code.FILE_UNREADABLE, "there is no such file or folder", where=str(path))])
+            raise InputError([Problem(Code.FILE_UNREADABLE, "no such file or folder", where=str(path))])
         for file in sorted(_files(path)):
             text = read_file(file) if file.is_file() and not file.is_symlink() else None
             if text is not None and _SIGN in text:
@@ -174,7 +173,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An encrypted file as it is."""
+    """An encrypted file as it is on disk."""
 
     path: Path
     text: bytes
@@ -190,7 +189,7 @@ class _File:
 
 
 def _read(path: Path, text: bytes) -> _File | None:
-    """``None`` where not all documents are encrypted."""
+    """Read a file; ``None`` if not all of its documents are encrypted."""
     documents = load_documents(text, str(path))
     if not documents or not all(is_encrypted(document.value) for document in documents):
         return None
@@ -205,9 +204,9 @@ def _rekeyed(file: _File, sealing: FileEncryption, rotation: Rotation) -> Rekeye
         return None
     removed = not set(before) <= set(rule.recipients)
     if file.ours:
-        # An entry for somebody else may have the name of a recipient, so only the seal tells whose data key this is.
+        # A key entry may be labelled with the name of another recipient: only the seal proves who made the data key.
         new_key = rotated or removed or not sealing.is_sealed(file.text)
-        content = _anew(file.bodies[0], rule, sealing, rotated=new_key)
+        content = _encrypted_again(file.bodies[0], rule, sealing, rotated=new_key)
         return RekeyedFile(file.path, before, rule.recipients, content)
     content = _with_new_texts(file, rule, sealing, rotated=rotated)
     return RekeyedFile(file.path, before, rule.recipients, content, known=removed and not rotated)
@@ -216,12 +215,12 @@ def _rekeyed(file: _File, sealing: FileEncryption, rotation: Rotation) -> Rekeye
 def _rule(path: Path, sealing: FileEncryption) -> Rule:
     rule = sealing.rule_of_any(path)
     if rule is None:
-        what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
+        what = f"the file is encrypted, and neither --age-recipient nor a {FILE_NAME} names its recipients"
         raise InputError([Problem(Code.NO_SOPS_RULE_MATCHES, what, fix=f"Add a {FILE_NAME} with a creation rule")])
     return rule
 
 
-def _anew(body: Mapping[str, Json], rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
+def _encrypted_again(body: Mapping[str, Json], rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
     if rotated:
         (sealed,) = rotate([body], rule.recipients, now=sealing.now, keyring=sealing.keyring)
     else:
@@ -231,19 +230,17 @@ def _anew(body: Mapping[str, Json], rule: Rule, sealing: FileEncryption, *, rota
 
 
 def _with_new_texts(file: _File, rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
-    """The text of a file with another map ``sops`` in each document, and with other encrypted values if ``rotated``.
+    """The text of a file with a new map ``sops`` in each document, and with new encrypted values if ``rotated``.
 
-    Every map ends where the next line begins that is not indented.
+    A map ends at the next line that is not indented.
     """
     if rotated:
         comments = [text for text in _ENCRYPTED.findall(file.text.decode()) if text.endswith(",type:comment]")]
-        made = rotate_texts(file.bodies, rule.recipients, comments, now=sealing.now, keyring=sealing.keyring)
-        texts, maps = made.texts, [made.envelope] * len(file.bodies)
+        result = rotate_texts(file.bodies, rule.recipients, comments, now=sealing.now, keyring=sealing.keyring)
+        texts, maps = result.texts, [result.envelope] * len(file.bodies)
     else:
-        texts, maps = (
-            {},
-            [body["sops"] for body in rekey_documents(file.bodies, rule.recipients, keyring=sealing.keyring)],
-        )
+        documents = rekey_documents(file.bodies, rule.recipients, keyring=sealing.keyring)
+        texts, maps = {}, [body["sops"] for body in documents]
     lines = file.text.decode().splitlines(keepends=True)
     ends = [_map_lines(document, lines) for document in file.documents]
     before = 0
@@ -261,7 +258,7 @@ def _with_new_texts(file: _File, rule: Rule, sealing: FileEncryption, *, rotated
 
 
 def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
-    """Where the map ``sops`` of a document starts and ends."""
+    """The first line of the map ``sops`` of a document, and the line after its last."""
     start = (document.lines.get("sops") or 0) - 1
     if start < 0 or not re.match(r"sops:\s*$", lines[start]):
         raise _unusual_layout()
@@ -270,7 +267,7 @@ def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _renewed(line: str, texts: Mapping[str, str], *, rotated: bool) -> str:
-    """A line with its encrypted values and comments under the new data key."""
+    """A line with its values and comments encrypted with the new data key."""
     if not rotated or _SIGN.decode() not in line:
         return line
 
@@ -293,12 +290,12 @@ def _with_texts(value: Json, texts: Mapping[str, str]) -> Json:
 
 def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
     if rotated:
-        what = "it has an encrypted comment that cannot be opened, or a layout that sops does not write"
+        what = "the file has an encrypted comment that cannot be decrypted, or a layout that sops does not write"
         return EncryptionError(
             [Problem(Code.SOPS_LAYOUT, what, fix="Run sops rotate --in-place on it, and leave it out here")]
         )
     return EncryptionError(
-        [Problem(Code.SOPS_LAYOUT, "its layout is not that of sops", fix="Run sops updatekeys on it")]
+        [Problem(Code.SOPS_LAYOUT, "the layout is not one that sops writes", fix="Run sops updatekeys on it")]
     )
 
 
@@ -332,28 +329,28 @@ def rekey(
     sealing = FileEncryption(dict(os.environ), tuple(age_recipients or ()))
     rotation = Rotation(rotate, tuple(include or ()))
     places = paths or ([] if include and not rotate else [Path()])
-    found = rekeyed_files(places, sealing, rotation, advance=Progress("rekey", "files looked at"))
+    found = rekeyed_files(places, sealing, rotation, advance=Progress("rekey", "files checked"))
     write_rekeyed(found.files)
     for file in found.files:
         console.out(f"{visible(str(file.path))}{_difference(file)}\n")
     known = [file.path for file in found.files if file.known]
     if known:
         console.say(
-            "Removed recipients may have kept the data keys of files that osm-gitops did not write. "
-            f"Give them new ones with --include PATH: {_named(known)}"
+            "Removed recipients may know the data keys of files that osm-gitops did not write. "
+            f"Make new ones with --include PATH: {_named(known)}"
         )
     if found.kept:
         console.say(
             "Files that osm-gitops did not write keep their data keys. "
-            f"Give them new ones with --include PATH: {_named(found.kept)}"
+            f"Make new ones with --include PATH: {_named(found.kept)}"
         )
     if found.unverified:
         console.say(
-            "No key at hand verifies that osm-gitops made the data keys of these files; somebody who can only push "
-            f"may know them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
+            "No local key can verify that osm-gitops made the data keys of these files; anyone who can push may know "
+            f"them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
         )
     if not found.files:
-        console.say("Nothing to do: every encrypted file has the recipients that it should have.")
+        console.say("Nothing to do: every encrypted file has the right recipients.")
     return 0
 
 

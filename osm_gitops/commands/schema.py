@@ -29,7 +29,7 @@ from osm_gitops.report.json_schema import log_schema, plan_schema
 
 
 class Described(Enum):
-    """What there is a schema of."""
+    """The files and reports that have a schema."""
 
     FLEET = "fleet"
     OVERLAY = "overlay"
@@ -45,7 +45,7 @@ class Described(Enum):
 
 
 def _of(module: str, name: str) -> Callable[[], dict[str, Json]]:
-    """The schema that is beside the report of a command, which is imported when it is asked for."""
+    """The schema of a command's report; imports the command's module only when it is called."""
 
     def schema_of() -> dict[str, Json]:
         found: dict[str, Json] = getattr(import_module(f"osm_gitops.commands.{module}"), name)()
@@ -85,5 +85,5 @@ def schema(
 
 
 def schema_text(what: Described) -> str:
-    """A schema as the text of a file."""
+    """A schema as JSON text."""
     return json.dumps(SCHEMAS[what](), indent=2, ensure_ascii=False) + "\n"

@@ -163,7 +163,7 @@ def test_a_ref_that_the_remote_lacks_is_told(remote: Path) -> None:
 
 
 def test_what_would_be_lost_or_means_nothing_is_refused(remote: Path) -> None:
-    assert "--no-push: commits that are not pushed would go with the clone" in _run("apply", remote, "--no-push").err
+    assert "Error: --no-push: commits that are not pushed" in _run("apply", remote, "--no-push").err
     assert "--ref: it says what to clone, but --repo names no repository" in osm_gitops("plan", "--ref", "main").err
     ran = osm_gitops("plan", "--repo", "https://me:hunter22@git.example.com/nodes.git")
     assert "--repo: there is a password in the address" in ran.err

@@ -253,7 +253,7 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
         ("default", "pools rendered"): [(1, 2), (2, 2)],
         ("default", "files compared"): [(done, 7) for done in range(1, 8)],
         ("default", "files written"): [(done, 9) for done in range(1, 10)],  # both kustomization.yaml too
-        ("rekey", "files looked at"): [(done, 6) for done in range(1, 7)],
+        ("rekey", "files checked"): [(done, 6) for done in range(1, 7)],
     }
 
 
