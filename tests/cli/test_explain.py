@@ -193,7 +193,7 @@ def test_a_file_that_is_looked_for_in_the_wrong_half_is_told_where_it_is(tmp_pat
     write_tree(tmp_path / "tree", profile(), pool())
     ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setup", "--half", "bootstrap")
     assert (ran.code, ran.out) == (1, "")
-    assert "the bootstrap half has no file /opt/bin/setup. The provisioning half has it" in ran.err
+    assert "the bootstrap half has no file /opt/bin/setup. Use --half provisioning" in ran.err
 
 
 def test_a_file_of_both_halves_must_be_told_apart(tmp_path: Path) -> None:

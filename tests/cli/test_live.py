@@ -226,9 +226,9 @@ def test_a_pool_that_two_runs_in_a_row_have_left_fails_the_second(adopted: Adopt
     status = json.loads(osm_gitops("status", "--kubeconfig", kubeconfig, *settings, "--output", "json").out)
     pools = {each["name"]: each for each in status["clusters"][0]["pools"]}
     assert pools["pool-00002"]["lastRun"]["code"] == "old-machine-set"
-    (told,) = [each for each in pools["pool-00002"]["troubles"] if each.startswith("runs leave it since 20")]
+    (told,) = [each for each in pools["pool-00002"]["troubles"] if each.startswith("runs have skipped it since 20")]
     assert told.endswith(f"{why}). {fix}")
-    assert not any("runs leave it" in each for each in pools["pool-00001"]["troubles"])
+    assert not any("runs have skipped it" in each for each in pools["pool-00001"]["troubles"])
 
 
 def test_one_pool_that_cannot_be_rendered_stops_no_other(adopted: Adopted) -> None:

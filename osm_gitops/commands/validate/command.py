@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 
 class Form(Enum):
-    """How findings are written."""
-
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
@@ -79,19 +77,18 @@ def validate(
         ),
     ] = "",
 ) -> int:
-    # Imported here: no other command needs it.
-    from osm_gitops.commands.validate import report  # noqa: PLC0415
-    from osm_gitops.commands.validate.run import validate as judged  # noqa: PLC0415
+    from osm_gitops.commands.validate import report  # noqa: PLC0415 - slow
+    from osm_gitops.commands.validate.run import validate as check  # noqa: PLC0415 - imports render
 
     found: list[Finding] = []
     named, environment = _checked(paths or []), request.environment
     scopes = _scopes(request, named, found, environment)
     if against:
         found += _compared(request, named, scopes, environment, against)
-    verdict = judged(scopes, environment, found)
+    verdict = check(scopes, environment, found)
     findings = report.masked(verdict.findings, Masker(verdict.sensitive))
     shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
-    judgement = report.Judgement(shown, asdict(verdict.counts), __version__, console.colours())
+    shown_report = report.ValidationReport(shown, asdict(verdict.counts), __version__, console.colours())
     writers = {
         Form.TEXT: report.findings_text,
         Form.JSON: report.findings_json,
@@ -99,19 +96,15 @@ def validate(
         Form.JUNIT: report.findings_junit,
         Form.GITHUB: report.findings_github,
     }
-    console.out(writers[output](judgement))
+    console.out(writers[output](shown_report))
     return 1 if any(_fails(finding, strict=strict) for finding in findings) else 0
 
 
 def _scopes(
     request: Request, paths: list[Path], found: list[Finding], environment: Mapping[str, str], revision: str = ""
 ) -> tuple[Scope, ...]:
-    """What is judged, as it is or at a revision."""
-    from osm_gitops.commands.validate.scope import (  # noqa: PLC0415 - see above
-        fleet_scopes,
-        overlay_findings,
-        path_scopes,
-    )
+    """What to check, as it is or at a revision."""
+    from osm_gitops.commands.validate.scope import fleet_scopes, overlay_findings, path_scopes  # noqa: PLC0415 - slow
 
     if paths:
         trees = [TreeRef(path, str(path), revision) for path in paths]
@@ -122,7 +115,7 @@ def _scopes(
 
 
 def _like(request: Request, paths: list[Path]) -> ClusterSpec:
-    """A cluster with the settings of the command line, for files that belong to none."""
+    """A cluster with the settings of the command line, for files without a cluster."""
     nothing = TreeRef(Path(), "")
     source, settings = SourceSpec(nothing, nothing, nothing), tuple(request.settings.values())
     trust = trust_of(request, paths)
@@ -130,7 +123,7 @@ def _like(request: Request, paths: list[Path]) -> ClusterSpec:
 
 
 def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[ClusterSpec, ...]:
-    """The fleet's clusters; what is wrong with the fleet file is found like everything else."""
+    """The fleet's clusters; problems of the fleet file become findings."""
     if revision:
         return clusters_at(request, revision)
     try:
@@ -145,10 +138,9 @@ def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[Cl
 def _compared(
     request: Request, paths: list[Path], scopes: tuple[Scope, ...], environment: Mapping[str, str], revision: str
 ) -> Iterator[Finding]:
-    """What changed since a revision. What was wrong there, or not there yet, is passed over: a change that mends
-    it must pass."""
-    from osm_gitops.commands.validate.scope import Comparison  # noqa: PLC0415 - see above
-    from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - see above
+    """Findings on the change since a revision. What was invalid or missing there is skipped: a fix must pass."""
+    from osm_gitops.commands.validate.scope import Comparison  # noqa: PLC0415 - slow
+    from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - imports git
 
     for path in paths or [home_of(request, revision)]:
         check_revision(path, revision, str(path), trust_of(request, paths))
@@ -166,12 +158,14 @@ def _compared(
 
 
 def _checked(paths: list[Path]) -> list[Path]:
-    missing = [Problem(Code.FILE_UNREADABLE, "is not there", where=str(path)) for path in paths if not path.exists()]
+    missing = [
+        Problem(Code.FILE_UNREADABLE, "no such file or folder", where=str(path)) for path in paths if not path.exists()
+    ]
     if missing:
         raise InputError(missing)
     return paths
 
 
 def _fails(finding: Finding, *, strict: bool) -> bool:
-    least = Severity.WARNING if strict else Severity.ERROR
-    return not finding.suppressed and finding.severity.weight >= least.weight
+    lowest = Severity.WARNING if strict else Severity.ERROR
+    return not finding.suppressed and finding.severity.weight >= lowest.weight
