@@ -91,7 +91,7 @@ def test_people_get_a_table_and_sentences_and_scripts_an_exit_code(loaded: After
     assert ran.code == 2, ran.err
     lines = ran.out.splitlines()
     assert lines[0] == "Cluster default: 5 pools, 5 with problems"
-    assert "  no run of osm-gitops has been here yet" in lines
+    assert "  no run of osm-gitops so far" in lines
     assert any(line.startswith("  - Deployment kube-system/operating-system-manager: Operating") for line in lines)
     head = next(line for line in lines if line.startswith("POOL"))
     assert head.split() == ["POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "KUBECONFIG", "GATE", "MACHINES", "TOKEN"]

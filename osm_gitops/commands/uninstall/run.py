@@ -107,7 +107,7 @@ def uninstall(
 def _decision(live: Clusters, namespace: str, finalizers: Finalizers) -> tuple[bool, str]:
     """Whether finalizers stay, and why, as a clause."""
     if finalizers is not Finalizers.AUTO:
-        return finalizers is Finalizers.KEEP, f"as --finalizers {finalizers.value} says"
+        return finalizers is Finalizers.KEEP, f"because of --finalizers {finalizers.value}"
     found = find_reachable_osm(live.management, namespace)
     if found:
         return True, f"because {found[0]} cleans up"

@@ -58,7 +58,7 @@ def test_flags_are_read_as_go_reads_them(management: Cluster, api: Api) -> None:
         "node-containerd-registry-mirrors": ["docker.io=https://a", "quay.io=https://b"],
         "pause-image": "pause:2",
     }
-    assert [note.split(":")[0] for note in settings.passed_over] == ["-leader-elect is passed over"]
+    assert [note.split(":")[0] for note in settings.notes] == ["-leader-elect is passed over"]
 
 
 def test_the_program_that_kkp_puts_before_it_is_seen_through(management: Cluster, api: Api) -> None:

@@ -135,7 +135,8 @@ def test_a_secret_that_is_older_than_its_configuration_is_named(
     (finding,) = _found(management, tmp_path).values()
     assert finding.kind == "stale-secret"
     assert (
-        "Secret cloud-init-settings/pool-00002-kube-system-bootstrap-config and the OperatingSystemConfig are" in finding.problem.what
+        "Secret cloud-init-settings/pool-00002-kube-system-bootstrap-config and the OperatingSystemConfig are"
+        in finding.problem.what
     )
 
 
