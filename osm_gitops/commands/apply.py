@@ -28,7 +28,7 @@ from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
+from osm_gitops.cli.reports import ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -167,7 +167,7 @@ def apply(
         console.say(remark)
     if declined:
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
-    show_trouble(outcome)
+    show_problems(outcome)
     reports.save(outcome)
     console.problems(metrics.publish(outcome.measured), label="Warning")
     return 1 if declined or outcome.failed else 0

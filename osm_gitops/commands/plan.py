@@ -25,7 +25,7 @@ import typer
 from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
     AgeRecipients,
@@ -129,7 +129,7 @@ def plan(
     # A pull request whose merge cannot be applied must not be green.
     forbidden = forbidden_warnings(outcome.plan) if strict else ()
     checked = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
-    show_trouble(checked)
+    show_problems(checked)
     if checked.failed:
         return 1
     return 2 if detailed_exitcode and outcome.plan.has_changes else 0

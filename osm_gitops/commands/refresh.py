@@ -20,7 +20,7 @@ from osm_gitops.cli.clusters import live_clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_live_clusters
-from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -66,7 +66,7 @@ def refresh(
     options = replace(run_options(request, Limits(), None), live=live)
     outcome = refresh_clusters(live_clusters_of(request), options)
     reports.show(outcome)
-    show_trouble(outcome)
+    show_problems(outcome)
     reports.save(outcome)
     console.problems(metrics.publish(outcome.measured), label="Warning")
     for remark in outcome.remarks:

@@ -148,7 +148,7 @@ def test_in_the_split_mode_both_clusters_are_named_and_taken_over(
     named = ("--kubeconfig", kubeconfigs[0], "--worker-cluster-kubeconfig", kubeconfigs[1])
     ran = osm_gitops("init", "nodes", "--from", "cluster", *named)
     assert ran.code == 0, ran.err
-    assert "5 of 5 OperatingSystemConfigs come out as they are" in ran.err
+    assert "5 of 5 OperatingSystemConfigs are rendered as they are" in ran.err
     monkeypatch.chdir(tmp_path / "nodes")
     _apply()
     (cluster,) = json.loads(osm_gitops("status", "-o", "json").out)["clusters"]

@@ -33,7 +33,7 @@ def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     _struck_by(monkeypatch, KeyboardInterrupt())
     ran = osm_gitops("plan")
     assert (ran.code, ran.out) == (130, "")
-    assert ran.err == "Interrupted; what was being written is as before or as after.\n"
+    assert ran.err == "Interrupted. Each object and file is either unchanged or completely written.\n"
 
 
 def test_a_bug_tells_its_place_and_no_value(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_connections_are_passed_over_with_a_word(tmp_path: Path, flag: str) -> N
     _tree(tmp_path / "tree")
     ran = osm_gitops("plan", "--from", "tree", "--to", "out", flag, "x")
     assert ran.code == 0
-    assert ran.err == f"{flag} is passed over: a run from trees to git does not use it\n"
+    assert ran.err == f"{flag} is ignored: a run from trees to git does not use it\n"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_connections_are_passed_over_with_a_word(tmp_path: Path, flag: str) -> N
         (("plan", "-leader-elect=maybe"), "Write true or false"),
         (("plan", "--from", "x"), "--from also needs --to"),
         (("render", "--from", "x"), "render needs --to"),
-        (("plan",), "there is neither --from nor a fleet file osm-gitops.yaml"),
+        (("plan",), "no --from, and no fleet file osm-gitops.yaml"),
         (("plan", "--fleet", "none.yaml"), "none.yaml: the fleet file cannot be read"),
         (("plan", "--from", "x", "--to", "y", "--cluster", "a/b"), "'a/b' cannot be the name of a file or folder"),
         (("plan", "--from", "x", "--to", "y", "--cluster", ".."), "'..' cannot be the name of a file or folder"),

@@ -71,7 +71,7 @@ def test_a_credential_in_a_setting_is_not_saved_and_asked_for_again(tmp_path: Pa
     text = (tmp_path / "plan.json").read_text("utf-8")
     assert "hunter22" not in text
     assert json.loads(text)["options"]["node-http-proxy"] is None
-    assert "Give --node-http-proxy again" in _apply().err
+    assert "Pass --node-http-proxy again" in _apply().err
     assert _apply("--node-http-proxy", proxy).code == 0
 
 

@@ -24,7 +24,7 @@ import typer
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Form, Request, with_explained
+from osm_gitops.cli.options import Form, Request, with_all_pools
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.gotemplate.faults import similar
@@ -40,7 +40,7 @@ class HalfName(Enum):
     PROVISIONING = "provisioning"
 
 
-@with_explained
+@with_all_pools
 def explain(
     request: Request,
     name: Annotated[

@@ -27,7 +27,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, trust_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_judged
+from osm_gitops.cli.options import Request, with_all_pools
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
@@ -47,7 +47,7 @@ class Form(Enum):
     GITHUB = "github"
 
 
-@with_judged
+@with_all_pools
 def validate(
     request: Request,
     paths: Annotated[

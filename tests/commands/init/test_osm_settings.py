@@ -58,7 +58,7 @@ def test_flags_are_read_as_go_reads_them(management: Cluster, api: Api) -> None:
         "node-containerd-registry-mirrors": ["docker.io=https://a", "quay.io=https://b"],
         "pause-image": "pause:2",
     }
-    assert [note.split(":")[0] for note in settings.notes] == ["-leader-elect is passed over"]
+    assert [note.split(":")[0] for note in settings.notes] == ["-leader-elect is ignored"]
 
 
 def test_the_program_that_kkp_puts_before_it_is_seen_through(management: Cluster, api: Api) -> None:
@@ -142,7 +142,7 @@ def test_a_file_that_only_nodes_have_is_named_with_the_way_to_give_it(management
     management.client().create(body)
     text = _refusal(api)
     assert "Deployment kube-system/operating-system-manager: flag -host-ca-bundle" in text
-    assert "give it with --host-ca-bundle FILE" in text
+    assert "pass it with --host-ca-bundle FILE" in text
     given = _read(api, host_ca_bundle=PodText(recorded_authority(), ("a file",)))
     assert [each.content for each in given.settings] == [recorded_authority()]
 
