@@ -115,7 +115,7 @@ def test_overlays_of_the_fleet_and_of_flags_are_found_in_the_clone(remote: Path,
     )
     ran = _run("plan", remote, "--overlay", "overlays/c")
     assert ran.err == (
-        'Error: overlays/c/overlay.yaml:3 settings.clusterDNS: "nonsense" is no IP address. '
+        'Error: overlays/c/overlay.yaml:3 settings.clusterDNS: "nonsense" is not an IP address. '
         "Write addresses such as 10.96.0.10, separated by commas, without a prefix length or leading zeros [OG1024]\n"
     )
     ran = _run("plan", remote, "--overlay", "overlays/missing")

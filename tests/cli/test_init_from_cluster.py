@@ -138,7 +138,7 @@ def test_what_differs_is_told(management: Cluster, loaded: AfterOsm, monkeypatch
     deploy_as_recorded(management, "-pause-image=registry.example.com/pause:3.10")
     ran = _init()
     assert "0 of 5 OperatingSystemConfigs are rendered as they are in the cluster.\n" in ran.err
-    assert "Different are pool-00000-kube-system-config, " in ran.err
+    assert "Different: pool-00000-kube-system-config, " in ran.err
     assert "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.\n" in ran.err
     assert 1 < len(set(tried)) >= len(tried) - 1  # each once, wherever it stands, and the chosen one with all pools
 
@@ -178,7 +178,7 @@ def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
         ]
     field = "spec.template.spec.providerSpec.value.cloudProviderSpec.secretAccessKey"
     assert f"Warning: MachineDeployment kube-system/pool-00001: {field}: is a credential in plain text" in ran.err
-    assert "# nodeHTTPProxy holds a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
+    assert "# nodeHTTPProxy has a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
         tmp_path / "nodes/osm-gitops.yaml"
     ).read_text("utf-8")
     assert "it holds a credential, so set OSM_GITOPS_NODE_HTTP_PROXY" in ran.err
@@ -192,8 +192,7 @@ def test_an_empty_argument_is_refused_and_nothing_is_written(
     ran = _init()
     assert ran.code == 1
     assert (
-        "is an empty argument, where Operating System Manager stops reading flags, so that it ignores the 1 behind"
-        in ran.err
+        "is an empty argument, where Operating System Manager stops reading flags, and ignores the 1 after" in ran.err
     )
     assert not (tmp_path / "nodes").exists()
 
@@ -223,7 +222,7 @@ def test_what_belongs_to_clusters_is_refused_without_one() -> None:
         assert (ran.code, ran.out) == (1, "")
         assert f"Error: {flag}: has no effect without --from cluster" in ran.err
     ran = osm_gitops("init", "nodes", "--from", "somewhere")
-    assert "init reads nothing but a cluster" in ran.err
+    assert "init can only read a cluster" in ran.err
 
 
 def test_what_was_written_renders_to_what_the_cluster_has(

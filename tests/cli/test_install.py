@@ -260,7 +260,7 @@ def test_the_parser_takes_the_arguments_of_runs(more: tuple[str, ...]) -> None:
         ((*_IMAGE, "--secret", "registry"), '--secret: "registry" does not name a Secret'),
         ((*_IMAGE, "--commit-as", "me"), '--commit-as: "me" is not an author'),
         ((*_IMAGE, "--repo", "https://me:swordfish@git.example.com/x.git"), "--repo"),
-        ((*_IMAGE, "-cluster-dns=x"), '"x" is no IP address'),
+        ((*_IMAGE, "-cluster-dns=x"), '"x" is not an IP address'),
     ],
 )
 def test_what_cannot_be_is_said(arguments: tuple[str, ...], said: str) -> None:

@@ -150,11 +150,11 @@ def test_a_file_that_only_nodes_have_is_named_with_the_way_to_give_it(management
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [
-        (("-namespace=a", "", "-cluster-dns=10.0.0.1"), "argument 2 behind -namespace is an empty argument"),
+        (("-namespace=a", "", "-cluster-dns=10.0.0.1"), "argument 2 after -namespace is an empty argument"),
         (("", "-namespace=a"), "argument 1 is an empty argument"),
-        (("-external-cloud-provider", "true", "-namespace=a"), "argument 2 behind -external-cloud-provider"),
+        (("-external-cloud-provider", "true", "-namespace=a"), "argument 2 after -external-cloud-provider"),
         (("-external-cloud-provider=maybe",), "-external-cloud-provider is neither true nor false"),
-        (("-namespace",), "-namespace is the last argument and lacks its value"),
+        (("-namespace",), "-namespace is the last argument and has no value"),
     ],
 )
 def test_arguments_that_gos_parser_would_end_at_without_a_word_are_refused(
