@@ -181,7 +181,7 @@ def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
     assert "# nodeHTTPProxy has a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
         tmp_path / "nodes/osm-gitops.yaml"
     ).read_text("utf-8")
-    assert "it holds a credential, so set OSM_GITOPS_NODE_HTTP_PROXY" in ran.err
+    assert "it has a credential, so set OSM_GITOPS_NODE_HTTP_PROXY" in ran.err
 
 
 def test_an_empty_argument_is_refused_and_nothing_is_written(

@@ -264,10 +264,10 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
         f'a/overlay.yaml:10: {about}: patches[2].merge.sepc: "sepc" is not a known key. Did you mean spec?',
         (
             f"a/overlay.yaml:10: {about}: patches[2].merge: changes nothing: it has neither spec nor metadata. "
-            "Put what to change below spec"
+            "Write the changes below spec"
         ),
         (
-            f"a/overlay.yaml:11: {about}: patches[3].json6902[0]: has no op that is known. "
+            f"a/overlay.yaml:11: {about}: patches[3].json6902[0]: has no known op. "
             "op is one of: add, remove, replace, move, copy, test"
         ),
         f"a/overlay.yaml:11: {about}: patches[3].json6902[1]: add needs value",
