@@ -55,7 +55,7 @@ def test_settings_profiles_and_pools_are_those_of_the_cluster_and_it_says_how_th
         "Found 5 MachineDeployments and 6 OperatingSystemProfiles.",
         "Settings come from Deployment kube-system/operating-system-manager (0 of 1 replicas run):",
         "  externalCloudProvider: flag -external-cloud-provider",
-        "  -leader-elect is passed over: a batch elects no leader",
+        "  -leader-elect is ignored: osm-gitops elects no leader",
         "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.",
         "5 of 5 OperatingSystemConfigs are rendered as they are in the cluster.",
     ):

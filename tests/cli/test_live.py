@@ -275,7 +275,7 @@ def test_a_saved_plan_is_applied_or_refused(adopted: Adopted) -> None:
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00000", {"metadata": {"annotations": {"example.com/a": "b"}}})
     ran = osm_gitops("apply", str(plan), "--settle", "0s")
     assert ran.code == 1
-    assert "cluster default has moved since" in ran.err
+    assert "cluster default has changed since" in ran.err
     adopted.run("plan", "--out", str(plan))
     assert osm_gitops("apply", str(plan), "--settle", "0s").err == "default: 5 pools written\n"
 
