@@ -1,8 +1,7 @@
 """What can go wrong, as sentences for the person who must act.
 
-A :class:`Problem` says what is wrong, where, with which object, and what to do
-next. An :class:`InputError` carries all problems of an input at once. Nothing
-here prints or exits: that is the gate's work (``osm_gitops.cli.gate``).
+A :class:`Problem` says what is wrong, where, with which object, and what to do next. An :class:`InputError` carries all
+problems of an input at once. Nothing here prints or exits: that is the gate's work (``osm_gitops.cli.gate``).
 """
 
 from __future__ import annotations
@@ -320,12 +319,10 @@ class Code(Enum):
 class Problem:
     """One thing that is wrong.
 
-    ``code`` is the kind of fault; ``what`` is a sentence without a final full stop;
-    ``where`` is ``file:line`` or a flag's name; ``about`` the object
-    (``MachineDeployment kube-system/a``);
-    ``field`` a path inside it (``spec.template.spec.versions.kubelet``); ``fix``
-    a sentence that names the next step. Empty strings are left out when shown.
-    None of them may hold a value that came from a Secret, a token or a credential.
+    ``code`` is the kind of fault; ``what`` is a sentence without a final full stop; ``where`` is ``file:line`` or a
+    flag's name; ``about`` the object (``MachineDeployment kube-system/a``); ``field`` a path inside it
+    (``spec.template.spec.versions.kubelet``); ``fix`` a sentence that names the next step. Empty strings are left out
+    when shown. None of them may hold a value that came from a Secret, a token or a credential.
     """
 
     code: Code
@@ -467,3 +464,10 @@ def input_error(
 ) -> InputError:
     """Build an :class:`InputError` with a single problem."""
     return InputError([Problem(code, what, where=where, about=about, field=field, fix=fix)])
+
+
+def target_error(
+    code: Code, what: str, *, where: str = "", about: str = "", field: str = "", fix: str = ""
+) -> TargetError:
+    """Build a :class:`TargetError` with a single problem."""
+    return TargetError([Problem(code, what, where=where, about=about, field=field, fix=fix)])

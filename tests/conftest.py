@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from osm_gitops.kube import connecting
+from osm_gitops.kube import api as api_module
 from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.binaries import Binaries, find_binaries
 from tests.apiserver.cluster import Cluster
@@ -79,5 +79,5 @@ def through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Clus
 def patient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Retries wait no time at all; how long they would have waited, in seconds."""
     waited: list[float] = []
-    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=waited.append, chance=lambda: 1.0))
+    monkeypatch.setattr(api_module, "RETRY_POLICY", RetryPolicy(sleep=waited.append, chance=lambda: 1.0))
     return waited

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
+from osm_gitops.gotemplate.functions import FUNCTIONS, REFUSED
 from osm_gitops.render.data import ROOT_TYPES
 from tests.apiserver.after_osm import after_osm, with_machine_sets
 from tests.apiserver.cluster import Cluster

@@ -1,5 +1,5 @@
-"""What others wrote, read with a limit: files, JSON, and the output of programs.
+"""Read untrusted files, JSON and output of programs with limits.
 
-Belongs here: limits in bytes, seconds and nesting, and the sentence for what exceeds them.
-May not come in: what the content means, and which limit fits it: callers give that.
+Belongs here: limits in bytes, seconds and nesting, and their messages. May not come in: the meaning of content, and the
+choice of a limit, which is the caller's.
 """

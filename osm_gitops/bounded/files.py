@@ -1,4 +1,4 @@
-"""Regular files, read up to a limit: a device, a pipe or a file of many gigabytes must not stop a run."""
+"""Read regular files with a size limit: a device, a pipe or a huge file must not block a run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SMALL: Final = 1 << 20
 DOCUMENT: Final = 16 << 20
 """For configuration files: fleet files, kubeconfigs, overlays."""
 LARGE: Final = 256 << 20
-"""For manifests and saved plans, which hold the objects of a whole fleet."""
+"""For manifests and saved plans, which may contain a whole fleet."""
 
 _FROM_SHELL: Final = re.compile("/(?:dev|proc/self)/fd/[0-9]+")
-"""What process substitution gives programs as the name of a file."""
+"""File names of process substitution."""
 _PIECE: Final = 1 << 20
-# A FIFO without a writer would block; a terminal must not become ours. Windows has neither flag.
+# Do not block on a FIFO without a writer; do not take over a terminal. Windows has neither flag.
 _FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
@@ -27,25 +27,25 @@ _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
     """The content of a regular file of at most ``most`` bytes.
 
-    Raises OSError whose ``strerror`` continues a sentence that ends in "cannot be read:". A link is followed unless
-    ``follow`` is false. Files of procfs, which say that they are empty and are not, count as no regular files. A pipe
-    is read where a shell made it for this run: ``--kubeconfig <(…)``.
+    Raises OSError; its ``strerror`` follows "cannot be read:". Links are followed unless ``follow`` is false. Files of
+    procfs, whose size is 0, are refused as not regular. Pipes are accepted from process substitution:
+    ``--kubeconfig <(…)``.
     """
     if _FROM_SHELL.fullmatch(str(path)) and stat.S_ISFIFO(Path(path).stat().st_mode):
         with Path(path).open("rb") as pipe:
             return read_stream(pipe, most)
     try:
-        # Asked before it is opened: to open a device may act on it.
+        # Check before opening: opening a device may have effects.
         _check(path, Path(path).stat(follow_symlinks=follow), most)
         descriptor = os.open(path, os.O_RDONLY | _FLAGS | (0 if follow else _NO_LINKS))
-    except ValueError:  # NUL, or half of a surrogate pair
-        raise _fault(errno.EINVAL, "its name holds a character that no file name can hold", path) from None
+    except ValueError:  # NUL, or a lone surrogate
+        raise _fault(errno.EINVAL, "its name contains a character that is not allowed in file names", path) from None
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
         _check(path, found, most)
         pieces: list[bytes] = []
         left = most + 1
-        # What the file says of its size, and one byte more to see its end.
+        # The reported size, and one byte more to detect the end.
         while left and (piece := file.read(min(left, max(found.st_size + 1, _PIECE)))):
             pieces.append(piece)
             left -= len(piece)
@@ -57,7 +57,7 @@ def read_file(path: PurePath | str, most: int, *, follow: bool = True) -> bytes:
 
 
 def read_stream(stream: BinaryIO, most: int) -> bytes:
-    """All that a stream gives, at most ``most`` bytes; raises OSError as :func:`read_file` does."""
+    """Read a stream to its end, at most ``most`` bytes. Raises OSError as :func:`read_file`."""
     text = stream.read(most + 1)
     if len(text) > most:
         raise _too_large("", most)
@@ -65,7 +65,7 @@ def read_stream(stream: BinaryIO, most: int) -> bytes:
 
 
 def shown_size(size: int) -> str:
-    """A limit as sentences have it: ``16 MiB``."""
+    """A size for messages: ``16 MiB``."""
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB" if size >= 1 << 10 else f"{size} bytes"
 
 

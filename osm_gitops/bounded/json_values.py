@@ -1,4 +1,4 @@
-"""JSON of servers, programs and files: strict, and no deeper than the code behind it can follow."""
+"""Parse JSON of servers, programs and files strictly, with a limit of nesting."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Final, NoReturn
 Json = Any
 
 DEEPEST: Final = 150
-"""Nesting of lists and mappings. Manifests have at most 100; servers add their field managers."""
+"""Limit of nesting. Manifests have at most 100; servers add managed fields."""
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: bytes | str, deepest: int = DEEPEST) -> Json:
-    """The value of a JSON text. Raises ValueError with the rest of a sentence that begins with what it is about.
+    """The value of a JSON text. Raises ValueError with a message that follows the subject ("is not JSON").
 
-    Refused are text that is no UTF-8, NaN and infinite numbers, half surrogate pairs, which no UTF-8 can hold, and
-    nesting of more than ``deepest``. JSON of any length is read: the caller has limited that.
+    Refused are text that is not UTF-8, NaN and infinite numbers, lone surrogates, and nesting deeper than ``deepest``.
+    The caller limits the length.
     """
     try:
         plain = text.decode() if isinstance(text, bytes) else text
@@ -40,14 +40,14 @@ def parse_json(text: bytes | str, deepest: int = DEEPEST) -> Json:
     else:
         raise ValueError(too_deep)
     if _HALF.search(plain) and not _is_text(value):
-        raise ValueError("holds half of a surrogate pair (\\ud800 to \\udfff)")
+        raise ValueError("contains a lone surrogate (\\ud800 to \\udfff)")
     return value
 
 
 def line_of_fault(error: ValueError | RecursionError, text: str) -> int:
-    """The line, from 1, at which a text is not JSON; the same on every Python.
+    """The line (from 1) of a JSON syntax error, the same on each version of Python.
 
-    For a trailing comma Python 3.13 and newer give the place of the comma, older ones that of what follows it.
+    For a trailing comma, Python 3.13 and newer report the place of the comma, older versions the place after it.
     """
     if not isinstance(error, json.JSONDecodeError):
         return 1

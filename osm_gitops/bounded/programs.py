@@ -1,4 +1,4 @@
-"""Programs that print credentials: run with a limit in time and output, and ended with all that they started."""
+"""Run programs that print credentials, with limits of time and output; their child processes are ended too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``seconds`` until a program must have ended, ``most`` bytes that it may print."""
+    """``seconds`` of run time, and ``most`` bytes of output."""
 
     seconds: float
     most: int
@@ -25,28 +25,28 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended, and what it printed on stdout."""
+    """The exit status of a program, and its stdout."""
 
     status: int
     out: bytes = field(repr=False)
 
 
 class ProgramLimitError(Exception):
-    """A program that met a limit; the message continues a sentence that begins with its name."""
+    """A program reached a limit. The message follows the name of the program."""
 
 
 def run_program(
     words: Sequence[str], environment: Mapping[str, str], limits: Limits, *, terminal: bool = False
 ) -> Ended:
-    """Run a program to its end, without input; what it writes to stderr is dropped.
+    """Run a program without input, and discard its stderr.
 
-    With ``terminal`` it may ask the user's terminal for a passphrase; without, it and its children are a process group
-    of their own, which ends as a whole at a limit and when the run is interrupted.
-    Raises ProgramLimitError, OSError where it cannot be started, ValueError for words that no program can be given.
+    With ``terminal`` it may ask for a passphrase on the user's terminal. Without, it runs in its own process group,
+    which is ended at a limit and when the run is interrupted. Raises ProgramLimitError, OSError if it cannot be
+    started, and ValueError for invalid arguments.
     """
     ours, theirs = os.pipe()
     try:
-        process = subprocess.Popen(  # noqa: S603 - what the user's own settings name
+        process = subprocess.Popen(  # noqa: S603 - from the user's settings
             words,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -60,7 +60,7 @@ def run_program(
     finally:
         os.close(theirs)
     out = bytearray()
-    # A thread that reads, as no system but Unix can wait for a pipe with a time limit.
+    # A thread: only Unix can wait for a pipe with a timeout.
     reading = threading.Thread(target=_read, args=(ours, out, limits.most), daemon=True)
     until = monotonic() + limits.seconds
     try:
@@ -91,8 +91,8 @@ def _read(pipe: int, into: bytearray, most: int) -> None:
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program that leads a session of its own, with all that it has started there, and wait for it."""
-    # What is not waited for yet keeps its id, and so does a session in which something is left.
+    """Kill a session leader with all processes of its session, and wait for it."""
+    # The id is not reused before wait(), nor while the session has processes.
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""Options of runs: guards, encryption, live clusters, metrics, and the confirmation before a write."""
+"""Options of runs, and what they come to: reading and writing, live clusters, metrics, and the question before a write
+(asked on a terminal, answered in advance by ``--yes``)."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from osm_gitops.cli.options import Request
 from osm_gitops.errors import Code, Problem, input_error
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
+from osm_gitops.model.live import WriteOptions
 from osm_gitops.model.plan import Plan
 from osm_gitops.pipeline.metrics import MetricSinks
 from osm_gitops.pipeline.options import GitOptions, LiveOptions, RunOptions
@@ -23,7 +25,6 @@ from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, parse_max_delete
 from osm_gitops.report.outline import many
 from osm_gitops.sops.keys import KeySearch
-from osm_gitops.targets.cluster.write_options import WriteOptions
 
 _GUARDS = "Guards"
 
@@ -97,15 +98,15 @@ DEFAULT_MAX_DELETE = "50%"
 
 
 def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
-    """With ``--strict``: one error for each cluster with warnings, which the plan shows. Uncommitted input does not
-    count, because ``--require-clean`` refuses it."""
+    """What ``--strict`` makes of the warnings of a plan: one error a cluster, for the plan shows them already. What is
+    not committed does not count: ``--require-clean`` refuses that."""
     counts = {each.cluster: len(set(each.warnings) - set(each.uncommitted)) for each in plan.clusters}
     return tuple(
         Problem(
             Code.WARNINGS_NOT_ALLOWED,
             f"the plan has {many(count, 'warning')}, and --strict allows none",
             about=f"cluster {cluster}",
-            fix="Fix their causes, or run without --strict",
+            fix="Do what they say, or run without --strict",
         )
         for cluster, count in counts.items()
         if count
@@ -131,9 +132,9 @@ def run_options(
     git: GitOptions | None = None,
     without_keys: bool = False,
 ) -> RunOptions:
-    """The options of a run. The process's environment is read only here.
+    """What a run takes; the process's environment is read here and nowhere else.
 
-    ``without_keys``: read encrypted sources with placeholders for their values; only for reports.
+    ``without_keys`` is for reports only: encrypted sources are read with stand-ins for their values.
     """
     console.verbose = request.verbose
     environment = request.environment
@@ -152,7 +153,7 @@ def run_options(
     )
 
 
-_LIVE_PANEL = "Writing to clusters"
+_LIVE_PANEL = "How clusters are written"
 
 Settle = Annotated[
     str,
@@ -199,7 +200,7 @@ Finalizers = Annotated[
     bool,
     typer.Option(
         "--finalizers/--no-finalizers",
-        help="Keep deleted MachineDeployments until the objects made for them are gone.",
+        help="Keep deleted MachineDeployments until the objects that were made for them are gone.",
         envvar="OSM_GITOPS_FINALIZERS",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -238,19 +239,19 @@ def live_options(settle: str, lock_timeout: str, write: WriteOptions, *, beside_
 
 
 def _duration(text: str, flag: str) -> timedelta:
-    """A duration in Go's format (``90s``, ``1m30s``); raises InputError."""
+    """A length of time as Go writes it (``90s``, ``1m30s``); raises InputError."""
     try:
         nanoseconds = parse_duration(text)
     except GoError:
         nanoseconds = -1
     if nanoseconds < 0:
         raise input_error(
-            Code.INVALID_OPTION, f'"{text}" is not a duration', where=flag, fix='Write for example "30s" or "2m"'
+            Code.INVALID_OPTION, f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"'
         )
     return timedelta(microseconds=nanoseconds / 1000)
 
 
-_METRICS_PANEL = "Metrics"
+_METRICS_PANEL = "How a run is seen from outside"
 
 MetricsFile = Annotated[
     Path | None,
@@ -277,7 +278,7 @@ PushgatewayAddress = Annotated[
 
 
 def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
-    """Where to write metrics; raises InputError before the run starts."""
+    """Where the figures go; raises InputError, better before the run than after it."""
     if not address:
         return MetricSinks(file)
     from osm_gitops.kube.pushgateway import Pushgateway  # noqa: PLC0415 - slow
@@ -297,21 +298,19 @@ Yes = Annotated[
 
 
 def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> None:
-    """Raise InputError unless the run is ``confirmed`` in advance or stdin is a terminal.
+    """Refuse to run where nothing is ``confirmed`` in advance and nobody can be asked. Raises InputError.
 
-    Output may go through a pipe to a log, so only stdin counts. ``CI=true`` is not a confirmation. ``otherwise`` names
-    an alternative to ``--yes``.
+    Only stdin decides: output may go through a pipe to a log. ``CI=true`` and the like are no confirmation.
+    ``otherwise`` names another way than ``--yes``.
     """
     if confirmed or sys.stdin.isatty():
         return
     fix = "Add --yes to write without asking" + (f", or {otherwise}" if otherwise else "")
-    raise input_error(
-        Code.NO_TERMINAL, "stdin is not a terminal, so the run cannot be confirmed", where=command, fix=fix
-    )
+    raise input_error(Code.NO_TERMINAL, "stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
 
 
 def ask(question: str) -> bool:
-    """Ask on stderr; only ``y`` or ``yes`` on stdin confirms."""
+    """Ask on stderr. ``y`` or ``yes`` on stdin confirms; anything else and the end of input do not."""
     return ask_for(f"{question} [y/N]").lower() in {"y", "yes"}
 
 

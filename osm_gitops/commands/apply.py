@@ -1,19 +1,4 @@
-"""Write the desired state: commit it, or apply it to clusters.
-
-Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
-confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
-required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
-
-Examples:
-  osm-gitops apply                              # plan, ask, commit
-  osm-gitops apply --yes --push                 # in a pipeline: commit and push
-  osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
-  osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
-  osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
-  osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
-  osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
-  osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
-"""
+"""``osm-gitops apply``: commit the desired state."""
 
 from __future__ import annotations
 
@@ -28,7 +13,7 @@ from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import ReportFiles, Reports, show_problems
+from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -61,12 +46,11 @@ from osm_gitops.cli.run_options import (
 )
 from osm_gitops.cli.saved import PlanFile, as_asked, open_plan
 from osm_gitops.errors import Code, UnsafePlanError, input_error
-from osm_gitops.model.live import Delivery
+from osm_gitops.model.live import Delivery, WriteOptions
 from osm_gitops.model.plan import Plan
 from osm_gitops.pipeline.options import GitOptions, Outcome
 from osm_gitops.report.outline import left_lines, many
 from osm_gitops.report.saved_plan import refuse_stale
-from osm_gitops.targets.cluster.write_options import WriteOptions
 
 
 @with_request
@@ -120,7 +104,23 @@ def apply(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - slow
+    """Write the desired state: commit it, or apply it to clusters.
+
+    Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
+    confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
+    required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
+
+    Examples:
+      osm-gitops apply                              # plan, ask, commit
+      osm-gitops apply --yes --push                 # in a pipeline: commit and push
+      osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
+      osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
+      osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
+      osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
+      osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
+      osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
+    """
+    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
 
     confirmed = yes or plan_file is not None
     require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
@@ -160,25 +160,25 @@ def apply(
         console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
     for cluster, delivery in outcome.deliveries.items():
         if not delivery.commit:
-            _show_delivery(cluster, delivery)
+            _tell(cluster, delivery)
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
     for remark in outcome.remarks:
         console.say(remark)
     if declined:
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
-    show_problems(outcome)
+    show_trouble(outcome)
     reports.save(outcome)
     console.problems(metrics.publish(outcome.measured), label="Warning")
     return 1 if declined or outcome.failed else 0
 
 
-def _show_delivery(cluster: str, delivery: Delivery) -> None:
+def _tell(cluster: str, delivery: Delivery) -> None:
     pools = len([pool for pool in delivery.written if pool])
-    # Profiles, and objects of pools that no longer exist.
+    # Profiles, and what pools have left that are gone.
     others = ["objects of no pool"] if None in delivery.written else []
-    attempted = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
-    written = f"{pools} of {many(attempted, 'pool')}" if delivery.failed else many(pools, "pool")
+    tried = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
+    written = f"{pools} of {many(tried, 'pool')}" if delivery.failed else many(pools, "pool")
     if delivery.written or delivery.failed:
         parts = [*([written] if pools or delivery.failed else []), *others]
         console.say(f"{cluster}: {' and '.join(parts)} written", cluster=cluster, written=pools)
@@ -190,7 +190,7 @@ def _refuse_lost_commits(request: Request, push: bool | None) -> None:
     if request.clone is not None and push is False:
         raise input_error(
             Code.OPTIONS_CONFLICT,
-            "commits that are not pushed are lost with the clone",
+            "commits that are not pushed would go with the clone",
             where="--no-push",
             fix="Leave it out, or use plan to see what would change",
         )

@@ -1,13 +1,4 @@
-"""Explain the codes of messages.
-
-Errors and warnings end with a code in brackets, such as [OG1103]; reports for programs have it under
-code. A code keeps its meaning in all versions.
-
-Examples:
-  osm-gitops explain-code OG1103
-  osm-gitops explain-code OG1103 OG2202
-  osm-gitops explain-code --list
-"""
+"""``osm-gitops explain-code``: what a code of a message means, and what to do about it."""
 
 from __future__ import annotations
 
@@ -61,6 +52,16 @@ def explain_code(
         bool, typer.Option("--list", help="List all codes, one a line.", envvar="OSM_GITOPS_LIST")
     ] = False,
 ) -> int:
+    """Explain the codes of messages.
+
+    Errors and warnings end with a code in brackets, such as [OG1103]; reports for programs have it under
+    code. A code keeps its meaning in all versions.
+
+    Examples:
+      osm-gitops explain-code OG1103
+      osm-gitops explain-code OG1103 OG2202
+      osm-gitops explain-code --list
+    """
     known = messages()
     if list_all:
         console.out("".join(f"{code}  {message.title}\n" for code, message in known.items()))

@@ -1,15 +1,9 @@
-"""Re-encrypt files for the current recipients.
+"""``osm-gitops rekey``: re-encrypt files for other recipients, or under new data keys.
 
-Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
---age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
-opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
-local key can verify that osm-gitops made the old one. You commit the result.
-
-Examples:
-  osm-gitops rekey                     # after a change of .sops.yaml
-  osm-gitops rekey clusters/prod-eu    # one cluster only
-  osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
-  osm-gitops rekey --include sources   # new data keys for files that sops wrote
+Files of ours are encrypted anew, under a new data key where a recipient was removed, who may have kept the old one, and
+where nothing proves that osm-gitops made the old one. In other files only the map ``sops`` is replaced, and with it the
+encrypted values where a new data key is asked for: comments and layout stay. All files are made before the first is
+written: if one cannot be decrypted, none changes.
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ import typer
 from osm_gitops.cli.console import Progress, console
 from osm_gitops.cli.options import RefusedUntrusted, refuse_untrusted
 from osm_gitops.cli.run_options import AgeRecipients
-from osm_gitops.errors import Code, EncryptionError, InputError, OsmGitopsError, Problem, TargetError
+from osm_gitops.errors import Code, EncryptionError, OsmGitopsError, Problem, input_error, target_error
 from osm_gitops.model.objects import Json
 from osm_gitops.model.plan import Advance, unwatched
 from osm_gitops.plan.compare import is_ours
@@ -46,11 +40,6 @@ from osm_gitops.targets.files import (
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
-# Files of osm-gitops are encrypted again: under a new data key if a recipient was removed, who may know the old one, or
-# if nothing proves that osm-gitops made the old one. In other files only the map sops is replaced, and with a new data
-# key the encrypted values: comments and layout stay. All files are prepared before the first is written: if one cannot
-# be decrypted, none changes.
-
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIGN = b"ENC[AES256_GCM,"
 _ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
@@ -58,9 +47,9 @@ _ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class RekeyedFile:
-    """A file that gets other recipients or a new data key, and its new content.
+    """A file that gets other recipients, or a new data key, and its new bytes.
 
-    ``known``: a removed recipient may know the data key, which also encrypts later values.
+    ``known``: somebody who was removed may have kept the data key, under which later values are encrypted too.
     """
 
     path: Path
@@ -72,10 +61,10 @@ class RekeyedFile:
 
 @dataclass(frozen=True, slots=True)
 class Rekeying:
-    """The result of a re-encryption before it is written.
+    """What a re-encryption comes to. Nothing is written yet.
 
-    ``unverified``: unchanged files of osm-gitops whose data key others may have made. ``kept``: files that osm-gitops
-    did not write, which keep their data key although ``--rotate`` is set.
+    ``unverified`` are files of ours that stay as they are, and whose data key somebody else may have made;
+    ``kept`` are files that osm-gitops did not write, which keep their data key although new ones were asked for.
     """
 
     files: tuple[RekeyedFile, ...]
@@ -85,25 +74,25 @@ class Rekeying:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Which files get a new data key: ``all_ours``, and other files at or below the paths ``included``."""
+    """Which files get a new data key: ``all_ours``, and those of others at or below the paths ``included``."""
 
     all_ours: bool = False
     included: tuple[Path, ...] = ()
 
     def includes(self, path: Path) -> bool:
-        """Whether a file is at or below an included path."""
+        """Whether a file of others was named."""
         here = path.resolve()
         return any(here == each or each in here.parents for each in map(Path.resolve, self.included))
 
 
 def rekeyed_files(
-    paths: Iterable[Path], sealing: FileEncryption, rotation: Rotation, *, advance: Advance = unwatched
+    paths: Iterable[Path], encryption: FileEncryption, rotation: Rotation, *, advance: Advance = unwatched
 ) -> Rekeying:
-    """Re-encrypt SOPS files below ``paths`` whose recipients differ from their rule, and the files of ``rotation``.
+    """Every SOPS file below ``paths`` whose recipients are not those of its rule, and those of ``rotation``.
 
-    ``advance`` counts the files. Raises EncryptionError with the problems of all files that fail. Writes nothing.
+    ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be made anew.
     """
-    rekeyed: list[RekeyedFile] = []
+    made: list[RekeyedFile] = []
     unverified: list[Path] = []
     kept: list[Path] = []
     problems: list[Problem] = []
@@ -112,25 +101,25 @@ def rekeyed_files(
         try:
             text = read_file(path) or b""
             file = _read(path, text)
-            found = _rekeyed(file, sealing, rotation) if file else None
+            found = _rekeyed(file, encryption, rotation) if file else None
         except OsmGitopsError as error:
             problems += (problem.at(where=str(path)) for problem in error.problems)
         else:
-            rekeyed += [found] if found else []
-            if file and file.ours and found is None and not sealing.is_sealed(text):
+            made += [found] if found else []
+            if file and file.ours and found is None and not encryption.is_sealed(text):
                 unverified.append(path)
             if file and not file.ours and rotation.all_ours and not rotation.includes(path):
                 kept.append(path)
         advance(done, len(files))
     if problems:
         raise EncryptionError(problems)
-    return Rekeying(tuple(rekeyed), tuple(unverified), tuple(kept))
+    return Rekeying(tuple(made), tuple(unverified), tuple(kept))
 
 
 def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
-    """Replace all files atomically and keep their modes; if one cannot be written, replace none.
+    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written.
 
-    Removes temporary files of a killed run first.
+    What a killed run left beside them is removed first.
     """
     remove_temporary_beside(file.path for file in files)
     staged: dict[Path, Path] = {}
@@ -148,15 +137,14 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode & 0o777
     except OSError as fault:
-        what = f"can no longer be read: {fault.strerror}"
-        problem = Problem(Code.FILE_UNREADABLE, what, where=str(path), fix="Nothing was written. Run again")
-        raise TargetError([problem]) from fault
+        what = f"cannot be read any more: {fault.strerror}"
+        raise target_error(Code.FILE_UNREADABLE, what, where=str(path), fix="Nothing was written. Run again") from fault
 
 
 def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise InputError([Problem(Code.FILE_UNREADABLE, "no such file or folder", where=str(path))])
+            raise input_error(Code.FILE_UNREADABLE, "there is no such file or folder", where=str(path))
         for file in sorted(_files(path)):
             text = read_file(file) if file.is_file() and not file.is_symlink() else None
             if text is not None and _SIGN in text:
@@ -173,7 +161,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An encrypted file as it is on disk."""
+    """An encrypted file as it is."""
 
     path: Path
     text: bytes
@@ -189,58 +177,60 @@ class _File:
 
 
 def _read(path: Path, text: bytes) -> _File | None:
-    """Read a file; ``None`` if not all of its documents are encrypted."""
+    """``None`` where not all documents are encrypted."""
     documents = load_documents(text, str(path))
     if not documents or not all(is_encrypted(document.value) for document in documents):
         return None
     return _File(path, text, documents)
 
 
-def _rekeyed(file: _File, sealing: FileEncryption, rotation: Rotation) -> RekeyedFile | None:
-    rule = _rule(file.path, sealing)
+def _rekeyed(file: _File, encryption: FileEncryption, rotation: Rotation) -> RekeyedFile | None:
+    rule = _rule(file.path, encryption)
     before = recipients_of(file.bodies[0])
     rotated = rotation.all_ours if file.ours else rotation.includes(file.path)
     if sorted(before) == sorted(rule.recipients) and not rotated:
         return None
     removed = not set(before) <= set(rule.recipients)
     if file.ours:
-        # A key entry may be labelled with the name of another recipient: only the seal proves who made the data key.
-        new_key = rotated or removed or not sealing.is_sealed(file.text)
-        content = _encrypted_again(file.bodies[0], rule, sealing, rotated=new_key)
+        # An entry for somebody else may have the name of a recipient, so only the seal tells whose data key this is.
+        new_key = rotated or removed or not encryption.is_sealed(file.text)
+        content = _anew(file.bodies[0], rule, encryption, rotated=new_key)
         return RekeyedFile(file.path, before, rule.recipients, content)
-    content = _with_new_texts(file, rule, sealing, rotated=rotated)
+    content = _with_new_texts(file, rule, encryption, rotated=rotated)
     return RekeyedFile(file.path, before, rule.recipients, content, known=removed and not rotated)
 
 
-def _rule(path: Path, sealing: FileEncryption) -> Rule:
-    rule = sealing.rule_of_any(path)
+def _rule(path: Path, encryption: FileEncryption) -> Rule:
+    rule = encryption.rule_of_any(path)
     if rule is None:
-        what = f"the file is encrypted, and neither --age-recipient nor a {FILE_NAME} names its recipients"
-        raise InputError([Problem(Code.NO_SOPS_RULE_MATCHES, what, fix=f"Add a {FILE_NAME} with a creation rule")])
+        what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
+        raise input_error(Code.NO_SOPS_RULE_MATCHES, what, fix=f"Add a {FILE_NAME} with a creation rule")
     return rule
 
 
-def _encrypted_again(body: Mapping[str, Json], rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
+def _anew(body: Mapping[str, Json], rule: Rule, encryption: FileEncryption, *, rotated: bool) -> bytes:
     if rotated:
-        (sealed,) = rotate([body], rule.recipients, now=sealing.now, keyring=sealing.keyring)
+        (sealed,) = rotate([body], rule.recipients, now=encryption.now, keyring=encryption.keyring)
     else:
-        (sealed,) = rekey_documents([body], rule.recipients, keyring=sealing.keyring)
-    (plain,) = decrypt([body], sealing.keyring)
-    return sealing.with_digest(plain, sealed)
+        (sealed,) = rekey_documents([body], rule.recipients, keyring=encryption.keyring)
+    (plain,) = decrypt([body], encryption.keyring)
+    return encryption.with_digest(plain, sealed)
 
 
-def _with_new_texts(file: _File, rule: Rule, sealing: FileEncryption, *, rotated: bool) -> bytes:
-    """The text of a file with a new map ``sops`` in each document, and with new encrypted values if ``rotated``.
+def _with_new_texts(file: _File, rule: Rule, encryption: FileEncryption, *, rotated: bool) -> bytes:
+    """The text of a file with another map ``sops`` in each document, and with other encrypted values if ``rotated``.
 
-    A map ends at the next line that is not indented.
+    Every map ends where the next line begins that is not indented.
     """
     if rotated:
         comments = [text for text in _ENCRYPTED.findall(file.text.decode()) if text.endswith(",type:comment]")]
-        result = rotate_texts(file.bodies, rule.recipients, comments, now=sealing.now, keyring=sealing.keyring)
-        texts, maps = result.texts, [result.envelope] * len(file.bodies)
+        made = rotate_texts(file.bodies, rule.recipients, comments, now=encryption.now, keyring=encryption.keyring)
+        texts, maps = made.texts, [made.envelope] * len(file.bodies)
     else:
-        documents = rekey_documents(file.bodies, rule.recipients, keyring=sealing.keyring)
-        texts, maps = {}, [body["sops"] for body in documents]
+        texts, maps = (
+            {},
+            [body["sops"] for body in rekey_documents(file.bodies, rule.recipients, keyring=encryption.keyring)],
+        )
     lines = file.text.decode().splitlines(keepends=True)
     ends = [_map_lines(document, lines) for document in file.documents]
     before = 0
@@ -258,7 +248,7 @@ def _with_new_texts(file: _File, rule: Rule, sealing: FileEncryption, *, rotated
 
 
 def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
-    """The first line of the map ``sops`` of a document, and the line after its last."""
+    """Where the map ``sops`` of a document starts and ends."""
     start = (document.lines.get("sops") or 0) - 1
     if start < 0 or not re.match(r"sops:\s*$", lines[start]):
         raise _unusual_layout()
@@ -267,7 +257,7 @@ def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _renewed(line: str, texts: Mapping[str, str], *, rotated: bool) -> str:
-    """A line with its values and comments encrypted with the new data key."""
+    """A line with its encrypted values and comments under the new data key."""
     if not rotated or _SIGN.decode() not in line:
         return line
 
@@ -290,12 +280,12 @@ def _with_texts(value: Json, texts: Mapping[str, str]) -> Json:
 
 def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
     if rotated:
-        what = "the file has an encrypted comment that cannot be decrypted, or a layout that sops does not write"
+        what = "it has an encrypted comment that cannot be opened, or a layout that sops does not write"
         return EncryptionError(
             [Problem(Code.SOPS_LAYOUT, what, fix="Run sops rotate --in-place on it, and leave it out here")]
         )
     return EncryptionError(
-        [Problem(Code.SOPS_LAYOUT, "the layout is not one that sops writes", fix="Run sops updatekeys on it")]
+        [Problem(Code.SOPS_LAYOUT, "its layout is not that of sops", fix="Run sops updatekeys on it")]
     )
 
 
@@ -324,33 +314,46 @@ def rekey(
     age_recipients: AgeRecipients = None,
     untrusted: RefusedUntrusted = False,
 ) -> int:
+    """Re-encrypt files for the current recipients.
+
+    Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
+    --age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
+    opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
+    key at hand verifies that osm-gitops made the old one. You commit the result.
+
+    Examples:
+      osm-gitops rekey                     # after a change of .sops.yaml
+      osm-gitops rekey clusters/prod-eu    # one cluster only
+      osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
+      osm-gitops rekey --include sources   # new data keys for files that sops wrote
+    """
     if untrusted:
         refuse_untrusted("rekey")
-    sealing = FileEncryption(dict(os.environ), tuple(age_recipients or ()))
+    encryption = FileEncryption(dict(os.environ), tuple(age_recipients or ()))
     rotation = Rotation(rotate, tuple(include or ()))
     places = paths or ([] if include and not rotate else [Path()])
-    found = rekeyed_files(places, sealing, rotation, advance=Progress("rekey", "files checked"))
+    found = rekeyed_files(places, encryption, rotation, advance=Progress("rekey", "files looked at"))
     write_rekeyed(found.files)
     for file in found.files:
         console.out(f"{visible(str(file.path))}{_difference(file)}\n")
     known = [file.path for file in found.files if file.known]
     if known:
         console.say(
-            "Removed recipients may know the data keys of files that osm-gitops did not write. "
-            f"Make new ones with --include PATH: {_named(known)}"
+            "Removed recipients may have kept the data keys of files that osm-gitops did not write. "
+            f"Give them new ones with --include PATH: {_named(known)}"
         )
     if found.kept:
         console.say(
             "Files that osm-gitops did not write keep their data keys. "
-            f"Make new ones with --include PATH: {_named(found.kept)}"
+            f"Give them new ones with --include PATH: {_named(found.kept)}"
         )
     if found.unverified:
         console.say(
-            "No local key can verify that osm-gitops made the data keys of these files; anyone who can push may know "
-            f"them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
+            "No key at hand verifies that osm-gitops made the data keys of these files; somebody who can only push "
+            f"may know them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
         )
     if not found.files:
-        console.say("Nothing to do: every encrypted file has the right recipients.")
+        console.say("Nothing to do: every encrypted file has the recipients that it should have.")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Read the fleet file ``osm-gitops.yaml`` (design.md, "Fleet file"); all problems are reported at once."""
+"""The fleet file ``osm-gitops.yaml`` (design.md, "Fleet file"): reading, with every problem at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from osm_gitops.config.setting_names import SETTINGS_BY_FLAG, SETTINGS_BY_KEY
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import LIVE, ClusterSpec, LiveTarget, SourceSpec, TargetSpec, source_ref
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.model.objects import Json
 from osm_gitops.model.overlay import OverlayRef
 from osm_gitops.render.resolve.json_fields import did_you_mean, type_name
@@ -37,11 +37,11 @@ NAME_RULE = "it must be a name of lower-case letters, digits, dashes and dots"
 
 _NAME = re.compile(NAME_PATTERN)
 _PROFILES_VERSION = SETTINGS_BY_FLAG["profiles-version"]
-_NO_HOME = "~ does not mean the home folder here"
+_NO_HOME = "~ is not read as the home folder here"
 
 
 def is_cluster_name(text: str) -> bool:
-    """Whether a text can be the name of a cluster."""
+    """Whether a cluster of a fleet may be called so."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -58,8 +58,8 @@ def read_fleet(path: Path, display: str) -> tuple[ClusterSpec, ...]:
     try:
         text = read_file(path, DOCUMENT)
     except OSError as fault:
-        raise InputError(
-            [Problem(Code.FILE_UNREADABLE, f"the fleet file cannot be read: {fault.strerror}", where=display)]
+        raise input_error(
+            Code.FILE_UNREADABLE, f"the fleet file cannot be read: {fault.strerror}", where=display
         ) from fault
     return parse_fleet(text, path.parent, display)
 
@@ -68,10 +68,8 @@ def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...
     """All clusters of a fleet file's text, whose paths start at ``base``. Raises InputError with every problem."""
     documents = load_documents(text, display)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        raise InputError(
-            [Problem(Code.NOT_ONE_DOCUMENT, "a fleet file is one YAML document with the kind Fleet", where=display)]
-        )
-    reader = _FleetReader(documents[0], base, display)
+        raise input_error(Code.NOT_ONE_DOCUMENT, "a fleet file is one YAML document with the kind Fleet", where=display)
+    reader = _Reader(documents[0], base, display)
     clusters = reader.clusters()
     if reader.problems:
         raise InputError(reader.problems)
@@ -79,8 +77,8 @@ def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...
 
 
 @dataclass(slots=True)
-class _FleetReader:
-    """Reads the document and collects problems with their lines."""
+class _Reader:
+    """Walks the document once and gathers problems with their lines."""
 
     document: Document
     base: Path
@@ -125,7 +123,7 @@ class _FleetReader:
         name = entry.get("name")
         if not isinstance(name, str) or not is_cluster_name(name):
             self._problem(Code.INVALID_VALUE, f"{at}.name", NAME_RULE)
-        # A key of the cluster takes precedence over the default; settings are merged, overlays added.
+        # A cluster's own key wins over the default of the same name; settings are merged, overlays add up.
         merged = {key: (value, f"defaults.{key}") for key, value in defaults.items()}
         merged |= {key: (value, f"{at}.{key}") for key, value in entry.items()}
         settings = self._settings(defaults.get("settings"), "defaults.settings")
@@ -165,7 +163,7 @@ class _FleetReader:
             known = SETTINGS_BY_KEY.get(key)
             if known is None:
                 self._problem(
-                    Code.UNKNOWN_KEY, f"{at}.{key}", f'"{key}" is not a setting', did_you_mean(key, SETTINGS_BY_KEY)
+                    Code.UNKNOWN_KEY, f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY)
                 )
             else:
                 where = f"{self._where(f'{at}.{key}')} {at}.{key}"
@@ -191,11 +189,11 @@ class _FleetReader:
         texts = {key: named[key] for key in ("kubeconfig", "context") if key in named}
         for key, text in texts.items():
             if not _is_path(text):
-                self._problem(Code.WRONG_TYPE, f"{at}.{key}", "it must not be empty")
+                self._problem(Code.WRONG_TYPE, f"{at}.{key}", "it must be a text that is not empty")
                 return ContextRef()
         path = texts.get("kubeconfig", "")
         if path.startswith("~"):
-            fix = "Write the whole path, or leave it out to use kubectl's kubeconfig"
+            fix = "Write the whole path, or leave it out to have it found as kubectl does"
             self._problem(Code.INVALID_VALUE, f"{at}.kubeconfig", _NO_HOME, fix)
         return ContextRef(str(self.base / path) if path else "", texts.get("context", ""))
 
@@ -207,7 +205,7 @@ class _FleetReader:
             self._problem(Code.MISSING_KEY, at, "it must name the folder with the manifests, or cluster")
             return None
         if not isinstance(value, dict):
-            wrong = "this text" if isinstance(value, str) else type_name(value)
+            wrong = "such a text" if isinstance(value, str) else type_name(value)
             self._problem(Code.WRONG_TYPE, at, f"it must be a path, or a mapping of paths, not {wrong}")
             return None
         parts: Mapping[str, Json] = value
@@ -223,7 +221,7 @@ class _FleetReader:
         return SourceSpec(*(source_ref(self.base, part) for part in chosen), applies_machines=applied)
 
     def _machines(self, value: Json, at: str) -> tuple[Json, bool]:
-        """The path of the MachineDeployments (``None`` after a problem), and whether to apply them."""
+        """The path of the MachineDeployments, ``None`` with a problem, and whether they are applied."""
         if value is None:
             source = at.rpartition(".")[0]
             self._problem(
@@ -245,7 +243,7 @@ class _FleetReader:
             self._problem(
                 Code.APPLY_NEEDS_LIVE_TARGET,
                 f"{at}.apply",
-                "MachineDeployments that are read from the cluster need not be applied",
+                "MachineDeployments that are read from the cluster are there already",
             )
         return path, applied is True
 
@@ -265,7 +263,7 @@ class _FleetReader:
         self._check_keys(git, f"{at}.git", GIT)
         for key in ("path", "branch", "remote"):
             if key in git and not _is_path(git[key]):
-                self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must not be empty")
+                self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must be a text that is not empty")
         for key in ("push", "sign"):
             if not isinstance(git.get(key, False), bool):
                 self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must be true or false")
@@ -291,11 +289,9 @@ class _FleetReader:
         return {}
 
     def _check_keys(self, value: Mapping[str, Json], at: str, known: Iterable[str]) -> None:
-        names = set(known)
-        for key in value:
-            if key not in names:
-                place = f"{at}.{key}" if at else key
-                self._problem(Code.UNKNOWN_KEY, place, f'"{key}" is not a known key', did_you_mean(key, known))
+        for key in _unknown(value, known):
+            place = f"{at}.{key}" if at else key
+            self._problem(Code.UNKNOWN_KEY, place, f'"{key}" is not known here', did_you_mean(key, known))
 
     def _problem(self, code: Code, at: str, what: str, fix: str = "") -> None:
         self.problems.append(Problem(code, what, where=self._where(at), field=at, fix=fix))
@@ -312,3 +308,8 @@ class _FleetReader:
 
 def _is_path(value: Json) -> bool:
     return isinstance(value, str) and bool(value) and "\0" not in value
+
+
+def _unknown(value: Mapping[str, Json], known: Iterable[str]) -> Iterator[str]:
+    names = set(known)
+    return (key for key in value if key not in names)

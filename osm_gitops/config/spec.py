@@ -1,4 +1,4 @@
-"""The clusters of a run with their sources, settings and targets (design.md, "Fleet file")."""
+"""What a run works on: clusters with their sources, settings and targets (design.md, "Fleet file")."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from osm_gitops.sources.trust import TRUSTED, Trust
 
 DEFAULT_CLUSTER = "default"
 LIVE = "cluster"
-"""The word that means the live clusters, instead of a path."""
+"""What stands in the place of a path for the clusters themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeRef:
-    """A tree of manifests: its path, and the name that the user gave it.
+    """A tree of manifests: where it lies, and how the user named it.
 
-    With a ``revision`` (a branch, a tag, a commit) it is the tree at that revision; the path need not exist now.
+    With a ``revision`` (a branch, a tag, a commit) it is the tree that git has there; then the
+    path need not exist now.
     """
 
     path: Path
@@ -29,7 +30,7 @@ class TreeRef:
 
 
 def tree_ref(base: Path, text: str) -> TreeRef:
-    """Parse ``PATH`` or ``PATH@REVISION``: an existing path takes precedence, else the last ``@`` splits."""
+    """What ``PATH`` or ``PATH@REVISION`` names: a path that exists wins, else the last ``@`` splits."""
     path, at, revision = text.rpartition("@")
     if not (at and revision) or os.path.lexists(base / text):
         return TreeRef(base / text, text)
@@ -38,7 +39,7 @@ def tree_ref(base: Path, text: str) -> TreeRef:
 
 @dataclass(frozen=True, slots=True)
 class LiveRef:
-    """The live clusters: profiles are read from the management cluster, all else from the worker cluster."""
+    """The clusters as they are now: profiles are read in the management cluster, all else in the worker cluster."""
 
     display: str = LIVE
 
@@ -47,14 +48,14 @@ SourceRef = TreeRef | LiveRef
 
 
 def source_ref(base: Path, text: str) -> SourceRef:
-    """Parse ``cluster``, ``PATH`` or ``PATH@REVISION``; a folder named cluster is ``./cluster``."""
+    """What ``cluster``, ``PATH`` or ``PATH@REVISION`` names; a folder of that name is ``./cluster``."""
     return LiveRef() if text == LIVE else tree_ref(base, text)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where a cluster's objects are read; the three may be the same. ``applies_machines``: apply the MachineDeployments
-    of a tree to the worker cluster, if the target is live."""
+    """Where a cluster's objects are read; the three may be the same. ``applies_machines``: MachineDeployments of a tree
+    are applied to the worker cluster, where that is the target."""
 
     machines: SourceRef
     profiles: SourceRef
@@ -68,8 +69,10 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """A folder, normally in a git work tree. An empty ``branch`` means the one that is checked out. ``sign`` is
-    ``None`` for git's configuration."""
+    """A folder, normally in a git work tree; ``branch`` empty means the one checked out.
+
+    ``sign`` is as git's configuration says unless told.
+    """
 
     path: Path
     display: str
@@ -81,19 +84,20 @@ class TargetSpec:
 
 @dataclass(frozen=True, slots=True)
 class LiveTarget:
-    """The live clusters: OSPs and OSCs go to the management cluster, Secrets to the worker cluster."""
+    """The clusters themselves: OSPs and OSCs go to the management cluster, Secrets to the worker cluster."""
 
     display: str = LIVE
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """One cluster of a run. ``settings`` have one entry per name, after precedence.
+    """One cluster of a run. ``settings`` have one entry a name, precedence already decided.
 
-    ``worker_access`` is how the user named a worker cluster; :attr:`worker` is the result. ``overlays`` are in the
-    order in which they are applied; with ``lacks_profiles`` the source does not have all profiles, so patches may match
-    none. ``frozen``: MachineDeployments of a tree keep the fields that servers added. ``fleet_file`` names the cluster,
-    if any. ``trust`` limits what may be read.
+    ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
+    ``overlays`` are in the order in which they are applied; where the source ``lacks_profiles`` of the cluster, what
+    they say may be for nothing that is there. ``frozen``: MachineDeployments of a tree are those of a cluster, with all
+    that servers added to them. ``fleet_file`` is the file that names the cluster, if one does. ``trust`` says what of
+    all this may be read.
     """
 
     name: str
@@ -110,7 +114,7 @@ class ClusterSpec:
 
     @property
     def worker(self) -> ContextRef:
-        """The worker cluster: by default the management cluster; a context alone is in the same kubeconfig."""
+        """The management cluster where no other is named; a context alone is one of the same kubeconfig."""
         named = self.worker_access
         if named == UNNAMED:
             return self.management
@@ -118,5 +122,5 @@ class ClusterSpec:
 
     @property
     def is_live(self) -> bool:
-        """Whether a live cluster is read or written."""
+        """Whether a cluster is read or written at all."""
         return isinstance(self.target, LiveTarget) or any(isinstance(part, LiveRef) for part in self.source.parts)

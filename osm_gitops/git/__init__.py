@@ -1,5 +1,5 @@
-"""The one door to git: small verbs on a repository, and errors of git as our sentences.
+"""Access to git: operations on a repository, and errors of git as problems.
 
-Belongs here: running git (through GitPython) and reading what it says. May not come in:
-what the files mean. No text of a user becomes an option; paths stand behind ``--``.
+Belongs here: running git (through GitPython) and parsing its output. May not come in: the meaning of files. No input of
+a user becomes an option; paths follow ``--``.
 """

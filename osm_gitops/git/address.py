@@ -1,8 +1,8 @@
-"""Addresses of repositories, and a token in a mounted file as git's credentials for one.
+"""Addresses of repositories, and a token in a mounted file as git's credentials.
 
-git gets a credential helper of one line of shell that reads the file whenever git asks, as mounted tokens rotate. The
-token is in no address, argument, environment or process list. The helper is bound to the remote's own scheme, host and
-port, and is the only one there, so no other helper stores the token.
+git runs a credential helper, one line of shell, which reads the file each time, since mounted tokens rotate. The token
+is in no address, argument, environment or process list. The helper is bound to the remote's scheme, host and port, and
+replaces all others there, so no other helper stores the token.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from osm_gitops.bounded.files import SMALL, read_file
-from osm_gitops.errors import Code, InputError, Problem, TargetError, input_error
-from osm_gitops.git.failures import mask
-from osm_gitops.git.process import Extras
+from osm_gitops.errors import Code, InputError, input_error, target_error
+from osm_gitops.git.process import Extras, mask
 
 _SCHEMES = frozenset({"https", "http", "ssh", "git", "file"})
-# As git tells it from a path: a colon before the first slash.
+# By git's rule: a colon before the first slash.
 _SCP_LIKE = re.compile(r"(?:[^@/:\s]+@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\s\[\]]+):(?!//).+")
 _HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# Forges take these without a user name, so people write them in its place.
+# Forges accept these as user names.
 _TOKEN = re.compile(r"(?:gh[opusr]_|github_pat_|glpat-|gldt-|glcbt-|ATBB|ATCTT)[\w-]{6,}")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PASSWORD = re.compile(r"[^/@]*:[^/@]*@")
-_LEAVE_OUT = "Leave it out: git finds a key or credential helper itself, and --git-token-file FILE gives it a token"
+_LEAVE_OUT = "Remove it: git finds a key or credential helper itself, and --git-token-file FILE gives it a token"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address as git takes it. ``scheme`` is empty for a path, ``host`` has the port, without user."""
+    """An address for git. ``scheme`` is empty for a path. ``host`` includes the port, not the user."""
 
     text: str
     scheme: str = ""
@@ -45,18 +44,18 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether what is sent there never leaves the machine."""
+        """Whether it is on this machine."""
         name = urlsplit(f"//{self.host}").hostname or ""
         return name in {"localhost", "::1"} or bool(re.fullmatch(r"127(?:\.\d{1,3}){3}", name))
 
 
 def parse_address(text: str, flag: str = "--repo") -> Address:
-    """An address that a user gave; a relative path starts in the current folder.
+    """Parse an address of a user; a relative path starts in the current folder.
 
-    :class:`~osm_gitops.errors.InputError` for passwords and tokens in it, and for what would run a program.
+    Raises InputError for passwords and tokens in it, and for addresses that would run a program.
     """
     if not text or text.startswith("-") or _CONTROL.search(text) or _HELPER_NAME.match(text):
-        raise _refused(flag, f'"{mask(text)}" is no address of a git repository')
+        raise _refused(flag, f'"{mask(text)}" is not an address of a git repository')
     if _DRIVE.match(text) or "://" not in text:
         return _without_scheme(text, flag)
     try:
@@ -64,7 +63,7 @@ def parse_address(text: str, flag: str = "--repo") -> Address:
         host = parts.netloc.rpartition("@")[2]
         _ = parts.port
     except ValueError:
-        raise _refused(flag, f'"{mask(text)}" is no address of a git repository') from None
+        raise _refused(flag, f'"{mask(text)}" is not an address of a git repository') from None
     if parts.scheme not in _SCHEMES:
         raise _refused(flag, f'git repositories are not fetched by "{parts.scheme}"')
     if host.startswith("-") or (not host and parts.scheme != "file"):
@@ -75,7 +74,7 @@ def parse_address(text: str, flag: str = "--repo") -> Address:
 
 def _without_scheme(text: str, flag: str) -> Address:
     if not _DRIVE.match(text) and _PASSWORD.match(text):
-        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "there is a password in the address", where=flag, fix=_LEAVE_OUT)
+        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "the address contains a password", where=flag, fix=_LEAVE_OUT)
     scp_like = None if _DRIVE.match(text) else _SCP_LIKE.fullmatch(text)
     if scp_like is None:
         return Address(str(Path(text).absolute()))
@@ -86,9 +85,9 @@ def _without_scheme(text: str, flag: str) -> Address:
 
 def _refuse_credentials(parts: SplitResult, flag: str) -> None:
     if parts.password is not None:
-        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "there is a password in the address", where=flag, fix=_LEAVE_OUT)
+        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "the address contains a password", where=flag, fix=_LEAVE_OUT)
     if parts.scheme in {"http", "https"} and (_TOKEN.fullmatch(parts.username or "") or parts.query):
-        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "there is a token in the address", where=flag, fix=_LEAVE_OUT)
+        raise input_error(Code.CREDENTIAL_IN_ADDRESS, "the address contains a token", where=flag, fix=_LEAVE_OUT)
 
 
 def _refused(flag: str, what: str) -> InputError:
@@ -98,7 +97,7 @@ def _refused(flag: str, what: str) -> InputError:
 
 
 def address_of(text: str) -> Address:
-    """The address that a repository's config holds for a remote, as it is."""
+    """The address in a repository's configuration, as written."""
     if "://" not in text:
         return Address(text)
     parts = urlsplit(text)
@@ -106,8 +105,8 @@ def address_of(text: str) -> Address:
 
 
 _FILE_VARIABLE = "OSM_GITOPS_GIT_TOKEN_FILE"
-# `read` and `printf` are builtins of the shell: no process is started that could show the token.
-# A user name in the address stays; hosts that want a certain one get it there.
+# `read` and `printf` are shell builtins: no process shows the token. A user name in the address is kept, since some
+# hosts need a certain one.
 _HELPER = (
     '!f() { test "$1" = get || exit 0; user=x-access-token;'
     ' while IFS= read -r line; do case "$line" in username=*) user=${line#username=};; "") break;; esac; done;'
@@ -123,19 +122,15 @@ class TokenFile:
     path: Path
 
     def extras(self, address: Address) -> Extras:
-        """What git needs to use the token for an address; nothing where it has no use for one."""
+        """Options and environment for git to use the token; empty if the address does not use one."""
         if address.scheme not in {"http", "https"}:
             return Extras()
         if address.scheme == "http" and not address.is_loopback:
-            raise TargetError(
-                [
-                    Problem(
-                        Code.GIT_TOKEN_FILE,
-                        "a token is not sent over plain http",
-                        where=address.shown,
-                        fix="Use an https:// address",
-                    )
-                ]
+            raise target_error(
+                Code.GIT_TOKEN_FILE,
+                "a token is not sent over plain http",
+                where=address.shown,
+                fix="Use an https:// address",
             )
         scope = f"credential.{address.scheme}://{address.host}"
         return Extras(
@@ -149,21 +144,19 @@ class TokenFile:
         try:
             token = read_file(self.path, SMALL).decode().partition("\n")[0].strip()
         except OSError as fault:
-            fix = "Give the name of a file whose first line is the token"
-            raise TargetError(
-                [Problem(Code.GIT_TOKEN_FILE, f"the token cannot be read: {fault.strerror}", where=where, fix=fix)]
+            fix = "Name a file whose first line is the token"
+            raise target_error(
+                Code.GIT_TOKEN_FILE, f"the token cannot be read: {fault.strerror}", where=where, fix=fix
             ) from fault
         except UnicodeDecodeError:
-            raise TargetError(
-                [Problem(Code.GIT_TOKEN_FILE, "is no text", where=where, fix="Put the token into its first line")]
+            raise target_error(
+                Code.GIT_TOKEN_FILE, "is not a text", where=where, fix="Put the token into its first line"
             ) from None
         if not token:
-            raise TargetError(
-                [Problem(Code.GIT_TOKEN_FILE, "its first line is empty", where=where, fix="Put the token there")]
-            )
+            raise target_error(Code.GIT_TOKEN_FILE, "its first line is empty", where=where, fix="Put the token there")
         return token
 
     def _shown(self) -> str:
-        # What is no path at all may be the token itself, given in place of the file's name.
-        is_path = os.path.exists(self.path) or len(self.path.parts) > 1  # noqa: PTH110 - a name too long is no fault here
+        # A text that is not a path may be the token itself.
+        is_path = os.path.exists(self.path) or len(self.path.parts) > 1  # noqa: PTH110 - takes any text
         return str(self.path) if is_path else ""

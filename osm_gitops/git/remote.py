@@ -1,7 +1,7 @@
-"""A remote of a repository (fetch one branch, push one branch, and why not), and a clone for one run.
+"""Remotes of a repository (fetch or push one branch), and temporary clones.
 
-A clone is one commit deep, of one branch, in a temporary folder that is removed afterwards. It is not partial: at this
-depth every object that is fetched is checked out.
+A clone has one commit of one branch, in a temporary folder that is removed afterwards. It is not partial: at this depth
+all fetched objects are checked out.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from osm_gitops.errors import Code, Problem, TargetError
+from osm_gitops.errors import Code, Problem, TargetError, target_error
 from osm_gitops.git.address import Address, TokenFile, address_of
-from osm_gitops.git.failures import failure, mask, refusal_of
-from osm_gitops.git.process import NO_EXTRAS, CompletedProcess, Extras, Git, refuse_astray
+from osm_gitops.git.process import NO_EXTRAS, CompletedProcess, Extras, Git, failure, mask, refusal_of, refuse_astray
 from osm_gitops.git.repository import Repository
 
-# What git takes in no name of a ref, or only where it would mean something else here.
+# Invalid in ref names, or with another meaning in a command.
 _IN_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-+./]|[./]$|^@?$")
-# Someone else's push came first, or is under way.
+# Another push came first, or is running.
 _MOVED = re.compile(
     r"\[(?:remote )?rejected\].*\((?:fetch first|non-fast-forward|stale info|cannot lock ref.*|failed to update ref"
     r"|incorrect old value provided|reference already exists)\)"
@@ -33,15 +32,13 @@ _DEEPEN_BY = (50, 500)
 
 
 def is_ref_name(text: str) -> bool:
-    """Whether git takes a text for the name of a branch, a tag or a remote, and for nothing else."""
+    """Whether a text is a valid name of a branch, a tag or a remote, and nothing else for git."""
     return not _IN_NO_NAME.search(text)
 
 
 class PushOutcome(Enum):
-    """``MOVED``: the remote branch is not what was last seen of it; fetch and plan again.
-
-    ``KEPT``: there was nothing to push.
-    """
+    """``MOVED``: the remote branch has changed since the last fetch; fetch and plan again. ``KEPT``: nothing to
+    push."""
 
     PUSHED = "pushed"
     KEPT = "kept"
@@ -49,7 +46,7 @@ class PushOutcome(Enum):
 
 
 class RefusedPushError(TargetError):
-    """The remote got the commits and refused them: a hook, a protected branch. Trying again is in vain."""
+    """The remote refused the commits: by a hook, or a protected branch. A retry is useless."""
 
 
 class Remote:
@@ -65,15 +62,15 @@ class Remote:
         return self.name in self._git.run("remote").split()
 
     def ref(self, branch: str) -> str:
-        """Where what was last seen of a branch is kept."""
+        """The remote-tracking ref of a branch."""
         return f"refs/remotes/{self.name}/{branch}"
 
     def seen(self, branch: str) -> str | None:
-        """The commit that was last seen at a branch."""
+        """The commit of a branch at the last fetch."""
         return self._repository.revision(self.ref(branch))
 
     def fetch(self, branch: str, *, depth: int | None = None) -> str | None:
-        """Fetch one branch; its commit, or ``None`` where the remote has no such branch."""
+        """Fetch one branch; returns its commit, or ``None`` if the remote does not have it."""
         self.refuse_options(branch)
         options = () if depth is None else (f"--depth={depth}",)
         said = self._fetch(*options, branches=(branch,))
@@ -84,21 +81,19 @@ class Remote:
         raise self._git.error(["fetch"], said.error, self._extras())
 
     def remember(self, branch: str, commit: str | None) -> None:
-        """Remember ``commit`` as what was last seen of a branch (``None``: that there is no such branch)."""
+        """Set the remote-tracking ref of a branch (``None``: delete it)."""
         if commit is not None:
             self._git.run("update-ref", self.ref(branch), commit)
         elif self.seen(branch) is not None:
             self._git.run("update-ref", "-d", self.ref(branch))
 
     def fetch_commit(self, commit: str) -> None:
-        """Fetch one commit without its past into ``FETCH_HEAD``; the remote must give commits by their ids."""
+        """Fetch one commit without history into ``FETCH_HEAD``. The remote must allow fetching by id."""
         self._git.run("fetch", "--quiet", "--no-tags", "--depth=1", "--", self.name, commit, extras=self._extras())
 
     def deepen(self, branches: Sequence[str], one: str, other: str) -> str | None:
-        """The commit that two commits of some branches share.
-
-        In a shallow repository as much of the branches' past is fetched as that takes.
-        """
+        """The common ancestor of two commits. In a shallow repository, fetches more history of ``branches`` as
+        needed."""
         history = self._repository.history
         for step in (*(f"--deepen={count}" for count in _DEEPEN_BY), "--unshallow"):
             base = history.merge_base(one, other)
@@ -110,10 +105,10 @@ class Remote:
         return history.merge_base(one, other)
 
     def push(self, branch: str, commit: str, *, expected: str | None) -> PushOutcome:
-        """Push a commit to a branch that still is where ``expected`` says (``None``: it does not exist yet).
+        """Push a commit to a branch that is at ``expected`` (``None``: it does not exist).
 
-        This is a compare-and-swap. A push without a lease would bring back a branch that was deleted,
-        or commits that somebody took out of it, since it only asks for a fast-forward.
+        This is a compare-and-swap. A push without a lease only needs a fast-forward, so it would restore a deleted
+        branch, or commits that were removed from it.
         """
         self.refuse_options(branch)
         extras = self._extras(push=True)
@@ -143,13 +138,11 @@ class Remote:
         raise self._git.error(["push"], said.all, extras)
 
     def refuse_options(self, branch: str = "") -> None:
-        """Refuse what git would take for an option, a program or a second ref."""
+        """Raise TargetError for names that git would take for an option, a program or a second ref."""
         for kind, text in (("remote", self.name), ("branch", branch or "main")):
             if not is_ref_name(text):
                 where = str(self._repository.root)
-                raise TargetError([Problem(Code.GIT_NAME, f'"{text}" is no name of a git {kind}', where=where)])
-
-    # -- inside --
+                raise target_error(Code.GIT_NAME, f'"{text}" is not a valid name of a git {kind}', where=where)
 
     def _fetch(self, *options: str, branches: Iterable[str]) -> CompletedProcess:
         refspecs = [f"+refs/heads/{branch}:{self.ref(branch)}" for branch in branches]
@@ -159,7 +152,7 @@ class Remote:
         )
 
     def _extras(self, *, push: bool = False) -> Extras:
-        """The token for where the remote is, read anew each time."""
+        """The token for the remote's address, read each time."""
         if self._token is None:
             return NO_EXTRAS
         command = ("remote", "get-url", "--push", self.name) if push else ("ls-remote", "--get-url", self.name)
@@ -173,7 +166,7 @@ _NO_SUCH_REF = "not found in upstream"
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """A clone that lives as long as its run, and the address that it is from, as messages show it."""
+    """A temporary clone, and its address for messages."""
 
     root: Path
     shown: str
@@ -181,12 +174,12 @@ class Clone:
 
 @contextmanager
 def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = None) -> Iterator[Clone]:
-    """Clone a branch, a tag or a commit (its whole id); without ``ref`` what the remote's HEAD names.
+    """Clone a branch, a tag or a commit (full id); without ``ref`` the remote's HEAD. The folder is always removed.
 
-    The folder is removed at the end, whatever the end. :class:`TargetError` says why there is no clone.
+    Raises TargetError.
     """
     if ref and not is_ref_name(ref):
-        raise TargetError([Problem(Code.GIT_NAME, f'"{ref}" is no name of a branch, a tag or a commit', where="--ref")])
+        raise target_error(Code.GIT_NAME, f'"{ref}" is not a valid name of a branch, a tag or a commit', where="--ref")
     refuse_astray(Path())
     with tempfile.TemporaryDirectory(prefix="osm-gitops-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve() / "repo"
@@ -200,10 +193,10 @@ def temporary_clone(address: Address, ref: str = "", token: TokenFile | None = N
 
 
 def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str) -> CompletedProcess:
-    # What stays in the background after a fetch would disturb the removal of the folder.
+    # Background maintenance after a fetch would disturb the removal of the folder.
     quiet = Extras(("-c", "gc.auto=0", "-c", "maintenance.auto=false", *extras.options), extras.environment)
     chosen = (f"--branch={ref}",) if ref else ()
-    # A hook's environment may lead elsewhere. Where the work tree is named, clone takes its last word for the .git.
+    # Variables of hooks may name other folders. With a named work tree, clone uses its last argument as the .git.
     return Git(root.parent, place=(f"--work-tree={root}",), index=root / ".git" / "index").execute(
         [
             *("clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--no-local"),
@@ -218,15 +211,8 @@ def _clone(root: Path, address: Address, ref: str, extras: Extras, *options: str
 def _clone_commit(root: Path, address: Address, ref: str, token: TokenFile | None, extras: Extras) -> None:
     where = address.shown
     if not _COMMIT.fullmatch(ref):
-        raise TargetError(
-            [
-                Problem(
-                    Code.GIT_NAME,
-                    f'there is no branch and no tag "{ref}"',
-                    where=where,
-                    fix="Of a commit give the whole id",
-                )
-            ]
+        raise target_error(
+            Code.GIT_NAME, f'there is no branch or tag "{ref}"', where=where, fix="Use the full id of a commit"
         )
     said = _clone(root, address, "", extras, "--no-checkout")
     if said.status != 0:

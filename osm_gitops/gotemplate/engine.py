@@ -19,7 +19,7 @@ from osm_gitops.gotemplate.bounds import MEMBER_BYTES, Bounds, budget, spending,
 from osm_gitops.gotemplate.emit import Language, Translation, translate
 from osm_gitops.gotemplate.expressions import ALL_FIELDS, schema
 from osm_gitops.gotemplate.faults import BoundExceeded, TemplateFault
-from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
+from osm_gitops.gotemplate.functions import FUNCTIONS, REFUSED
 from osm_gitops.gotemplate.nodes import Body
 from osm_gitops.gotemplate.own_values import VALUE, VALUES, Told, ValueNotSet, absence, lookup, own_values, to_nobody
 from osm_gitops.gotemplate.parser import parse

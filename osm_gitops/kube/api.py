@@ -1,22 +1,28 @@
-"""The verbs of the Kubernetes API. Every one of them is retried, and says what that means for who calls it."""
+"""The verbs of the Kubernetes API, with retries, and the API servers of a run."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import ClusterError, Code, Problem
-from osm_gitops.kube.failures import (
+from osm_gitops.context_ref import ContextRef
+from osm_gitops.errors import ClusterError, Code, InputError, Problem, input_error
+from osm_gitops.kube.answers import (
     RequestInfo,
     is_missing_object,
+    misfit,
     refusal,
     status_of,
     uncalled_webhook,
     webhook_refusal,
 )
+from osm_gitops.kube.connections import Server
+from osm_gitops.kube.credentials import credentials_of
 from osm_gitops.kube.kinds import (
     ACCESS_REVIEW,
     FIELD_MANAGER,
@@ -26,22 +32,29 @@ from osm_gitops.kube.kinds import (
     VALIDATING_WEBHOOKS,
     Kind,
 )
-from osm_gitops.kube.shapes import misfit
-from osm_gitops.kube.transport import PAGE_OF_OBJECTS, Answer, Call, OversizedError, Transport
+from osm_gitops.kube.kubeconfig import Context, Entry, read_kubeconfig
+from osm_gitops.kube.transport import (
+    PAGE_OF_OBJECTS,
+    RETRY_POLICY,
+    Answer,
+    Call,
+    OversizedError,
+    RetryPolicy,
+    Transport,
+)
 
 PAGE: Final = 500
-"""Objects that a list brings at a time."""
+"""Objects per page of a list."""
 
 _RESTARTS = 5
 _PAGES: Final = 4000  # two million objects
-_LIST: Final = 4 << 30  # bytes of all pages
-_TOKEN: Final = 16 << 10  # of a next page: it goes into an address
+_LIST: Final = 4 << 30  # limit in bytes of all pages
+_TOKEN: Final = 16 << 10  # of a next page: it becomes part of a URL
 _LONGEST_NAME: Final = 253
 _NO_API: Final = "Check that the address is that of an API server"
 _PARTIAL = ";as={0};g=meta.k8s.io;v=v1"
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
-# A body of server-side apply is read as YAML, which forbids these characters, or takes them for ends of lines, unless
-# they are escaped.
+# API servers parse bodies of server-side apply as YAML, where these characters must be escaped.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 T = TypeVar("T")
@@ -49,10 +62,10 @@ Object = dict[str, Any]
 
 
 class Api:
-    """One API server as one user. Thread-safe; requests share their connections.
+    """One API server, accessed as one user. Thread-safe; requests share connections.
 
-    Whatever a server refuses, or cannot be asked, is a ClusterError with a sentence. Busy servers, failures of theirs
-    and lost connections are asked again, so a request may have been carried out more than once.
+    Refusals and failures are ClusterErrors. Requests are retried if the server is busy or fails, or if the connection
+    is lost, so a request may be executed more than once.
     """
 
     def __init__(
@@ -60,15 +73,15 @@ class Api:
     ) -> None:
         self.display = display
         self.certificate_authority = authority
-        """PEM, as Operating System Manager finds it (osm-behaviour.md, "Certificate authority"): of a pod its mounted
-        file, of a kubeconfig what it holds itself; empty where that names a file, or nothing."""
+        """PEM, as Operating System Manager finds it (osm-behaviour.md, "Certificate authority"): the mounted file of a
+        pod, or the inline data of a kubeconfig; empty if the kubeconfig names a file, or nothing."""
         self._transport = transport
         self._check = check
 
     def checked(self, check: Callable[[], None]) -> Api:
-        """The same server, user and connections; ``check`` is called before every try of a request that writes.
+        """The same server, user and connections; ``check`` is called before each attempt of a write.
 
-        What it raises ends the request: one that is tried again for minutes must not come after others have taken over.
+        What it raises ends the request: a retry must not write after another run has taken over.
         """
         return Api(self._transport, self.display, self.certificate_authority, check)
 
@@ -79,15 +92,15 @@ class Api:
 
     @property
     def requests(self) -> int:
-        """How many have been made, retries included."""
+        """The number of requests, including retries."""
         return self._transport.requests
 
     def hurry(self) -> None:
-        """The run was interrupted: what is under way gets two seconds more, and nothing is tried again."""
+        """After an interruption: give running requests two seconds, and stop retries."""
         self._transport.hurry()
 
     def close(self) -> None:
-        """End the connections; a further request makes new ones."""
+        """Close the connections. A later request opens new ones."""
         self._transport.close()
 
     def list(
@@ -100,10 +113,10 @@ class Api:
         fields: str = "",
         metadata_only: bool = False,
     ) -> list[T]:
-        """What ``keep`` makes of each object, but for ``None``; no more than a page of objects is held.
+        """The results of ``keep`` for each object, without ``None``. Only one page of objects is in memory.
 
-        A list whose pages expire on the way starts again, so ``keep`` may see an object twice; what it made before is
-        dropped. Without a namespace all of them are read.
+        If a page expires, the list starts again: earlier results are dropped, and ``keep`` may see an object twice.
+        Without a namespace, all namespaces are read.
         """
         wanted = RequestInfo("list", kind, namespace)
         query = {name: text for name, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
@@ -119,7 +132,7 @@ class Api:
                     continue
                 raise
             return kept
-        what = f"{wanted}: its pages expired {_RESTARTS} times on the way"
+        what = f"{wanted}: the list expired {_RESTARTS} times while it was read"
         raise ClusterError(
             [Problem(Code.LIST_EXPIRED, what, where=self.display, fix="The server is very busy: try again later")], 410
         )
@@ -135,7 +148,7 @@ class Api:
             except OversizedError:
                 if size == 1:
                     raise
-                size = max(1, size // 8)  # large objects: fewer at a time
+                size = max(1, size // 8)  # large objects: smaller pages
                 continue
             length += len(answer.data)
             listed = self._object(wanted, answer)
@@ -153,7 +166,7 @@ class Api:
         raise self._wrong(wanted, f"it has more than {_PAGES} pages or {_LIST >> 30} GiB")
 
     def serves(self, kind: Kind) -> bool:
-        """Whether the server has this kind at all, which whoever is logged in may ask."""
+        """Whether the server has this kind. All authenticated users may ask."""
         answer = self._transport.send(Call("GET", kind.collection().rpartition("/")[0]))
         if answer.status == 404:
             return False
@@ -164,7 +177,7 @@ class Api:
         return any(each.get("name") == kind.plural for each in resources)
 
     def may(self, verb: str, kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> bool:
-        """Whether this user is allowed something, which whoever is logged in may ask. Nothing is done."""
+        """Whether this user has a right. All authenticated users may ask."""
         asked = {"verb": verb, "group": kind.group, "resource": kind.plural, "namespace": namespace, "name": name}
         body = {
             "apiVersion": ACCESS_REVIEW.api_version,
@@ -179,7 +192,7 @@ class Api:
         return status.get("allowed") is True
 
     def get(self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False) -> Object | None:
-        """An object; ``None`` where the server says that it is not there, and only then."""
+        """An object; ``None`` only if the server answers that it does not exist."""
         wanted = RequestInfo("get", kind, namespace, name)
         answer = self._transport.send(
             Call("GET", kind.path(namespace, name), accept=_accept(metadata_only=metadata_only))
@@ -198,9 +211,9 @@ class Api:
         manager: str = FIELD_MANAGER,
         metadata_only: bool = False,
     ) -> Object:
-        """Server-side apply, which creates or updates; the object as it is then. Done twice it is as done once.
+        """Create or update by server-side apply; returns the object. Idempotent.
 
-        Raises ConflictError with the names of those who own the fields.
+        Raises ConflictError with the names of the fields' managers.
         """
         wanted = _wanted("patch", body, subresource)
         query = {"fieldManager": manager, "force": "true" if force else "false"}
@@ -215,18 +228,18 @@ class Api:
         return self._ask(wanted, call)
 
     def create(self, body: Mapping[str, Any]) -> Object:
-        """POST. Raises ClusterError with status 409 where it exists.
+        """POST. Raises ClusterError with status 409 if the object exists.
 
-        That may be so because an earlier try was carried out and its answer lost: who needs to know, reads it.
+        It may exist because an earlier attempt succeeded and its answer was lost.
         """
         wanted = _wanted("create", body)
         path = wanted.kind.collection(wanted.namespace)
         return self._ask(wanted, Call("POST", path, {"fieldManager": FIELD_MANAGER}, _json(body)))
 
     def replace(self, body: Mapping[str, Any]) -> Object:
-        """PUT. Raises ConflictError where the body's resourceVersion is no longer that of the object.
+        """PUT. Raises ConflictError if the body's resourceVersion is out of date.
 
-        After a lost answer that may be our own doing, as with :meth:`create`.
+        The cause may be an earlier attempt whose answer was lost.
         """
         wanted = _wanted("update", body)
         return self._ask(wanted, Call("PUT", _path(wanted), {"fieldManager": FIELD_MANAGER}, _json(body)))
@@ -234,10 +247,10 @@ class Api:
     def merge(
         self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], *, metadata_only: bool = True
     ) -> Object:
-        """JSON merge patch, which nobody's fields stop; the object as it is then. Done twice it is as done once.
+        """JSON merge patch, regardless of field managers; returns the object. Idempotent.
 
-        A uid or a resourceVersion in the patch's metadata is a precondition: ConflictError where it is not met, which
-        for a resourceVersion may after a lost answer be our own doing.
+        A uid or resourceVersion in the patch's metadata is a precondition. If it is not met, raises ConflictError; for
+        a resourceVersion, the cause may be an earlier attempt whose answer was lost.
         """
         wanted = RequestInfo("patch", kind, namespace, name)
         accept = _accept(metadata_only=metadata_only)
@@ -245,9 +258,9 @@ class Api:
         return self._ask(wanted, call)
 
     def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> bool:
-        """Delete an object, what depends on it in the background; whether it was there, as far as can be known.
+        """Delete an object, and its dependents in the background; returns whether it existed, as far as is known.
 
-        Raises ConflictError where it is another one than the preconditions say. One with finalizers may remain.
+        Raises ConflictError if a precondition is not met. An object with finalizers may remain.
         """
         wanted = RequestInfo("delete", kind, namespace, name)
         given = {"uid": uid, "resourceVersion": resource_version}
@@ -257,12 +270,12 @@ class Api:
             Call("DELETE", _path(wanted), {}, _json(options), accept=_accept(metadata_only=True)), self._check
         )
         if answer.status == 404 and is_missing_object(wanted, status_of(answer.data)):
-            return answer.unsure  # then it was most likely ours that had no answer
+            return answer.unsure  # then most likely an attempt without an answer deleted it
         self._object(wanted, answer)
         return True
 
     def token(self, namespace: str, account: str, seconds: int) -> tuple[str, str]:
-        """A new token of a ServiceAccount, and when it expires (RFC 3339): servers shorten what they find too long."""
+        """A new token of a ServiceAccount, and its expiry (RFC 3339). Servers may shorten its life."""
         wanted = RequestInfo("create", SERVICE_ACCOUNT, namespace, account, "token")
         body = {
             "apiVersion": "authentication.k8s.io/v1",
@@ -274,14 +287,14 @@ class Api:
         found = [status.get(key) for key in ("token", "expirationTimestamp")] if isinstance(status, dict) else []
         token, until = (each if isinstance(each, str) else "" for each in found or ("", ""))
         if not token or not until:
-            raise self._wrong(wanted, "it holds no token with its end")
+            raise self._wrong(wanted, "it contains no token with an expiry")
         return token, until
 
     def _ask(self, wanted: RequestInfo, call: Call) -> Object:
         return self._checked(wanted, self._object(wanted, self._transport.send(call, self._check)))
 
     def _checked(self, wanted: RequestInfo, body: Any) -> Object:
-        """An object of the wanted kind, named so. Raises ClusterError for what the API defines otherwise."""
+        """A valid object of the wanted kind. Raises ClusterError otherwise."""
         wrong = misfit(wanted.kind, body)
         if wrong:
             metadata = body.get("metadata") if isinstance(body, dict) else None
@@ -293,11 +306,11 @@ class Api:
         return checked
 
     def _wrong(self, wanted: RequestInfo, what: str) -> ClusterError:
-        told = f"{wanted}: the answer is not what the API defines, {what}"
-        return ClusterError([Problem(Code.NOT_AN_API_SERVER, told, where=self.display, fix=_NO_API)])
+        text = f"{wanted}: the answer is not what the API defines, {what}"
+        return ClusterError([Problem(Code.NOT_AN_API_SERVER, text, where=self.display, fix=_NO_API)])
 
     def _object(self, wanted: RequestInfo, answer: Answer) -> Object:
-        """What a good answer holds. Raises ClusterError for any other, WebhookError for a webhook without a pod."""
+        """The object of a successful answer. Raises ClusterError, and WebhookError if a webhook could not be called."""
         if not 200 <= answer.status < 300:
             webhook = uncalled_webhook(answer.status, answer.data)
             if webhook:
@@ -310,13 +323,13 @@ class Api:
         except ValueError as fault:
             parsed, why = None, f"it {fault}"
         if why:
-            what = f"{wanted}: the answer is no JSON object: {why}"
+            what = f"{wanted}: the answer is not a JSON object: {why}"
             raise ClusterError([Problem(Code.NOT_AN_API_SERVER, what, where=self.display, fix=_NO_API)], answer.status)
         found: Object = parsed
         return found
 
     def _configurations(self, webhook: str) -> Sequence[tuple[Kind, str]]:
-        """The configurations that have a webhook of this name, as far as this user may list them."""
+        """The configurations that contain this webhook, as far as this user may list them."""
 
         def keep(body: Object) -> str | None:
             hooks = body.get("webhooks") or ()
@@ -327,7 +340,7 @@ class Api:
             try:
                 found += [(kind, name) for name in self.list(kind, keep)]
             except ClusterError:
-                continue  # the write has failed, whatever it is called: without the name the error says where to look
+                continue  # without the name, the error explains how to find it
         return found
 
 
@@ -350,6 +363,70 @@ def _accept(suffix: str = "", *, metadata_only: bool) -> str:
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
-    """JSON in UTF-8 that is YAML too: characters beyond U+FFFF as they are, as YAML knows no surrogate pairs."""
+    """JSON in UTF-8 that is also YAML: characters beyond U+FFFF are not escaped, as YAML has no surrogate pairs."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text).encode()
+
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""The folder with a pod's ServiceAccount token and authority."""
+
+
+def connect(access: ContextRef, environment: Mapping[str, str], retries: RetryPolicy | None = None) -> Api:
+    """The server that kubectl would use: from kubeconfigs, or in a pod without any its own cluster. Makes no request.
+
+    Raises InputError with all problems of a kubeconfig.
+    """
+    context = _context(access, environment)
+    server = Server.of(context.cluster, environment)
+    display = f"{server.url} ({f'context {context.name}' if context.name else 'in-cluster'})"
+    credentials = credentials_of(context, environment)
+    own = not context.name or "certificate-authority-data" in context.cluster.body
+    authority = server.authority if own else b""
+    return Api(Transport(server, credentials, retries or RETRY_POLICY, display), display, authority)
+
+
+def _context(access: ContextRef, environment: Mapping[str, str]) -> Context:
+    config = read_kubeconfig(access, environment)
+    problems = [*config.problems, *(config.absences() if access.kubeconfig else ())]
+    if problems:
+        raise InputError(problems)
+    if config.files:
+        return config.lead(access.context, environment)
+    if environment.get("KUBERNETES_SERVICE_HOST") and not access.context:
+        return _in_cluster(environment)
+    searched = ", ".join(map(str, config.missing)) or "HOME is not set either"
+    raise input_error(
+        Code.KUBECONFIG_NOT_FOUND,
+        f"there is no kubeconfig ({searched})",
+        fix="Name one with --kubeconfig, or set KUBECONFIG",
+    )
+
+
+def _in_cluster(environment: Mapping[str, str]) -> Context:
+    """The context of a pod, in the format of a kubeconfig."""
+    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT") or "443"
+    address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    cluster = {"server": address, "certificate-authority": "ca.crt"}
+    user = {"tokenFile": "token"}
+    path = ACCOUNT / "kubeconfig"
+    return Context("", path, Entry(path, cluster), Entry(path, user))
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The management cluster with OSCs and profiles, and the worker cluster with Secrets and Machines. They may be the
+    same."""
+
+    management: Api
+    worker: Api
+
+    def hurry(self) -> None:
+        """After an interruption: give running requests two seconds. Thread-safe."""
+        for api in (self.management, self.worker):
+            api.hurry()
+
+    def checked(self, check: Callable[[], None]) -> Clusters:
+        """The same clusters; ``check`` is called before each attempt of a write."""
+        management = self.management.checked(check)
+        return Clusters(management, management if self.worker is self.management else self.worker.checked(check))

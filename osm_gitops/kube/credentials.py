@@ -1,7 +1,7 @@
-"""The credentials of requests: tokens, files, credential plugins, and what the kubernetes client knows beyond.
+"""The credentials of requests: tokens, files, credential plugins, and auth-providers of the kubernetes client.
 
-The kubernetes client runs a plugin before every request whose token lives less than five minutes, without a time limit,
-and writes its failures to the log. Here it runs when its credential has expired or was refused.
+The kubernetes client runs a plugin before each request if its token expires within five minutes, without a timeout, and
+logs its failures. Here a plugin runs when its credential has expired or was refused.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from osm_gitops.kube.kubeconfig import Context, Entry, plugin_command
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 LIMITS: Final = Limits(seconds=120, most=SMALL)
-"""For a plugin, which may ask for a login in a browser."""
+"""For plugins, which may wait for a login in a browser."""
 _EXTENSION = "client.authentication.k8s.io/exec"
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A token, or a certificate and its key (PEM), and until when they hold."""
+    """A token, or a certificate and its key (PEM), and their expiry."""
 
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -45,7 +45,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A program with its arguments and environment. Neither is told in an error: both may hold credentials."""
+    """A program with its arguments and environment. Errors show neither, since both may contain credentials."""
 
     where: Path
     version: str
@@ -54,7 +54,7 @@ class Plugin:
 
     @classmethod
     def of(cls, context: Context, environment: Mapping[str, str]) -> Plugin:
-        """The plugin of a context's user. Raises InputError where it is none."""
+        """The plugin of a context's user. Raises InputError if its entry is invalid."""
         body, path = context.user.body["exec"], context.user.path
         version = str(body.get("apiVersion")) if isinstance(body, Mapping) else ""
         command = plugin_command(context.user)
@@ -63,17 +63,15 @@ class Plugin:
                 Code.CREDENTIAL_PLUGIN, f"exec needs a command, and one of {', '.join(_VERSIONS)}", where=str(path)
             )
         if body.get("interactiveMode") == "Always":
-            what = "the credential plugin wants a terminal, which it cannot have here (interactiveMode: Always)"
-            raise input_error(
-                Code.CREDENTIAL_PLUGIN, what, where=str(path), fix="Use one that issues credentials without questions"
-            )
+            what = "the credential plugin needs a terminal, which is not available (interactiveMode: Always)"
+            raise input_error(Code.CREDENTIAL_PLUGIN, what, where=str(path), fix="Use a plugin that is not interactive")
         given = {str(item.get("name")): str(item.get("value")) for item in body.get("env") or []}
         info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(context, body)}
         known = {**for_plugin(environment), **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         return cls(path, version, (command, *map(str, body.get("args") or [])), known)
 
     def issue(self) -> Issued:
-        """Run it. Raises InputError."""
+        """Run the plugin. Raises InputError."""
         try:
             ran = run_program(self.command, self.environment, LIMITS)
         except ProgramLimitError as limit:
@@ -81,7 +79,7 @@ class Plugin:
         except OSError as fault:
             raise self._failed(f"cannot be run: {fault.strerror}") from None
         except ValueError:
-            raise self._failed("cannot be run: its arguments or its environment hold a NUL character") from None
+            raise self._failed("cannot be run: its arguments or its environment contain a NUL character") from None
         if ran.status:
             raise self._failed(f"failed with exit status {ran.status}")
         return self._read(ran.out)
@@ -98,9 +96,9 @@ class Plugin:
                 datetime.fromisoformat(until).astimezone(UTC) if until else None,
             )
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-            raise self._failed("gave no ExecCredential") from None
+            raise self._failed("printed no ExecCredential") from None
         if not issued.token and not (issued.certificate and issued.key):
-            raise self._failed(f"gave neither a token nor a certificate with its key, in {self.version}")
+            raise self._failed(f"printed neither a token nor a certificate with its key, in {self.version}")
         return issued
 
     def _failed(self, what: str) -> InputError:
@@ -109,7 +107,7 @@ class Plugin:
             Code.CREDENTIAL_PLUGIN,
             f"the credential plugin {name} {what}",
             where=str(self.where),
-            fix="Run it by hand to see what it says",
+            fix="Run it by hand to see its message",
         )
 
 
@@ -117,22 +115,22 @@ def _spec(context: Context, body: Mapping[str, Any]) -> Mapping[str, Any]:
     spec: dict[str, Any] = {"interactive": False}
     if body.get("provideClusterInfo"):
         cluster = context.cluster
-        told = {key: cluster.body[key] for key in _CLUSTER if key in cluster.body}
+        passed = {key: cluster.body[key] for key in _CLUSTER if key in cluster.body}
         path = cluster.file("certificate-authority")
-        if path and "certificate-authority-data" not in told:
+        if path and "certificate-authority-data" not in passed:
             try:
-                told["certificate-authority-data"] = base64.b64encode(read_file(path, SMALL)).decode()
+                passed["certificate-authority-data"] = base64.b64encode(read_file(path, SMALL)).decode()
             except OSError as fault:
                 what = f"the file of certificate-authority cannot be read: {fault.strerror}"
                 raise input_error(Code.CREDENTIAL_PLUGIN, what, where=str(cluster.path)) from None
         for extension in cluster.body.get("extensions") or []:
             if extension.get("name") == _EXTENSION:
-                told["config"] = extension.get("extension")
-        spec["cluster"] = told
+                passed["config"] = extension.get("extension")
+        spec["cluster"] = passed
     return spec
 
 
-# How long a token from a file is taken for the one that is in it: kubelets write new ones, as client-go expects.
+# Token files are read again after this time, as in client-go: kubelets rotate the token.
 _FILE_LIFE = timedelta(minutes=1)
 _ISSUER_AUTHORITIES = ("idp-certificate-authority", "idp-certificate-authority-data")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -140,7 +138,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Headers of every request, and a client certificate with its key (PEM) where there is one."""
+    """Headers of each request, and a client certificate with its key (PEM) if there is one."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -148,7 +146,7 @@ class Identity:
 
 
 class Credentials:
-    """An identity that is made when it is first needed, and again when it expires or is refused. Thread-safe."""
+    """An identity, created on first use, and again when it expires or is refused. Thread-safe."""
 
     def __init__(self, make: Callable[[], tuple[Identity, datetime | None]]) -> None:
         self._make = make
@@ -157,7 +155,7 @@ class Credentials:
         self._until: datetime | None = None
 
     def get(self) -> Identity:
-        """Raises InputError where the identity cannot be had."""
+        """The current identity. Raises InputError if it cannot be created."""
         with self._lock:
             expired = self._until is not None and self._until <= datetime.now(UTC)
             if self._identity is None or expired:
@@ -165,7 +163,7 @@ class Credentials:
             return self._identity
 
     def renew(self, refused: Identity) -> bool:
-        """After a 401: whether there is another identity now. Of many threads that were refused one asks for it."""
+        """After a 401: returns whether there is a new identity. Only one of several threads creates it."""
         with self._lock:
             if self._identity is refused:
                 self._identity, self._until = self._make()
@@ -173,7 +171,7 @@ class Credentials:
 
 
 def credentials_of(context: Context, environment: Mapping[str, str]) -> Credentials:
-    """The ways to authenticate that kubectl knows; files and programs are read when they are needed."""
+    """Credentials by kubectl's rules. Files are read and programs run on first use."""
     user = context.user
     plugin = Plugin.of(context, environment) if user.body.get("exec") else None
 
@@ -189,14 +187,14 @@ def credentials_of(context: Context, environment: Mapping[str, str]) -> Credenti
 
 
 def content(entry: Entry, key: str) -> bytes:
-    """What an entry holds itself under ``KEY-data``, else what is in the file under KEY. Raises InputError."""
+    """The inline data under ``KEY-data``, else the content of the file under ``KEY``. Raises InputError."""
     data = entry.text(f"{key}-data")
     if data:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
         except binascii.Error:
             raise input_error(
-                Code.CREDENTIALS_UNUSABLE, "it is no base64", where=str(entry.path), field=f"{key}-data"
+                Code.CREDENTIALS_UNUSABLE, "it is not base64", where=str(entry.path), field=f"{key}-data"
             ) from None
     path = entry.file(key)
     return _bytes(path, entry, key) if path else b""
@@ -206,14 +204,14 @@ def _bytes(path: Path, entry: Entry, key: str) -> bytes:
     try:
         return read_file(path, SMALL)
     except OSError as fault:
-        # The path is not told: it may be a key that was put in its place.
+        # The path is not shown: by mistake it may be the key itself.
         raise input_error(
             Code.CREDENTIALS_UNUSABLE, f"the file of {key} cannot be read: {fault.strerror}", where=str(entry.path)
         ) from None
 
 
 def _token(user: Entry) -> tuple[str, datetime | None]:
-    """Of a file, of the kubeconfig itself, or of a provider that the kubernetes client knows."""
+    """A token from a file, the kubeconfig, or an auth-provider of the kubernetes client."""
     path = user.file("tokenFile")
     if path:
         text = _bytes(path, user, "tokenFile").decode("utf-8", "surrogateescape").strip()
@@ -226,7 +224,7 @@ def _token(user: Entry) -> tuple[str, datetime | None]:
 
 
 def _provided(user: Entry) -> str:
-    """A token by way of ``auth-provider``, such as oidc; a refreshed one is not written back."""
+    """A token of an ``auth-provider`` such as oidc. A refreshed token is not written back."""
     from kubernetes import client, config  # noqa: PLC0415 - slow
 
     text = {
@@ -240,22 +238,22 @@ def _provided(user: Entry) -> str:
     try:
         load(text, client_configuration=settings, persist_config=False)
         header = settings.api_key.get("BearerToken")
-    except Exception:  # noqa: BLE001 - what providers and their libraries raise has no common base, and may hold tokens
+    except Exception:  # noqa: BLE001 - errors of providers have no common base class, and may contain tokens
         header = None
     if not header:
         raise input_error(
             Code.CREDENTIALS_UNUSABLE,
-            "its auth-provider gives no token",
+            "its auth-provider returned no token",
             where=str(user.path),
-            fix="Log in anew, or use a credential plugin (users[].user.exec)",
+            fix="Log in again, or use a credential plugin (users[].user.exec)",
         )
     return str(header).removeprefix("Bearer ")
 
 
 def _verified(provider: Any) -> Any:
-    """An oidc provider with an authority, as kubectl verifies it: by the system's where the kubeconfig names none.
+    """An oidc provider with an authority, as kubectl verifies it: the system's if the kubeconfig names none.
 
-    Without one the kubernetes client takes any certificate, and sends the refresh token wherever the answer says.
+    Without an authority, the kubernetes client accepts any certificate, and sends it the refresh token.
     """
     config = provider.get("config") if isinstance(provider, Mapping) else None
     if not isinstance(config, Mapping) or any(config.get(key) for key in _ISSUER_AUTHORITIES):
@@ -268,12 +266,12 @@ def _verified(provider: Any) -> Any:
 
 
 def _sendable(header: tuple[str, str], user: Entry) -> tuple[str, str]:
-    """A header whose value is sent as UTF-8, as Go does. Raises InputError, which does not repeat it."""
+    """A header with its value as UTF-8, as in Go. Raises InputError, which does not repeat the value."""
     name, value = header
     if _CONTROL.search(value):
-        what = f"what goes into the header {name} holds a line break or another control character"
+        what = f"the value of the header {name} contains a line break or another control character"
         raise input_error(
-            Code.CREDENTIALS_UNUSABLE, what, where=str(user.path), fix="Correct the credentials, or log in anew"
+            Code.CREDENTIALS_UNUSABLE, what, where=str(user.path), fix="Correct the credentials, or log in again"
         )
     return name, value.encode("utf-8", "surrogateescape").decode("latin-1")
 
@@ -287,7 +285,7 @@ def _authorization(issued: Issued, user: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _impersonation(user: Entry) -> Iterator[tuple[str, str]]:
-    """Headers for ``as`` and what goes with it; of groups and extras there may be several of one name."""
+    """Headers for ``as`` and related keys. Groups and extras may repeat a header."""
     for key, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
         if user.text(key):
             yield header, user.text(key)

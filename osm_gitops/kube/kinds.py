@@ -1,4 +1,4 @@
-"""The kinds of objects that osm-gitops reads or writes, where the API has them, and its field manager."""
+"""The kinds of objects that osm-gitops reads or writes, their API paths, and its field manager."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Kind:
     def path(self, namespace: str, name: str) -> str:
         """Path of one object.
 
-        Raises ClusterError for a name that would lead elsewhere: to delete what is at ``secrets/..`` empties a house.
+        Raises ClusterError for a name that would change the path: deleting ``secrets/..`` would delete a namespace.
         """
         if self.namespaced and not namespace:
             raise ClusterError(
@@ -45,11 +45,9 @@ class Kind:
 
 
 def _segment(name: str) -> str:
-    """A name as the API takes it into a path (apimachinery's IsValidPathSegmentName)."""
+    """A name as a path segment (apimachinery's IsValidPathSegmentName)."""
     if name in {"", ".", ".."} or "/" in name or "%" in name:
-        raise ClusterError(
-            [Problem(Code.OBJECT_NAME, f"{name!r} is no name that an object can have", fix="Correct it")]
-        )
+        raise ClusterError([Problem(Code.OBJECT_NAME, f"{name!r} is not a valid object name", fix="Correct it")])
     return quote(name, safe="")
 
 

@@ -1,7 +1,7 @@
-"""Kubeconfigs as kubectl finds and merges them; where a context leads. No network is used.
+"""Kubeconfigs, found and merged by kubectl's rules. No network access.
 
-The kubernetes client's own merge takes the last file's current context (kubectl: the first's), so that it would go to
-another cluster; and it takes a list of files for one name. Hence only what a context leads to is handed to it.
+The kubernetes client merges differently: it uses the current context of the last file (kubectl: of the first), so it
+would access another cluster; and it treats a list of files as one name. So it gets only the entries of one context.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.yaml.kubernetes import load_documents
 
 _LISTS = ("contexts", "clusters", "users")
-# Where an entry names files, which are relative to the kubeconfig's folder.
+# Keys that name files, relative to the kubeconfig's folder.
 _FILES = {"clusters": ("certificate-authority",), "users": ("client-certificate", "client-key", "tokenFile")}
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a kubeconfig, and the file that it is in."""
+    """An entry of a kubeconfig, and its file."""
 
     path: Path
     body: Mapping[str, Any]
 
     def text(self, key: str) -> str:
-        """A value; empty where there is none, or it is no text."""
+        """A value; empty if it is missing or not a text."""
         value = self.body.get(key)
         return value if isinstance(value, str) else ""
 
     def file(self, key: str) -> Path | None:
-        """A file that it names, relative to its own folder."""
+        """A file that the entry names, relative to its folder."""
         name = self.text(key)
         return self.path.absolute().parent / name if name else None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a context leads, and as whom."""
+    """The cluster and the user of a context."""
 
     name: str
     path: Path
@@ -55,7 +55,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """Several files as one: of two entries of one name the first counts, and the first current context."""
+    """Several merged files: the first entry of a name and the first current context count."""
 
     files: tuple[Path, ...]
     missing: tuple[Path, ...]
@@ -64,18 +64,18 @@ class Kubeconfig:
     entries: Mapping[tuple[str, str], Entry]
 
     def absences(self) -> list[Problem]:
-        """Of each file that is missing that it is."""
+        """A problem for each missing file."""
         return [
-            Problem(Code.KUBECONFIG_NOT_FOUND, "the file is not there", where=str(path), fix="Correct the path")
+            Problem(Code.KUBECONFIG_NOT_FOUND, "the file does not exist", where=str(path), fix="Correct the path")
             for path in self.missing
         ]
 
     def lead(self, chosen: str, environment: Mapping[str, str]) -> Context:
-        """Where a context leads; without a choice the current one. Raises InputError with all that it lacks."""
+        """Resolve the chosen or the current context. Raises InputError with all problems."""
         name = chosen or self.current
         known = ", ".join(sorted(each for kind, each in self.entries if kind == "contexts"))
         if ("contexts", name) not in self.entries:
-            what = f'there is no context "{name}"' if name else "no context is chosen"
+            what = f'there is no context "{name}"' if name else "no context is selected"
             where = ", ".join(map(str, self.files))
             raise input_error(Code.CONTEXT_NOT_FOUND, what, where=where, fix=f"Name one of {known}" if known else "")
         context = self.entries["contexts", name]
@@ -89,7 +89,7 @@ class Kubeconfig:
         return Context(name, context.path, cluster, user)
 
     def _lacking(self, context: Entry, environment: Mapping[str, str]) -> Iterator[str]:
-        """What the entries of a context name and is not there."""
+        """Missing and invalid parts of a context."""
         for kind, files in _FILES.items():
             part = kind.removesuffix("s")
             name = context.text(part)
@@ -97,20 +97,20 @@ class Kubeconfig:
             if entry is None:
                 yield f'it names the {part} "{name}", of which there is no entry'
                 continue
-            yield from (f"{key} of the {part} is not as it should be" for key in _misshapen(entry))
+            yield from (f"{key} of the {part} has the wrong type" for key in _misshapen(entry))
             for key in files:
                 file = entry.file(key)
                 if file is not None and not os.path.exists(file):  # noqa: PTH110 - takes any text
-                    # Of a user untold: who mixes up client-key and client-key-data has the key itself in this place.
+                    # Not shown for users: with client-key instead of client-key-data, this is the key itself.
                     named = f"{key} {entry.text(key)}" if kind == "clusters" else f"the file of {key}"
-                    yield f"{named} is not there"
+                    yield f"{named} does not exist"
             command = plugin_command(entry)
             if command and not shutil.which(command, path=environment.get("PATH", "")):
-                yield f"credentials come from {command}, which is not installed"
+                yield f"credentials need {command}, which is not installed"
 
 
 def _misshapen(entry: Entry) -> Iterator[str]:
-    """What of an entry has another shape than kubectl takes, as far as it is more than a text."""
+    """Keys of an entry with the wrong type, except texts."""
     plugin = entry.body.get("exec") or _EMPTY
     extra = entry.body.get("as-user-extra") or _EMPTY
     shapes = {
@@ -123,12 +123,12 @@ def _misshapen(entry: Entry) -> Iterator[str]:
 
 
 def _is_list(value: Any, of: type = str) -> bool:
-    """Whether it is a list of these, or is not there."""
+    """Whether a value is missing, or a list of this type."""
     return value is None or (isinstance(value, list) and all(isinstance(item, of) for item in value))
 
 
 def plugin_command(user: Entry) -> str:
-    """The program that makes a user's credentials, or nothing; with a folder in it, it is relative to the file."""
+    """The credential program of a user, or an empty text. A path with folders is relative to the kubeconfig."""
     plugin = user.body.get("exec")
     command = plugin.get("command") if isinstance(plugin, Mapping) else None
     if not isinstance(command, str):
@@ -137,7 +137,7 @@ def plugin_command(user: Entry) -> str:
 
 
 def read_kubeconfig(access: ContextRef, environment: Mapping[str, str]) -> Kubeconfig:
-    """The files in kubectl's order: the one that is named, else those of KUBECONFIG, else the one in the home."""
+    """Read the files in kubectl's order: the named one, else those of KUBECONFIG, else the one in the home folder."""
     files: list[Path] = []
     missing: list[Path] = []
     problems: list[Problem] = []
@@ -170,7 +170,7 @@ def _files(access: ContextRef, environment: Mapping[str, str]) -> Sequence[Path]
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
-    """One file; ``None`` where it is not there. Raises InputError."""
+    """One file; ``None`` if it does not exist. Raises InputError."""
     try:
         text = read_file(path, DOCUMENT)
     except (FileNotFoundError, NotADirectoryError):
@@ -180,17 +180,17 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         documents = load_documents(text, str(path))
     except InputError:
-        # What the reader would cite may be a token.
-        raise _wrong(path, "it is no YAML") from None
+        # The parser's message may quote a token.
+        raise _wrong(path, "it is not YAML") from None
     body = documents[0].value if documents else None
     if len(documents) < 2 and body is None:
-        return _EMPTY  # as kubectl takes it
+        return _EMPTY  # as in kubectl
     if len(documents) > 1 or not isinstance(body, Mapping) or body.get("kind", "Config") != "Config":
-        raise _wrong(path, "it is no kubeconfig")
+        raise _wrong(path, "it is not a kubeconfig")
     for kind in _LISTS:
         items = body.get(kind) or []
         if not isinstance(items, list) or not all(_is_entry(item, kind) for item in items):
-            raise _wrong(path, f"its {kind} are no list of named entries")
+            raise _wrong(path, f"its {kind} are not a list of named entries")
     return body
 
 
@@ -206,5 +206,5 @@ def _entries(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping
 
 def _wrong(path: Path, what: str) -> InputError:
     return input_error(
-        Code.KUBECONFIG_INVALID, what, where=str(path), fix="Write it anew, for example with your provider's tool"
+        Code.KUBECONFIG_INVALID, what, where=str(path), fix="Create it again, for example with your provider's tool"
     )

@@ -1,4 +1,4 @@
-"""Metrics to a Pushgateway: one request, with limits, and no word of credentials in what is said of it."""
+"""Push metrics to a Pushgateway: one request, with limits, and no credentials in error messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from osm_gitops.errors import ClusterError, Code, Problem, input_error
-from osm_gitops.kube.exchange import Exchange, LostError, exchanging
-from osm_gitops.kube.pool import Server, open_pool, proxy_for
+from osm_gitops.kube.connections import Exchange, LostError, Server, exchanging, open_pool, proxy_for
 
 _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _CONNECT: Final = 5.0  # seconds
@@ -22,7 +21,7 @@ _TOTAL: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Pushgateway:
-    """Where metrics go: ``url`` without userinfo, which ``authorization`` was made of."""
+    """A Pushgateway: ``url`` without userinfo, and ``authorization`` made of the userinfo."""
 
     url: str
     authorization: str = field(default="", repr=False)
@@ -37,7 +36,9 @@ class Pushgateway:
             parts, port = urlsplit(""), ""
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
             raise input_error(
-                Code.INVALID_OPTION, "is no address such as http://pushgateway.monitoring:9091", where="--pushgateway"
+                Code.INVALID_OPTION,
+                "is not an address such as http://pushgateway.monitoring:9091",
+                where="--pushgateway",
             )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         userinfo = parts.netloc.rpartition("@")[0]
@@ -45,9 +46,9 @@ class Pushgateway:
         return cls(f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}", basic)
 
     def push(self, text: str, group: Mapping[str, str], environment: Mapping[str, str], *, whole: bool = True) -> None:
-        """Put metrics into the group with these labels, the first of which is ``job``.
+        """Push metrics to the group with these labels, the first of which is ``job``. Raises ClusterError.
 
-        ``whole`` replaces all that the group has; else metrics stay that the text does not name. Raises ClusterError.
+        ``whole`` replaces all metrics of the group, otherwise metrics that the text does not name are kept.
         """
         import urllib3  # noqa: PLC0415 - slow
 
@@ -68,25 +69,23 @@ class Pushgateway:
                     redirect=False,
                     preload_content=False,
                 )
-                answer.close()  # its status says all
+                answer.close()  # only the status is needed
         except LostError as lost:
             raise self._failure(lost.what, "Check that the address is that of a Pushgateway") from None
         except (urllib3.exceptions.HTTPError, OSError):
-            # What the libraries write of it may hold the password of a proxy.
-            raise self._failure(
-                "it gave no answer", "Check the address, and the network between here and there"
-            ) from None
+            # Messages of the libraries may contain the password of a proxy.
+            raise self._failure("it did not answer", "Check the address and the network") from None
         finally:
             pool.clear()
         if not 200 <= answer.status < 300:
-            raise self._failure(f"it refused the metrics ({answer.status})", "Look into its log")
+            raise self._failure(f"it refused the metrics ({answer.status})", "Check its log")
 
     def _failure(self, what: str, fix: str) -> ClusterError:
         return ClusterError([Problem(Code.METRICS_NOT_PUSHED, what, where=f"Pushgateway {self.url}", fix=fix)])
 
 
 def _segment(name: str, value: str) -> str:
-    """A label in the path; a value that a path cannot hold goes in base64, as the Pushgateway has it."""
+    """A label in the path. Values with special characters are base64, as the Pushgateway defines."""
     if not value or "/" in value:
         return f"/{name}@base64/{urlsafe_b64encode(value.encode()).decode() or '='}"
     return f"/{name}/{quote(value, safe='')}"

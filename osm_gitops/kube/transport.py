@@ -1,4 +1,4 @@
-"""Requests that survive what servers and networks do: time limits, retries with pauses, renewed credentials."""
+"""Requests with timeouts, retries and renewed credentials."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from urllib.parse import urlencode
 
 from osm_gitops import __version__
 from osm_gitops.errors import ClusterError, Code, InputError, Problem
+from osm_gitops.kube.connections import Exchange, LostError, Server, exchanging, open_pool, present
 from osm_gitops.kube.credentials import Credentials, Identity
-from osm_gitops.kube.exchange import Exchange, LostError, exchanging
-from osm_gitops.kube.pool import Server, open_pool, present
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
@@ -30,11 +29,11 @@ _LONGEST_RETRY_AFTER = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Seconds, and ways to wait that tests replace.
+    """Timeouts in seconds, and clocks that tests replace.
 
-    ``connect`` bounds making a connection, ``read`` every wait for more bytes, ``total`` a request with all of its
-    tries to the last byte of the answer. A server that never answered is given up after ``strange`` tries: its address
-    may be wrong. Without ``sleep`` a pause ends when the run is interrupted.
+    ``connect`` limits opening a connection, ``read`` each wait for more bytes, ``total`` a request with all retries. A
+    server that never answered gets only ``strange`` attempts: its address may be wrong. Without ``sleep`` a pause ends
+    when the run is interrupted.
     """
 
     connect: float = 10.0
@@ -50,13 +49,13 @@ class RetryPolicy:
     today: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def pause(self, tried: int, retry_after: str = "") -> float:
-        """How long to wait after so many tries: twice as long each time, and never many clients at the same moment."""
+        """Seconds to wait before the next attempt: exponential, with jitter."""
         wait = min(self.longest, self.first * 2.0 ** (tried - 1))
         jittered = wait * (0.5 + self.chance() / 2)
         return max(jittered, self._asked(retry_after) + self.first * self.chance())
 
     def _asked(self, retry_after: str) -> float:
-        """What a Retry-After asks for, seconds or a date; nothing that makes no sense, and never more than a minute."""
+        """The seconds of a Retry-After header (seconds or a date), at most a minute; 0 if it is invalid."""
         text = retry_after.strip()
         if text.isascii() and text.isdigit():
             return min(float(text), _LONGEST_RETRY_AFTER)
@@ -72,11 +71,10 @@ RETRY_POLICY = RetryPolicy()
 
 
 _AGAIN = frozenset({429, 500, 502, 503, 504})
-# Server-side apply answers the first to an object that does not fit its schema, and any write the second where a
-# webhook has no pod: no other try helps.
+# Answers for which a retry is useless: an object that does not match its schema, and a webhook without pods.
 _FINAL = (b"failed to create typed patch object", b"failed calling webhook")
 _AGENT = f"osm-gitops/{__version__}"
-_UNREACHED = "Check the address, the network between here and there, and that the API server runs"
+_UNREACHED = "Check the address, the network, and that the API server runs"
 _DISTRUSTED = "Check the address, and the certificate-authority and tls-server-name of the kubeconfig"
 _LYING = "Check that the address is that of an API server"
 _HEAD = 1000
@@ -84,17 +82,15 @@ _CHUNK = 1 << 20
 _DIGITS = 20  # of a Content-Length
 
 OBJECT: Final = 16 << 20
-"""Bytes of an answer that is one object: etcd takes no larger ones than 1.5 MiB."""
+"""Limit in bytes of an answer with one object: etcd accepts at most 1.5 MiB."""
 PAGE_OF_OBJECTS: Final = 64 << 20
-"""Bytes of a page of a list."""
+"""Limit in bytes of a page of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` bytes of an answer.
-
-    An answer that is larger is not read.
-    """
+    """A request: ``body`` is JSON text, ``accept`` and ``content_type`` are media types, ``most`` is the limit of the
+    answer in bytes."""
 
     method: str
     path: str
@@ -107,7 +103,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``unsure``: an earlier try got no answer, so that the server may have carried the request out before."""
+    """An answer. ``unsure``: an earlier attempt got no answer, so the server may have executed it."""
 
     status: int
     data: bytes = field(repr=False)
@@ -116,17 +112,17 @@ class Answer:
 
 
 class OversizedError(ClusterError):
-    """An answer that is larger than a request allows."""
+    """An answer is larger than the request allows."""
 
 
 class Transport:
-    """Connections to one server as one user. Thread-safe."""
+    """Sends requests to one server as one user. Thread-safe."""
 
-    def __init__(self, server: Server, credentials: Credentials, patience: RetryPolicy, where: str) -> None:
+    def __init__(self, server: Server, credentials: Credentials, retries: RetryPolicy, where: str) -> None:
         self.server = server
         self.requests = 0
         self._credentials = credentials
-        self._patience = patience
+        self._retries = retries
         self._where = where
         self._lock = threading.Lock()
         self._presented: Identity | None = None
@@ -138,22 +134,22 @@ class Transport:
         return open_pool(self.server)
 
     def close(self) -> None:
-        """End the connections; a further request makes new ones."""
+        """Close the connections. A later request opens new ones."""
         pool = self.__dict__.get("_pool")
         if pool is not None:
             pool.clear()
 
     def hurry(self) -> None:
-        """The run was interrupted: what is under way gets two seconds more, and nothing is tried again."""
+        """After an interruption: give running requests two seconds, and stop retries."""
         self._interrupted.set()
 
     def send(self, call: Call, check: Callable[[], None] | None = None) -> Answer:
-        """The answer, of whatever status, after all tries. Raises ClusterError where there is none.
+        """The answer, with any status, after retries. Raises ClusterError if there is none.
 
-        ``check`` may end it before each try of what changes something.
+        ``check`` is called before each attempt of a write.
         """
-        patience = self._patience
-        until = patience.clock() + patience.total
+        retries = self._retries
+        until = retries.clock() + retries.total
         tried, unsure, renewed = 0, False, False
         while True:
             tried += 1
@@ -164,25 +160,25 @@ class Transport:
                 answer = self._once(call, identity, until)
             except LostError as lost:
                 unsure = unsure or lost.sent
-                limit = patience.tries if self._known else patience.strange
-                wait = patience.pause(tried)
-                if lost.final or self._interrupted.is_set() or tried >= limit or patience.clock() + wait >= until:
+                limit = retries.tries if self._known else retries.strange
+                wait = retries.pause(tried)
+                if lost.final or self._interrupted.is_set() or tried >= limit or retries.clock() + wait >= until:
                     raise self._unanswered(call, lost, tried) from None
             else:
                 self._known = True
                 if answer.status == 401 and not renewed and self._renew(identity):
                     renewed = True
                     continue
-                wait = patience.pause(tried, answer.retry_after)
+                wait = retries.pause(tried, answer.retry_after)
                 final = answer.status not in _AGAIN or any(each in answer.data[:_HEAD] for each in _FINAL)
                 final = final or self._interrupted.is_set()
-                if final or tried >= patience.tries or patience.clock() + wait >= until:
+                if final or tried >= retries.tries or retries.clock() + wait >= until:
                     return replace(answer, unsure=unsure)
                 unsure = unsure or answer.status != 429
-            (patience.sleep or self._interrupted.wait)(wait)
+            (retries.sleep or self._interrupted.wait)(wait)
 
     def _identity(self) -> Identity:
-        """As whom to ask, shown to the pool."""
+        """The current identity, after its certificate was given to the connections."""
         with _in_a_run():
             identity = self._credentials.get()
             self._present(identity)
@@ -210,11 +206,11 @@ class Transport:
         if call.body is not None:
             headers["Content-Type"] = call.content_type
         url = f"{self.server.url}{call.path}{f'?{urlencode(call.query)}' if call.query else ''}"
-        exchange = Exchange(self._patience.clock, until, self._patience.read, call.most, self._interrupted)
-        left = max(0.001, until - self._patience.clock())
+        exchange = Exchange(self._retries.clock, until, self._retries.read, call.most, self._interrupted)
+        left = max(0.001, until - self._retries.clock())
         if self._interrupted.is_set():
             left = min(left, exchange.grace)
-        limits = Timeout(connect=min(left, self._patience.connect), read=min(left, self._patience.read))
+        limits = Timeout(connect=min(left, self._retries.connect), read=min(left, self._retries.read))
         try:
             with exchanging(exchange):
                 response = self._pool.urlopen(
@@ -232,7 +228,7 @@ class Transport:
                 data = _read(response, exchange)
             return Answer(response.status, data, response.headers.get("Retry-After", ""))
         except KeyboardInterrupt:
-            self.hurry()  # what ends the run may ask this server for more: not for minutes
+            self.hurry()  # the end of the run may send more requests, which must not take minutes
             raise
         except Exception as fault:
             lost = _explain(fault)
@@ -242,7 +238,7 @@ class Transport:
 
     def _unanswered(self, call: Call, lost: LostError, tried: int) -> ClusterError:
         times = "once" if tried == 1 else f"{tried} times"
-        # Without a colon behind the path: what follows "…-token:" would be masked.
+        # No colon after the path: text after "…-token:" would be masked.
         what = f"{call.method} {call.path} failed, {lost.what} (tried {times})"
         fix = lost.fix or (_LYING if lost.final else _UNREACHED)
         return (OversizedError if lost.oversized else ClusterError)(
@@ -251,31 +247,31 @@ class Transport:
 
 
 def _read(response: BaseHTTPResponse, exchange: Exchange) -> bytes:
-    """The whole body. Raises LostError at a limit of the exchange, and for an encoding that was not asked for."""
+    """The whole body. Raises LostError at a limit of the exchange, and for an unexpected encoding."""
     data = bytearray()
     try:
         length = response.headers.get("Content-Length", "")
-        # More digits than Python takes for a number are a length all the same.
+        # Python's int() refuses very long digits, which are too large anyway.
         exchange.check_length(int(length[:_DIGITS]) if length.isascii() and length.isdecimal() else 0)
         encoding = response.headers.get("Content-Encoding", "").strip()
         if encoding.lower() not in {"", "identity"}:
-            raise LostError(f"the answer is encoded ({encoding[:40]}), which was not asked for", final=True)
+            raise LostError(f"the answer is encoded ({encoding[:40]}), which was not requested", final=True)
         for chunk in response.stream(_CHUNK, decode_content=False):
             data += chunk
     except BaseException:
-        data.clear()  # the traceback would keep it, and that of the next try the next
-        response.close()  # what is left of the answer must not be taken for the next one
-        response.release_conn()  # and others may wait for the place of its connection
+        data.clear()  # the traceback would keep it in memory
+        response.close()  # the rest of this answer must not be read as the next one
+        response.release_conn()  # another request may wait for the connection
         raise
     response.release_conn()
     if not data and response.headers.get("Content-Length") != "0":
-        raise LostError("the connection broke off")  # in the head, which the library takes for the whole
+        raise LostError("the connection broke off")  # within the head, which http.client does not notice
     return bytes(data)
 
 
 @contextmanager
 def _in_a_run() -> Iterator[None]:
-    """Credentials that cannot be had in the middle of a run are no fault of input: raises ClusterError instead."""
+    """Turn an InputError into a ClusterError: credentials that fail during a run are not a fault of the input."""
     try:
         yield
     except InputError as failure:
@@ -283,7 +279,7 @@ def _in_a_run() -> Iterator[None]:
 
 
 def _explain(fault: Exception) -> LostError | None:
-    """What became of a request, without what libraries write: it may hold the proxy's password."""
+    """The reason of a failure, without the text of libraries, which may contain the proxy's password."""
     from urllib3 import exceptions  # noqa: PLC0415 - slow
 
     if isinstance(fault, LostError):
@@ -298,14 +294,16 @@ def _explain(fault: Exception) -> LostError | None:
         return LostError("the proxy does not let it through", sent=False)
     if isinstance(fault, exceptions.NameResolutionError):
         return LostError("its name cannot be resolved", sent=False)
-    if isinstance(fault, exceptions.NewConnectionError):  # before timeouts, of which it is a kind
+    if isinstance(fault, exceptions.NewConnectionError):  # before timeouts: it is a subclass of them
         refused = isinstance(fault.__cause__, ConnectionRefusedError)
-        return LostError("the connection is refused" if refused else "there is no way to it", sent=False)
-    if isinstance(fault, (exceptions.ConnectTimeoutError, exceptions.EmptyPoolError)):  # the latter: none became free
+        return LostError("the connection is refused" if refused else "no route to host", sent=False)
+    if isinstance(
+        fault, (exceptions.ConnectTimeoutError, exceptions.EmptyPoolError)
+    ):  # the latter: all connections were busy
         return LostError("no connection within the time limit", sent=False)
     if isinstance(fault, exceptions.TimeoutError):
         return LostError("no answer within the time limit")
-    # What http.client and urllib3 make of lines that they cannot read, and of a negative length.
+    # Errors of http.client and urllib3 for invalid lines and a negative length.
     inner = fault.args[-1] if isinstance(fault, exceptions.ProtocolError) else None
     broken = isinstance(inner, (RemoteDisconnected, IncompleteRead))
     unreadable = isinstance(fault, ValueError) or (isinstance(inner, HTTPException) and not broken)

@@ -1,6 +1,5 @@
-"""The nouns of the field as frozen records: what is read, rendered and planned.
+"""The domain types as frozen dataclasses: what is read, rendered and planned.
 
-Belongs here: records, enumerations and names that follow from them alone
-(osm-behaviour.md, "Resources" and "Objects"). May not come in: I/O, YAML, templates, defaults that need a
-setting, anything that changes after it was made.
+Belongs here: records, enumerations, and names that follow from them (osm-behaviour.md, "Resources" and "Objects"). May
+not come in: I/O, YAML, templates, defaults that depend on settings, mutable state.
 """

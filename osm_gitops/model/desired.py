@@ -1,5 +1,4 @@
-"""Desired state: the manifests that should exist for one cluster, which of their lines were made from secrets, and the
-pools that a run passes over for now."""
+"""Desired state: the manifests that should exist for one cluster, their lines with secrets, and skipped pools."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ from enum import Enum
 from osm_gitops.errors import Problem
 from osm_gitops.model.objects import Json, ObjectRef
 
-_LOOK_AT_CONTROLLER = "Look at the logs of machine-controller, and at kubectl describe machinedeployment"
-_APPLY_TO_GIT = "Run osm-gitops apply, and see that Flux or Argo CD has applied the commit"
+_LOOK_AT_CONTROLLER = "Check the logs of machine-controller, and kubectl describe machinedeployment"
+_APPLY_TO_GIT = "Run osm-gitops apply, and check that Flux or Argo CD has applied the commit"
 
 
 class LeftReason(Enum):
-    """Why a pool is passed over: a ``code`` for programs, and the next step. ``lasts``: somebody wants it so, or the
-    run fails for it anyway, so it is no trouble of its own however long it is so."""
+    """Why a pool is skipped: a ``code`` for programs, and the next step. ``lasts``: it is intended, or the run fails
+    for it anyway, so a long duration is not a problem."""
 
     ABSENT = ("absent", "Apply its manifest to the cluster, or remove it from the source")
     OTHER_TEMPLATE = (
@@ -27,14 +26,14 @@ class LeftReason(Enum):
     NOT_NUMBERED = ("not-numbered", _LOOK_AT_CONTROLLER)
     NO_MACHINE_SET = ("no-machine-set", _LOOK_AT_CONTROLLER)
     OLD_MACHINE_SET = ("old-machine-set", _LOOK_AT_CONTROLLER)
-    CHANGED = ("changed", "See who changes the MachineDeployment all the time")
-    NOT_AS_SHOWN = ("not-as-shown", "Make a new plan")
+    CHANGED = ("changed", "Find out what changes the MachineDeployment continuously")
+    NOT_AS_SHOWN = ("not-as-shown", "Create a new plan")
     SECRET_MISSING = ("secret-missing", _APPLY_TO_GIT)
     SECRETS_DIFFER = ("secrets-differ", _APPLY_TO_GIT)
     OTHER_SECRETS = ("other-secrets", _APPLY_TO_GIT)
     NOT_IN_SOURCE = ("not-in-source", "Add its manifest to the source, or delete it from the cluster", True)
     PAUSED = ("paused", "Resume it with spec.paused: false", True)
-    DELETING = ("deleting", "Wait until it is gone", True)
+    DELETING = ("deleting", "Wait until it is deleted", True)
     WEBHOOK = ("webhook", "Make the webhook answer", True)
 
     def __init__(self, code: str, fix: str, lasts: bool = False) -> None:
@@ -45,8 +44,8 @@ class LeftReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A pool that was passed over: ``why`` is a clause. ``since`` is when that was first so (RFC 3339 in UTC), and
-    ``age`` how long it has been so; both are known only after a run that left a record."""
+    """A skipped pool: ``why`` is a clause. ``since`` (RFC 3339 in UTC) is the first time, ``age`` the duration; both
+    are known only after a run that left a record."""
 
     reason: LeftReason
     why: str
@@ -59,17 +58,16 @@ ABSENT = Left(LeftReason.ABSENT, "the cluster has no such MachineDeployment")
 APPLIED = Left(
     LeftReason.NOT_NUMBERED, "its MachineDeployment was applied, and machine-controller has not numbered it yet"
 )
-MOVED = Left(LeftReason.CHANGED, "it changed while this run was under way")
+MOVED = Left(LeftReason.CHANGED, "it changed during this run")
 
 
 @dataclass(frozen=True, slots=True)
 class SecretTexts:
-    """What of a pool's texts was made from secrets, whatever a template did to them.
+    """The parts of a pool's texts that were made from secrets, by any function of a template.
 
-    ``lines`` are such lines without the white space around them; ``texts`` the names of the texts that hold them, and
-    ``reading`` of those whose templates read a secret, whether or not it shows. Names are those of reports
-    (``bootstrap /opt/bin/setup``); ``known`` are all that were looked at. ``whole``: it could not be found out, so
-    everything counts as made from secrets.
+    ``lines`` are such lines, stripped. ``texts`` are the names of texts with such lines, ``reading`` of texts whose
+    templates read a secret, visible or not. Names are those of reports (``bootstrap /opt/bin/setup``); ``known`` are
+    all texts that were checked. ``whole``: it is unknown, so everything counts as made from secrets.
     """
 
     lines: frozenset[str] = field(default=frozenset(), repr=False)
@@ -82,12 +80,12 @@ class SecretTexts:
         return self.whole or bool(self.texts)
 
     def hides(self, line: str) -> bool:
-        """Whether a line, of whichever text, was made from secrets."""
+        """Whether a line of any text was made from secrets."""
         return self.whole or line.strip() in self.lines
 
     def touches(self, name: str) -> bool:
-        """Whether the text of this name is made from secrets, as far as can be told."""
-        # A text that is shown in another form than usual is a whole object's: it holds whatever the object does.
+        """Whether the text of this name is made from secrets, as far as known."""
+        # Texts with other names show whole objects, including all their secrets.
         unusual = name not in self.known and name.startswith(("data ", "spec "))
         return self.whole or name in self.texts or (unusual and bool(self.texts))
 
@@ -100,16 +98,16 @@ NO_SECRETS = SecretTexts()
 ALL_SECRET = SecretTexts(whole=True)
 
 FindSecretTexts = Callable[[ObjectRef | None], SecretTexts]
-"""Tells it of a pool, or of the profiles where none is named. It takes its time, so it is asked for what is shown."""
+"""Returns it for a pool, or for the profiles without one. It is slow, so it is called only for what is shown."""
 
 
 def no_secret_texts(_pool: ObjectRef | None) -> SecretTexts:
-    """Where nothing is rendered."""
+    """For runs that render nothing."""
     return NO_SECRETS
 
 
 def together(found: Iterable[SecretTexts]) -> SecretTexts:
-    """What several say of the texts of one pool."""
+    """Several results for the texts of one pool, combined."""
     every = tuple(found)
     return SecretTexts(
         lines=frozenset().union(*(each.lines for each in every)),
@@ -125,7 +123,7 @@ MANAGED_BY = "osm-gitops"
 
 
 class Side(Enum):
-    """Which of a cluster's two API servers an object belongs to (design.md, "Terms")."""
+    """The API server of an object (design.md, "Terms")."""
 
     MANAGEMENT = "management"
     WORKER = "worker"
@@ -133,11 +131,10 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DesiredObject:
-    """One manifest; ``pool`` is the MachineDeployment it was made for, ``None`` for a profile.
+    """One manifest; ``pool`` is its MachineDeployment, ``None`` for a profile.
 
-    ``digest`` is the SHA-256 of its YAML text where that is known already: a file with
-    the same digest needs no body to compare with. ``sealed``: what it was made of stood encrypted,
-    so it is a secret whatever its kind.
+    ``digest`` is the SHA-256 of its YAML text, if known: files with the same digest need no comparison. ``sealed``: its
+    source was encrypted, so it is secret regardless of its kind.
     """
 
     ref: ObjectRef
@@ -150,17 +147,15 @@ class DesiredObject:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Everything that should exist for one cluster, and what could not be made.
+    """All that should exist for one cluster, and the problems of pools that failed.
 
-    ``failed`` holds the problems of each MachineDeployment that could not be rendered;
-    ``keep`` names the objects of failed or left-out pools, which are never pruned; ``foreign`` are profiles of others
-    that were read from the cluster, which are neither written nor pruned;
-    ``no_deletion`` are the reasons (unreadable documents) that forbid any deletion; ``narrowed`` says that pools were
-    left out, so what they need is not known.
-    ``left`` are pools of which a git target keeps what it has.
-    ``sensitive`` are the values that no report may show (design.md, "Masking"), ``secret_texts`` tells which lines were
-    made from secrets. ``hosts`` are the API servers that were read, ``sources`` the trees and files; ``uncommitted``
-    name what of these differs from the commit that is named.
+    ``failed`` has the problems of each MachineDeployment that could not be rendered. ``keep`` names objects of failed
+    or unselected pools, which are never pruned. ``foreign`` are profiles of others in the cluster, which are neither
+    written nor pruned. ``no_deletion`` are reasons (unreadable documents) that forbid deletions. ``narrowed``: only
+    some pools were selected. ``left`` are skipped pools, of which a git target keeps its files. ``sensitive`` are
+    values that no report may show (design.md, "Masking"), ``secret_texts`` returns lines made from secrets. ``hosts``
+    are the API servers that were read, ``sources`` the trees and files; ``uncommitted`` are differences from their
+    commits.
     """
 
     cluster: str

@@ -1,4 +1,4 @@
-"""What made a pool's boot configuration: the answer of ``osm-gitops explain``."""
+"""The result of ``osm-gitops explain``: the inputs of a pool's boot configuration."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from osm_gitops.model.objects import ObjectRef
 
 @dataclass(frozen=True, slots=True)
 class ChosenProfile:
-    """The profile of a pool. ``why`` and ``why_namespace`` are clauses; ``where`` is what it was read from, empty where
-    there is no such profile, and so are the rest then. ``built_in`` is the version of the default profiles that it is
-    one of, else empty. ``touched_by`` are overlays and patches, each as a clause with its place."""
+    """The profile of a pool. ``why`` and ``why_namespace`` are clauses. ``where`` is its place; this and all other
+    fields are empty if the profile does not exist. ``built_in`` is the version of a built-in profile, else empty.
+    ``touched_by`` are overlays and patches, each as a clause with its place."""
 
     ref: ObjectRef
     why: str
@@ -28,9 +28,9 @@ class ChosenProfile:
 
 @dataclass(frozen=True, slots=True)
 class SettingOrigin:
-    """A setting, a value of the user's own, or a fact: its value as text, and ``where`` it comes from.
+    """A setting, a user's value or a fact, with its value as text and the place ``where`` it is set.
 
-    ``value`` is empty for what is named only, and for an empty setting. ``default``: nobody gave it.
+    ``value`` is empty for facts that are only named, and for an empty setting. ``default``: it is not set.
     """
 
     name: str
@@ -41,8 +41,8 @@ class SettingOrigin:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationUse:
-    """An annotation that is, or looks as if it were, about the kubelet. ``option`` is what it sets, and empty where it
-    is ignored for the reason ``why``."""
+    """An annotation for the kubelet, or one that looks like it. ``option`` is what it sets; empty if it is ignored for
+    the reason ``why``."""
 
     annotation: str
     value: str
@@ -52,7 +52,7 @@ class AnnotationUse:
 
 @dataclass(frozen=True, slots=True)
 class RenderedObject:
-    """An object that results from the pool, and the cluster that it belongs to."""
+    """A rendered object of the pool, and its cluster."""
 
     ref: ObjectRef
     side: Side
@@ -60,11 +60,10 @@ class RenderedObject:
 
 @dataclass(frozen=True, slots=True)
 class RenderedFile:
-    """A file of a half, also the text of a unit: its size in bytes, ``None`` where it is not told, and its permissions
-    as octal digits.
+    """A file of a half, or the text of a unit: its size in bytes (``None`` if hidden) and its permissions as octal
+    digits.
 
-    ``where`` is the place of its template in the source, empty where it comes from settings. ``secret``: it is made
-    from secrets, or by a template that reads one.
+    ``where`` is the place of its template, empty for files from settings. ``secret``: its template reads a secret.
     """
 
     half: str
@@ -78,9 +77,9 @@ class RenderedFile:
 
 @dataclass(frozen=True, slots=True)
 class SizeUse:
-    """The sizes of a half in bytes, and the limit that holds for the form that is ``counted``: raw, gzip or base64.
+    """The sizes of a half in bytes, and the limit for the encoding that is ``counted``: raw, gzip or base64.
 
-    ``limit`` and ``headroom`` are ``None`` where no limit is known; ``note`` is the limit's source, or why there is
+    ``limit`` and ``headroom`` are ``None`` if no limit is known; ``note`` is the source of the limit, or why there is
     none.
     """
 
@@ -96,12 +95,11 @@ class SizeUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """What is known of a pool only where it can be rendered.
+    """Results of a pool that can be rendered.
 
-    ``live`` are objects that are kept in clusters alone, never in git. ``modules`` are those of cloud-init that a half
-    uses (``bootstrap runcmd``): they are taken as they are. ``user_data`` are the two halves by name, and
-    ``other_user_data`` what they are with other secrets, nothing where they cannot be rendered with others.
-    ``secret_texts`` tells which lines were made from secrets.
+    ``live`` are objects that are only in clusters, never in git. ``modules`` are cloud-init modules of a half
+    (``bootstrap runcmd``), copied verbatim. ``user_data`` are the two halves by name, ``other_user_data`` the same
+    rendered with other secrets, empty if that fails. ``secret_texts`` are lines made from secrets.
     """
 
     utility: str
@@ -118,10 +116,10 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All that made the configuration of ``pool`` in ``cluster``.
+    """The explanation of ``pool`` in ``cluster``.
 
-    ``rendering`` is ``None`` where the pool cannot be rendered, for the reasons ``problems``. ``sensitive`` are the
-    values that no report may show.
+    ``rendering`` is ``None`` if the pool cannot be rendered because of ``problems``. ``sensitive`` are values that no
+    report may show.
     """
 
     cluster: str

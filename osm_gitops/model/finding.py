@@ -1,4 +1,4 @@
-"""Findings: what ``validate`` says of profiles, pools and what they render to."""
+"""Findings of ``validate`` about profiles, pools and rendered files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _WEIGHTS = {Severity.ERROR: 3, Severity.WARNING: 2, Severity.NOTE: 1}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a check looks for. ``id`` is kebab-case words; ``meaning`` a sentence for the list of all rules.
+    """A lint rule. ``id`` is in kebab-case; ``meaning`` is a sentence for the list of rules.
 
-    A rule of a family, as the codes of shellcheck, is made by :meth:`code`: ``shellcheck`` → ``shellcheck-SC2086``.
-    ``family`` is the id of the rule that it was made of, or its own.
+    :meth:`code` creates rules of a family, such as shellcheck's codes: ``shellcheck`` → ``shellcheck-SC2086``.
+    ``family`` is the id of the original rule.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Rule:
     family: str = ""
 
     def code(self, code: str, severity: Severity | None = None) -> Rule:
-        """The rule of one code of this family, maybe of another severity."""
+        """The rule of one code of this family."""
         return Rule(f"{self.id}-{code}", severity or self.severity, self.meaning, self.id)
 
 
@@ -46,11 +46,10 @@ class Rule:
 class Finding:
     """One thing that a rule found.
 
-    ``message`` is a sentence without a final full stop, ``fix`` names the next step; ``where`` is ``file:line``
-    in a source, ``about`` the object, ``field`` a path inside it. ``problem`` is the code of the problem that it was
-    made from; what a rule found itself has only the rule's id. ``seen_in`` are the pools, or combinations of provider,
-    Kubernetes version and settings, in which it shows; empty where it does not depend on them.
-    ``suppressed`` is the reason that an annotation of the object gives for not minding it.
+    ``message`` is a sentence without a final full stop, ``fix`` the next step. ``where`` is ``file:line`` in a source,
+    ``about`` the object, ``field`` a path inside of it. ``problem`` is the code of a problem that became a finding.
+    ``seen_in`` are the pools, or combinations of provider, Kubernetes version and settings, with this finding; empty if
+    it does not depend on them. ``suppressed`` is the reason in an annotation that suppresses it.
     """
 
     rule: Rule
@@ -69,7 +68,7 @@ class Finding:
 
     @property
     def code(self) -> str:
-        """What stays the same in all versions: the code of the problem, else the id of the rule."""
+        """The stable identifier: the code of the problem, else the id of the rule."""
         return self.problem.value if self.problem else self.id
 
     @property
@@ -77,5 +76,5 @@ class Finding:
         return self.rule.severity
 
     def at(self, *, where: str = "", about: str = "", seen_in: tuple[str, ...] = ()) -> Finding:
-        """This finding with the places filled in that it did not name itself."""
+        """This finding, with empty places filled in."""
         return replace(self, where=self.where or where, about=self.about or about, seen_in=self.seen_in or seen_in)

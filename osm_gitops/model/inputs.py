@@ -1,4 +1,4 @@
-"""Inputs: everything that one run reads for one cluster. Facts are what rendering needs besides MachineDeployments and
+"""Inputs: all that one run reads for one cluster. Facts are the inputs of rendering other than MachineDeployments and
 profiles."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMED_PLACES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class SecretFact:
-    """A Secret: ``data`` is decoded and already holds ``stringData``."""
+    """A Secret: ``data`` is decoded and includes ``stringData``."""
 
     namespace: str
     name: str
@@ -32,7 +32,7 @@ class SecretFact:
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapFact:
-    """A ConfigMap; ``binaryData`` is not read by OSM and not kept."""
+    """A ConfigMap, without ``binaryData``, which OSM does not read."""
 
     namespace: str
     name: str
@@ -52,14 +52,12 @@ class ServiceAccountFact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A frozen cluster, looked up by ``(namespace, name)``.
+    """Objects of a cluster, by ``(namespace, name)``.
 
-    ``endpoint_slices`` are the bodies of namespace ``default`` with the label
-    ``kubernetes.io/service-name=kubernetes``, in name order. ``environment`` holds the
-    credential variables of osm-behaviour.md, "Config variables" that were set when the source was read.
-    ``certificate_authority`` is the CA (PEM) by which a live worker cluster is trusted, ``None`` where the source is
-    none. ``incomplete``: a part of the source could not be read, so nothing is known to be absent; ``unread`` are the
-    places of that part as far as they are known.
+    ``endpoint_slices`` are those of namespace ``default`` with the label ``kubernetes.io/service-name=kubernetes``,
+    sorted by name. ``environment`` has the credential variables (osm-behaviour.md, "Config variables").
+    ``certificate_authority`` is the CA (PEM) of a live worker cluster, ``None`` for trees. ``incomplete``: a part of
+    the source was unreadable, so a missing object may exist; ``unread`` are the places of that part, as far as known.
     """
 
     secrets: Mapping[tuple[str, str], SecretFact] = field(default_factory=dict)
@@ -72,7 +70,7 @@ class Facts:
     unread: tuple[str, ...] = ()
 
     def secret(self, key: tuple[str, str]) -> SecretFact | None:
-        """A Secret, or ``None`` where there is none; raises InputError where that cannot be told."""
+        """A Secret, or ``None`` if it does not exist. Raises InputError if that is unknown."""
         return self._sure("Secret", key, self.secrets.get(key))
 
     def config_map(self, key: tuple[str, str]) -> ConfigMapFact | None:
@@ -96,23 +94,17 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a source gave.
+    """The inputs from all sources of a cluster.
 
-    ``broken`` names MachineDeployments and profiles that were found but cannot be used,
-    each with all its problems: their live objects are left as they are, and a
-    MachineDeployment that refers to a broken profile fails with it. ``unfit`` are those with
-    a name that no API server takes: rendered with a warning, and broken on the way into a
-    cluster. ``unreadable`` are
-    problems of whole documents: they disable deletion for the cluster (design.md, "Guards").
-    ``notes`` are for ``-v``. ``sources`` are one line each on where the inputs came from
-    (a path and, in git, its revision), for commit trailers; ``uncommitted`` name what of it
-    differs from that revision; ``hosts`` are the API servers
-    among them, as plans name them. ``sensitive`` are texts that stand encrypted in the
-    source outside of Secrets, which are secret by themselves.
-    ``unread`` are the names of built-in profiles that a pool could name as well.
-    What overlays did: ``patched`` are profiles with the patches that made them, ``left_out``
-    those that the cluster does not get, with the place that says so, ``values`` the user's own,
-    and ``value_places`` where each of them (``downloads.cni``) is set.
+    ``broken`` are MachineDeployments and profiles that cannot be used, each with its problems: their live objects are
+    not changed, and a MachineDeployment with a broken profile fails. ``unfit`` have a name that API servers refuse:
+    they are rendered with a warning, but are broken for a live target. ``unreadable`` are problems of whole documents,
+    which disable deletion for the cluster (design.md, "Guards"). ``notes`` are for ``-v``. ``sources`` are lines for
+    commit trailers (a path and, in git, its revision); ``uncommitted`` are differences from these revisions; ``hosts``
+    are the API servers. ``sensitive`` are texts that are encrypted in the source outside of Secrets. ``unread`` are
+    names of built-in profiles that no pool uses. From overlays: ``patched`` are profiles with their patches,
+    ``left_out`` profiles that the cluster does not get, with the place that excludes them, ``values`` the user's
+    values, and ``value_places`` the place of each value (``downloads.cni``).
     """
 
     machines: tuple[MachineDeployment, ...] = ()

@@ -1,10 +1,11 @@
-"""A live cluster: what it tells of pools besides their manifests, and what became of a plan in it."""
+"""A live cluster: the state of its pools, and the result of delivering a plan to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.desired import Left
@@ -18,17 +19,17 @@ class Gate(Enum):
     """Whether a pool may be written (design.md, "Settling", osm-behaviour.md, "machine-controller")."""
 
     READY = "ready"
-    WAITING = "waiting"  # machine-controller has not got there yet: another look helps
+    WAITING = "waiting"  # machine-controller is not done yet: try again
     PAUSED = "paused"
     DELETING = "deleting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingMachine:
-    """A Machine that has no instance yet: machine-controller has not put its finalizers on it.
+    """A Machine without an instance: machine-controller has not set its finalizers yet.
 
-    ``revision`` is that of its MachineSet, ``since`` when it was created (RFC 3339, as the API server tells it), and
-    ``nudged`` the revision that it was last nudged for.
+    ``revision`` is that of its MachineSet, ``since`` its creation time (RFC 3339), ``nudged`` the revision that it was
+    last nudged for.
     """
 
     ref: ObjectRef
@@ -44,8 +45,8 @@ FieldPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """In what a live object is not what a tree has: ``fields`` with other values, and ``gone`` those that our applies
-    own and the tree has no more, by path. ``before`` is what the live object has of both."""
+    """How a live object differs from the tree: paths of ``fields`` with other values, and of fields that our applies
+    own and that are ``gone`` from the tree. ``before`` has the live values of both."""
 
     fields: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -60,14 +61,13 @@ NO_DIFFERENCE = Difference()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePool:
-    """A MachineDeployment as the worker cluster has it, as far as delivery depends on it.
+    """A MachineDeployment in the worker cluster, as far as delivery depends on it.
 
-    ``revision`` is ``None`` where machine-controller has not numbered it. ``gate`` says whether its objects may be
-    written, and ``left`` why not. ``machines`` is how many Machines it has, ``waiting`` those without an
-    instance; ``sets`` are the uids of the MachineSets of its revision, and ``fits`` says whether these have its
-    template, ``None`` where there are none. ``generation`` and ``annotations`` (a digest of them) tell whether it was
-    changed since; ``server_annotations`` are those that servers added to it. Of a MachineDeployment that is in a tree
-    and not in the cluster ``uid`` is empty; ``difference`` says in what the live one is not that of the tree.
+    ``revision`` is ``None`` before machine-controller sets it. ``gate`` says whether its objects may be written, and
+    ``left`` why not. ``machines`` is the number of its Machines, ``waiting`` those without an instance. ``sets`` are
+    the uids of the MachineSets of its revision; ``fits``: they have its template (``None`` without MachineSets).
+    ``generation`` and ``annotations`` (a digest) show whether it has changed since. ``server_annotations`` were added
+    by servers. ``uid`` is empty if the MachineDeployment exists only in a tree; ``difference`` compares with the tree.
     """
 
     ref: ObjectRef
@@ -89,12 +89,12 @@ class LivePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of a plan in a target.
+    """The result of delivering a plan to a target.
 
-    ``written`` are pools whose objects were written (``None`` for what belongs to no pool); ``failed`` has the
-    problems of those that were not; ``left`` are pools that were passed over.
-    ``notes`` are for ``-v``. ``webhook`` is one that could not be called, so that the others were left. ``commit`` is
-    the id of the commit that was made in git. Of a folder ``files_written`` and ``files_removed`` are counted.
+    ``written`` are pools whose objects were written (``None``: objects without a pool), ``failed`` the problems of
+    pools that failed, ``left`` the pools that were skipped. ``notes`` are for ``-v``. ``webhook`` could not be called,
+    so the remaining pools were skipped. ``commit`` is the id of the commit in git. ``files_written`` and
+    ``files_removed`` count files in a folder.
     """
 
     written: tuple[ObjectRef | None, ...] = ()
@@ -105,3 +105,32 @@ class Delivery:
     commit: str = ""
     files_written: int = 0
     files_removed: int = 0
+
+    def followed_by(self, later: Delivery, retried: Collection[ObjectRef | None] = ()) -> Delivery:
+        """Both as one. Of the pools that were ``retried``, only ``later`` says which are left."""
+        return Delivery(
+            written=tuple(dict.fromkeys((*self.written, *later.written))),
+            failed={**self.failed, **later.failed},
+            left={**{pool: left for pool, left in self.left.items() if pool not in retried}, **later.left},
+            notes=(*self.notes, *later.notes),
+            webhook=self.webhook or later.webhook,
+        )
+
+
+LOCK_TIMEOUT: Final = 90.0
+"""Seconds. Longer than the life of a Lease, so that the next run can take over from an interrupted one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How a plan is carried out.
+
+    ``concurrency``: pools at a time. ``force_conflicts``: take over fields of others. ``finalizers``: set finalizers on
+    MachineDeployments. ``nudge``: wake Machines that waited. ``namespace`` has the OSCs.
+    """
+
+    concurrency: int = 8
+    force_conflicts: bool = False
+    finalizers: bool = True
+    nudge: bool = True
+    namespace: str = "kube-system"

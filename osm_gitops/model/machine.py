@@ -1,5 +1,5 @@
-"""MachineDeployment: a pool of machines, as far as its boot configuration depends on it, and its provider config after
-strict decoding (osm-behaviour.md, "MachineDeployment" and "JSON decoding")."""
+"""MachineDeployment: a pool of machines, and its decoded provider config (osm-behaviour.md, "MachineDeployment" and
+"JSON decoding")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROVIDER_CONFIG_FIELD: Final = "spec.template.spec.providerSpec.value"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Static network settings; every string is empty where the input did not set it."""
+    """Static network settings; unset strings are empty."""
 
     cidr: str = ""
     gateway: str = ""
@@ -24,13 +24,13 @@ class Network:
 
     @property
     def is_static(self) -> bool:
-        """Whether OSM takes it for a static address (osm-behaviour.md, "MachineDeployment")."""
+        """Whether OSM treats it as a static address (osm-behaviour.md, "MachineDeployment")."""
         return bool(self.cidr or self.gateway or self.dns_servers)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """``providerSpec.value``; raw sub-documents stay as read (``None`` where absent or null)."""
+    """``providerSpec.value``; raw sub-documents are not decoded (``None`` if absent or null)."""
 
     ssh_keys: tuple[str, ...] = ()
     provider: str = ""
@@ -43,11 +43,8 @@ class ProviderConfig:
 
 @dataclass(frozen=True, slots=True)
 class OsSpec:
-    """``operatingSystemSpec`` of all systems in one record (osm-behaviour.md, "Operating system spec" and "RHEL
-    subscription").
-
-    Field names follow the JSON keys; each system reads its own.
-    """
+    """``operatingSystemSpec`` of all operating systems (osm-behaviour.md, "Operating system spec" and "RHEL
+    subscription"). Fields are named as the JSON keys; each system reads some of them."""
 
     dist_upgrade_on_boot: bool = False
     disable_auto_update: bool = False
@@ -94,8 +91,7 @@ KUBELET_CONFIG_PREFIX = "v1.kubelet-config.machine-controller.kubermatic.io"
 
 @dataclass(frozen=True, slots=True)
 class PoolNames:
-    """The names of everything made from a MachineDeployment ``name`` in ``namespace`` (osm-behaviour.md, "Object
-    names")."""
+    """The names of all objects of a MachineDeployment (osm-behaviour.md, "Object names")."""
 
     name: str
     namespace: str
@@ -133,9 +129,9 @@ class PoolNames:
 class MachineDeployment(PoolNames):
     """A MachineDeployment (osm-behaviour.md, "MachineDeployment").
 
-    ``annotations`` is ``None`` where the object has none, which hashes unlike an
-    empty map (osm-behaviour.md, "Annotations that are written"). ``provider_spec`` is
-    ``spec.template.spec.providerSpec.value`` and ``template`` all of ``spec.template``, both as read.
+    ``annotations`` is ``None`` without annotations, which has another hash than an empty map (osm-behaviour.md,
+    "Annotations that are written"). ``provider_spec`` is ``spec.template.spec.providerSpec.value`` and ``template`` all
+    of ``spec.template``, both as read.
     """
 
     annotations: Mapping[str, str] | None
@@ -146,22 +142,22 @@ class MachineDeployment(PoolNames):
     manifest: Manifest
 
     def annotation(self, key: str) -> str:
-        """The annotation's value, or the empty string, as Go's map lookup gives it."""
+        """The annotation's value, or an empty text, as in Go."""
         return (self.annotations or {}).get(key, "")
 
 
 def token_key(pool: ObjectRef) -> str:
-    """The label value of a pool's bootstrap token: namespace first, the name alone from 63 bytes on (osm-behaviour.md,
-    "Object names")."""
+    """The label value of a pool's bootstrap token: with the namespace, or only the name from 63 bytes on
+    (osm-behaviour.md, "Object names")."""
     key = f"{pool.namespace}-{pool.name}"
     return key if len(key.encode()) < 63 else pool.name
 
 
 def kubelet_kubeconfig_name(key: str) -> str:
-    """The Secret that holds the kubeconfig with the token of this key."""
+    """The name of the Secret with the kubeconfig of this token key."""
     return key + KUBECONFIG_SUFFIX
 
 
 def is_chosen(name: str, only: Sequence[str]) -> bool:
-    """Whether a run works on a pool of this name; globs in ``only`` narrow it, if there are any."""
+    """Whether a pool is selected by the globs ``only``; all are selected without globs."""
     return not only or any(fnmatchcase(name, glob) for glob in only)

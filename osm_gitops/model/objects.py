@@ -1,4 +1,4 @@
-"""Identity and origin of Kubernetes objects, and what API servers, controllers and kubectl add to them."""
+"""Identity and origin of Kubernetes objects, and additions of API servers, controllers and kubectl."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ MACHINE_API_VERSION = "cluster.k8s.io/v1alpha1"
 CLOUD_INIT_NAMESPACE = "cloud-init-settings"
 
 BUILT_IN: Final = "builtin:"
-"""Begins the names and places of profiles and overlays that this program brings: they are no files of the user's."""
+"""Prefix of names and places of built-in profiles and overlays, which are not files of the user."""
 
-# JSON as Python holds it: dict, list, str, int, float, bool, None. An alias keeps
-# "any JSON" apart from "any Python object" for the reader; mypy sees Any.
+# JSON data: dict, list, str, int, float, bool, None. For mypy it is Any.
 Json = Any
 
 
 def value_at(value: Json, path: Iterable[str]) -> Json:
-    """What the keys of ``path`` lead to inside of maps; ``None`` where there is nothing."""
+    """The value at ``path`` in nested maps, or ``None``."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
 def texts_in(value: Json) -> Iterator[str]:
-    """All texts inside of a value, without keys."""
+    """All texts in a value, without keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -39,7 +38,7 @@ def texts_in(value: Json) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectRef:
-    """Which object: kind, namespace (empty for cluster-scoped ones) and name."""
+    """Kind, namespace (empty for cluster-scoped objects) and name of an object."""
 
     kind: str
     namespace: str
@@ -56,7 +55,7 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
-    """Where an object was read: a file as the user would name it, and its first line (1-based)."""
+    """The place of an object: a file, as shown to the user, and its first line (1-based)."""
 
     path: str
     line: int = 0
@@ -67,12 +66,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One Kubernetes object as it was read: its identity, its JSON, its origin.
+    """One Kubernetes object as read, with its origin.
 
-    ``lines`` maps a field path (``spec.version``, ``spec.bootstrapConfig.files[0].path``)
-    to its 1-based line in ``origin.path``; a source that cannot tell leaves it empty.
-    ``sealed``: texts of it stood encrypted there. ``elsewhere`` are the fields that come from
-    other files, by path, and by ``PATH|`` where a text is written line by line.
+    ``lines`` maps field paths (``spec.version``, ``spec.bootstrapConfig.files[0].path``) to 1-based lines in
+    ``origin.path``; empty if unknown. ``sealed``: some of its texts were encrypted. ``elsewhere`` are fields from other
+    files, by path, and by ``PATH|`` for texts with a known first line.
     """
 
     ref: ObjectRef
@@ -95,13 +93,13 @@ class Manifest:
         return str(self.origin)
 
     def place_of(self, field: str) -> Origin | None:
-        """The place of exactly this field (or of a text's first line, ``PATH|``), if it is known."""
+        """The place of exactly this field (or of a text's first line, ``PATH|``), if known."""
         if field in self.elsewhere:
             return self.elsewhere[field]
         return Origin(self.origin.path, self.lines[field]) if field in self.lines else None
 
     def line_in(self, field: str, line: int) -> str:
-        """``file:line`` of a line (1-based) of the text at ``field``; of the field where the text has no lines."""
+        """``file:line`` of a line (1-based) of the text at ``field``, or of the field if the text has no lines."""
         text = f"{field}|"
         if line and text in self.elsewhere:
             origin = self.elsewhere[text]
@@ -115,30 +113,30 @@ SERVER_METADATA: Final = frozenset(
     {"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation",
      "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"}
 )  # fmt: skip
-"""Keys of ``metadata`` that mean nothing outside of the cluster that the object was read from."""
+"""Keys of ``metadata`` that have a meaning only in one cluster."""
 
-# The first is machine-controller's for MachineDeployments and MachineSets (revision, revision-history,
-# desired-replicas, max-replicas), the second the deployment controller's.
+# Of machine-controller, for MachineDeployments and MachineSets (revision, revision-history, desired-replicas,
+# max-replicas), and of the deployment controller.
 _CONTROLLERS: Final = ("machinedeployment.clusters.k8s.io/", "deployment.kubernetes.io/")
 
 
 def is_server_annotation(key: str) -> bool:
-    """Whether a controller, or kubectl, writes the annotation with this key."""
+    """Whether a controller or kubectl writes annotations with this key."""
     return key == LAST_APPLIED or key.startswith(_CONTROLLERS)
 
 
 def authored_annotations(annotations: Mapping[str, Json] | None) -> dict[str, Json] | None:
-    """Annotations without those that a server added; ``None`` where no other is left."""
+    """Annotations without server-side ones; ``None`` if no other is left."""
     return {key: value for key, value in (annotations or {}).items() if not is_server_annotation(key)} or None
 
 
 def server_annotations(annotations: Mapping[str, Json] | None) -> dict[str, Json]:
-    """Of annotations those alone that a server added."""
+    """Only the server-side annotations."""
     return {key: value for key, value in (annotations or {}).items() if is_server_annotation(key)}
 
 
 def authored(manifest: Manifest) -> dict[str, Json]:
-    """An object as its author would write it: name, namespace, labels and annotations, and all but its status."""
+    """An object without server-side metadata and status."""
     metadata = manifest.body.get("metadata") or {}
     kept: dict[str, Json] = {"name": manifest.ref.name, "namespace": manifest.ref.namespace}
     annotations = authored_annotations(metadata.get("annotations"))
@@ -151,7 +149,7 @@ def authored(manifest: Manifest) -> dict[str, Json]:
 
 
 def _without_stamps(value: Json) -> Json:
-    """Without ``metadata.creationTimestamp: null``, which Go writes into templates that are inside of an object."""
+    """A value without ``metadata.creationTimestamp: null``, which Go writes into embedded templates."""
     if not isinstance(value, Mapping):
         return value
     found = {key: _without_stamps(each) for key, each in value.items()}

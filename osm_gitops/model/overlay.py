@@ -10,14 +10,14 @@ from typing import Final
 from osm_gitops.model.objects import Json, Manifest
 
 DELETE: Final = "$delete"
-"""In a merge patch: an entry or key that has this removes what is there."""
+"""In a merge patch: an entry or key with this marker is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlayRef:
-    """An overlay as the user named it: a folder, the file in it, or ``builtin:NAME``.
+    """A reference to an overlay: a folder, its file, or ``builtin:NAME``.
 
-    With a ``revision`` it is what git has there; then the path need not exist now.
+    With a ``revision`` it is read from git; then the path need not exist in the work tree.
     """
 
     path: Path
@@ -28,7 +28,7 @@ class OverlayRef:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A field of a manifest: where a piece of a profile comes from."""
+    """A field of a manifest: the place of a part of a profile."""
 
     manifest: Manifest
     field: str
@@ -44,10 +44,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change of the profiles whose name fits the glob ``name``, and that are for ``os_name`` unless it is empty.
+    """A patch of profiles whose name matches the glob ``name``, and whose OS is ``os_name`` unless it is empty.
 
-    Either ``merge``, a piece of a profile, or ``operations`` of JSON 6902. ``spot`` is where it stands; files that
-    it names are read already.
+    Either ``merge``, a part of a profile, or ``operations`` of JSON 6902. ``spot`` is its place. Files that it names
+    are already read.
     """
 
     name: str
@@ -59,12 +59,11 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """One overlay as it was read.
+    """One overlay as read.
 
-    ``key`` tells it from all others and ``name`` stands in versions. ``bases`` are the keys of all overlays that it is
-    built on, directly or not. ``settings`` and ``values`` are as the file holds them; ``profiles`` is ``None`` where it
-    does not say which a cluster gets. ``folder`` is where the names of files in its settings start; ``texts`` are those
-    files where they cannot be opened there, since they stand in a ``revision``.
+    ``key`` is unique, ``name`` is a part of versions. ``bases`` are the keys of all direct and indirect base overlays.
+    ``settings`` and ``values`` are raw. ``profiles`` is ``None`` if it does not select profiles. File names in its
+    settings are relative to ``folder``; ``texts`` has these files if they are read from a ``revision``.
     """
 
     key: str

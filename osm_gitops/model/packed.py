@@ -1,4 +1,4 @@
-"""Manifests as text in memory: each is serialised once, kept compressed, and parsed where it is looked into."""
+"""Manifests in memory as compressed text: serialised once, and parsed on demand."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from osm_gitops.yaml.kubernetes import load_documents
 _LEVEL: Final = 3
 _RAW: Final = -15  # zlib without header and checksum
 _SEGMENT: Final = 28 << 10
-"""Bytes that are compressed at a time: with what a text like it has in the same place, they fit into zlib's window of
-32 KiB."""
-_DRIFT: Final = 2 << 10  # bytes by which a text may be ahead of the one like it, or behind
+"""Bytes per segment: with the same segment of a similar text they fit into zlib's window of 32 KiB."""
+_DRIFT: Final = 2 << 10  # bytes by which similar texts may be shifted
 _PERIOD: Final = 3
-"""Base64 of texts that differ in length is the same again only where the lengths differ by three bytes."""
+"""Base64 of shifted texts is equal only if the shift is a multiple of three bytes."""
 
 
 class PackedBody(Mapping[str, Json]):
-    """A manifest's body as its text, compressed. Two are equal where their texts are.
+    """A manifest's body as compressed text. Two are equal if their texts are.
 
-    Each look into it may parse the text: take :meth:`parsed` once where several parts are needed, and change nothing
-    in it.
+    Each access may parse the text: use :meth:`parsed` once for several parts, and do not change the result.
     """
 
     __slots__ = ("_reference", "_segments", "digest", "like")
@@ -39,7 +37,7 @@ class PackedBody(Mapping[str, Json]):
         self.digest = digest
         """The SHA-256 of the text."""
         self.like = like
-        """What texts that resemble it have in common."""
+        """The key of similar texts."""
 
     @property
     def text(self) -> bytes:
@@ -51,7 +49,7 @@ class PackedBody(Mapping[str, Json]):
         return b"".join(found)
 
     def parsed(self) -> dict[str, Json]:
-        """The body; the same object while it is one of the last that were asked for."""
+        """The parsed body. The last few are cached."""
         return _parsed(self)
 
     def __getitem__(self, key: str) -> Json:
@@ -84,15 +82,15 @@ def _parsed(packed: PackedBody) -> dict[str, Json]:
 
 @dataclass(slots=True)
 class Packer:
-    """Packs texts: the first of several that resemble each other is what the others are compressed by.
+    """Packs texts, with the first of several similar texts as the dictionary for the others.
 
-    The pools of a fleet differ in little, so ten thousand of them, half a gigabyte of texts, take some ten megabytes.
+    Pools of a fleet are similar: ten thousand of them, half a gigabyte of text, take about ten megabytes.
     """
 
     _references: dict[Hashable, bytes] = field(default_factory=dict)
 
     def pack(self, text: bytes, like: Hashable) -> PackedBody:
-        """``text``, the YAML or JSON of a manifest. ``like`` is the same for texts that resemble each other."""
+        """Pack ``text``, the YAML or JSON of a manifest. ``like`` is equal for similar texts."""
         reference = self._references.setdefault((like, len(text) % _PERIOD), text)
         segments = tuple(
             _deflated(text[start : start + _SEGMENT], _beside(reference, number))
@@ -101,12 +99,12 @@ class Packer:
         return PackedBody(segments, reference, sha256(text).digest(), like)
 
     def pack_json(self, body: Mapping[str, Json], like: Hashable) -> PackedBody:
-        """A body that is no text yet, as JSON: it takes less time than YAML to write and to read."""
+        """Pack a body as JSON, which is faster than YAML."""
         return self.pack(json.dumps(dict(body), sort_keys=True).encode(), ("json", like))
 
 
 def _beside(reference: bytes, number: int) -> bytes:
-    """What a reference has where a text has its segment of this number."""
+    """The part of a reference that corresponds to a segment."""
     start = number * _SEGMENT
     return reference[max(0, start - _DRIFT) : start + _SEGMENT + _DRIFT]
 
@@ -122,10 +120,10 @@ def text_of(body: Mapping[str, Json]) -> bytes:
 
 
 def likeness(body: Mapping[str, Json], kind: str) -> Hashable:
-    """What the bodies that resemble ``body``, of an object of this kind, have in common."""
+    """The key of bodies of this kind that are similar to ``body``."""
     return body.like if isinstance(body, PackedBody) else kind
 
 
 def parsed(body: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A body that is parsed, for whoever looks into several parts of it."""
+    """The parsed body, for access to several parts."""
     return body.parsed() if isinstance(body, PackedBody) else body

@@ -1,7 +1,6 @@
-"""Plan: what a run would do to one target, object by object, and what blocks it.
+"""Plan: the changes of a run to one target, object by object, and the reasons that forbid them.
 
-Bodies are kept for the report and for the target; they hold secrets and are left out of
-``repr``. What is written to a file or a terminal is made by ``osm_gitops.report`` alone.
+Bodies contain secrets, and are not part of ``repr``. Only ``osm_gitops.report`` makes text for files and terminals.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from osm_gitops.model.desired import FindSecretTexts, Left, Side, no_secret_text
 from osm_gitops.model.objects import Json, ObjectRef
 
 Advance = Callable[[int, int], None]
-"""Told after each piece of work how many are done, of how many."""
+"""Called after each piece of work with the number done, and of how many."""
 
 
 def unwatched(_done: int, _total: int) -> None:
-    """For work that nobody watches."""
+    """For work without a progress display."""
 
 
 class Action(Enum):
-    """What happens to one object (design.md, "Actions"), in the order in which reports count them."""
+    """The change of one object (design.md, "Actions"), in the order of reports."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -35,7 +34,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """One text inside an object that differs; ``None`` where a side does not have it."""
+    """One changed text inside an object; ``None`` if a side does not have it."""
 
     name: str
     before: str | None = field(repr=False)
@@ -44,10 +43,9 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class CurrentObject:
-    """One object as the target has it. ``body`` is ``None`` where its text cannot be read, and
-    ``trouble`` may say why. ``hidden``: it is encrypted and known to differ, but no key at hand opens
-    it. ``rewrite`` is why it has to be written anew even with the same content. ``new_key``: why a file gets a new
-    data key when it is written, as a clause."""
+    """The current state of one object. ``body`` is ``None`` if its text is unreadable, with the reason ``trouble``.
+    ``hidden``: it is encrypted and differs, but no available key decrypts it. ``rewrite``: why to write it even with
+    the same content. ``new_key``: why a file gets a new data key when it is written, as a clause."""
 
     ref: ObjectRef
     side: Side
@@ -61,13 +59,11 @@ class CurrentObject:
 
 @dataclass(frozen=True, slots=True)
 class CurrentState:
-    """What a target has now.
+    """The current state of a target.
 
-    ``objects`` are all that were read; ``identical`` names desired objects that the
-    target was seen to hold byte for byte, which are not read at all. ``unreadable``
-    are documents that could not be understood: they forbid deletion. ``live`` says
-    that the API server and others add fields of their own (a cluster, not a folder). ``immutable_kinds`` cannot be
-    updated there, as immutable Secrets cannot (OSCs while OSM's webhook is there).
+    ``objects`` were read; ``identical`` are desired objects that the target has byte for byte, which are not parsed.
+    ``unreadable`` documents forbid deletion. ``live``: a cluster, where API servers and others add fields.
+    ``immutable_kinds`` cannot be updated (OSCs while OSM's webhook exists).
     """
 
     objects: Mapping[ObjectRef, CurrentObject] = field(default_factory=dict)
@@ -80,14 +76,15 @@ class CurrentState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to one object, and why. ``group`` is what stands for its pool in names of objects. ``gone`` is
-    the pool that it was made for, as far as its name tells, where the cluster has none of that name any more.
-    ``same_content``: only the form changes in which a file holds it (encrypted, for whom). ``upkeep``: tokens and
-    finalizers of a live cluster, which ``apply`` keeps in order and which are no change to what machines boot with.
-    ``metadata_only``: what machines boot with stays as it is. ``rolls_machines``: machine-controller replaces the
-    Machines of the pool because of it. ``digest`` is that of the desired object, ``after`` the whole body that is
-    to be written, and ``sealed`` says that it is secret whatever its kind. ``texts``: in what an update or a
-    replacement differs from what is there."""
+    """The change of one object, and its reason.
+
+    ``group`` is the pool's part of object names. ``gone`` is the pool of an object, by its name, if the cluster no
+    longer has this pool. ``same_content``: only the encoding in a file changes (encryption, recipients). ``upkeep``:
+    maintenance of tokens and finalizers, which does not change boot configurations. ``metadata_only``: the boot
+    configuration does not change. ``rolls_machines``: machine-controller replaces the pool's Machines. ``digest`` is
+    that of the desired object, ``after`` the body to write; ``sealed``: it is secret regardless of its kind. ``texts``
+    are the differences of an update or replacement.
+    """
 
     ref: ObjectRef
     side: Side
@@ -108,19 +105,19 @@ class Change:
 
     @property
     def pool_name(self) -> str:
-        """Its pool for people, ``NAMESPACE/NAME``; ``group`` where that does not tell one from the other."""
+        """Its pool for people, ``NAMESPACE/NAME``; ``group`` if that is ambiguous."""
         pool = self.pool or self.gone
         return pool.namespaced_name if pool else self.group
 
     @property
     def place(self) -> tuple[str, ObjectRef]:
-        """What plans are sorted by: pool after pool."""
+        """The sort key of plans: by pool."""
         return self.group, self.ref
 
 
 @dataclass(frozen=True, slots=True)
 class PoolCounts:
-    """Pools of one cluster: those desired, and of all known ones how many change, go or failed."""
+    """Numbers of pools of one cluster: desired ones, and how many change, are deleted or failed."""
 
     desired: int = 0
     changed: int = 0
@@ -130,18 +127,14 @@ class PoolCounts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """What a run would do for one cluster.
+    """The plan of one cluster.
 
-    ``changes`` hold unchanged objects too. ``not_deleted`` are deletions that
-    ``no_deletion`` forbids; ``kept`` the objects of failed or left-out pools, and ``foreign`` profiles of others.
-    ``refusals`` forbid ``apply``, and ``plan`` ends with 1 for them. ``layout`` names files beside the
-    objects (``kustomization.yaml``) that a folder target has to write. ``uncommitted`` are those of the
-    ``warnings`` that name what of the sources is not committed. ``hosts`` are the
-    API servers that were read or would be written, a line each. ``left`` are pools of a
-    live cluster that ``apply`` passes over for now;
-    ``machines`` says how many Machines a pool has, where that is known. ``secret_texts`` tells
-    which lines of what is desired were made from secrets, ``secret_before`` of what is there,
-    ``None`` where that is not known.
+    ``changes`` include unchanged objects. ``not_deleted`` are deletions that ``no_deletion`` forbids, ``kept`` objects
+    of failed or unselected pools, ``foreign`` profiles of others. ``refusals`` forbid ``apply``, and ``plan`` exits
+    with 1. ``layout`` are other files (``kustomization.yaml``) for a folder target. ``uncommitted`` are the
+    ``warnings`` about uncommitted sources. ``hosts`` are API servers that are read or written, one per line. ``left``
+    are skipped pools of a live cluster, ``machines`` the known numbers of Machines. ``secret_texts`` returns the lines
+    made from secrets of the desired state, ``secret_before`` of the current state (``None`` if unknown).
     """
 
     cluster: str
@@ -165,18 +158,18 @@ class ClusterPlan:
     secret_before: FindSecretTexts | None = field(default=None, repr=False, compare=False)
 
     def count(self) -> Mapping[Action, int]:
-        """How many objects each action meets."""
+        """The number of objects of each action."""
         found = Counter(change.action for change in self.changes)
         return {action: found[action] for action in Action}
 
     @property
     def effective(self) -> tuple[Change, ...]:
-        """The changes that do something."""
+        """The changes except unchanged objects."""
         return tuple(change for change in self.changes if change.action is not Action.UNCHANGED)
 
     @property
     def changed_pools(self) -> tuple[ObjectRef | None, ...]:
-        """The pools that the changes are of, ``None`` for those of no pool."""
+        """The pools of the changes; ``None`` for objects without a pool."""
         return tuple(dict.fromkeys(change.pool for change in self.effective))
 
     @property
@@ -186,7 +179,7 @@ class ClusterPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plans of all clusters of a run, in the fleet's order."""
+    """The plans of all clusters of a run, in the order of the fleet."""
 
     clusters: tuple[ClusterPlan, ...]
 
@@ -196,7 +189,7 @@ class Plan:
 
     @property
     def can_change(self) -> bool:
-        """Whether ``apply`` would do anything: some cluster has changes, and no guard forbids them."""
+        """Whether ``apply`` would change anything: a cluster has changes that no guard forbids."""
         return any(cluster.has_changes and not cluster.refusals for cluster in self.clusters)
 
     @property

@@ -1,4 +1,4 @@
-"""OperatingSystemProfile, and OperatingSystemConfig: what one MachineDeployment gets of it (osm-behaviour.md,
+"""OperatingSystemProfile, and OperatingSystemConfig, its rendering for one MachineDeployment (osm-behaviour.md,
 "OperatingSystemProfile" and "OperatingSystemConfig")."""
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from osm_gitops.model.objects import Json, Manifest, ObjectRef
 DEFAULT_PERMISSIONS = 644
 DEFAULT_UTILITY = "cloud-init"
 OVERLAY_BASE_ANNOTATION = "osm-gitops.io/overlay-base"
-"""On a patched profile: SHA-256 of the spec of the profile that it was made of, in hexadecimal."""
+"""On a patched profile: the SHA-256 of the spec of the original profile, in hexadecimal."""
 TEMPLATE_ANNOTATION = "osm-gitops.io/template"
 JINJA2_V1 = "jinja2/v1"
 BUILT_IN_ANNOTATION = "osm-gitops.io/built-in"
-"""On a default profile of this program: the version of the set that it is from."""
+"""On a built-in profile: its version."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file on the node. ``permissions`` is a decimal number read as octal digits (644)."""
+    """A file on the node. ``permissions`` is a decimal number of octal digits (644)."""
 
     path: str
     content: str
@@ -38,7 +38,7 @@ class DropIn:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A systemd unit; ``None`` is "not set", which OSM's output tells from false."""
+    """A systemd unit; ``None`` means "not set", which differs from false in OSM's output."""
 
     name: str
     enable: bool | None = None
@@ -80,10 +80,8 @@ class ProfileConfig:
 
 @dataclass(frozen=True, slots=True)
 class OperatingSystemProfile:
-    """A profile after CRD defaulting. ``manifest`` is what it was read from.
-
-    ``built_in`` is the version of the set where this program brought it, and empty where a source has it.
-    """
+    """A profile with the CRD's defaults, from ``manifest``. ``built_in`` is the version of a built-in profile, else
+    empty."""
 
     name: str
     namespace: str
@@ -100,14 +98,14 @@ class OperatingSystemProfile:
 
     @property
     def overlaid(self) -> bool:
-        """Whether patches of overlays made it of another one."""
+        """Whether overlays have patched it."""
         annotations = self.manifest.body.get("metadata", {}).get("annotations") or {}
         return OVERLAY_BASE_ANNOTATION in annotations
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileUse:
-    """A profile of a cluster, and the pools that use it, in the order of their names."""
+    """A profile of a cluster, and the pools that use it, sorted by name."""
 
     cluster: str
     profile: OperatingSystemProfile

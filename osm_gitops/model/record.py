@@ -1,4 +1,4 @@
-"""What a run over a live cluster came to, and what it leaves behind for those who look later."""
+"""The result of a run in a live cluster, and the record that it leaves in the cluster."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from osm_gitops.model.plan import ClusterPlan
 
 
 class PoolState(Enum):
-    """How a pool came out of a run. ``LEFT``: its time has not come yet, or it is paused; ``STUCK``: that was so in the
-    run before, too, and nobody wants it so."""
+    """The state of a pool after a run. ``LEFT``: skipped for now, or paused; ``STUCK``: unintentionally skipped by the
+    run before, too."""
 
     OK = "ok"
     FAILED = "failed"
@@ -27,12 +27,12 @@ class PoolState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """One run over one cluster. ``plan`` is ``None`` where it could not be planned; ``problems`` are of the cluster
-    as a whole, refusals too; ``narrowed``: it looked at some pools only, which are ``known``, else these are all there
-    are. ``requests`` counts those to its API servers.
+    """One run in one cluster. ``plan`` is ``None`` if planning failed. ``problems`` are of the whole cluster, including
+    refusals. ``narrowed``: only the ``known`` pools were selected, otherwise these are all pools. ``requests`` counts
+    requests to its API servers.
 
-    ``stuck`` are pools of ``left`` that the run before has left, too: that is told by the record of runs.
-    ``tokens_end`` is when the first of the tokens that machines join with ends, ``None`` where there are none.
+    ``stuck`` are pools of ``left`` that the run before, by its record, also skipped. ``tokens_end`` is the first expiry
+    of tokens that machines join with, if any.
     """
 
     cluster: str
@@ -59,17 +59,17 @@ class Ran:
 
     @property
     def left(self) -> Mapping[ObjectRef, Left]:
-        """Pools that were passed over."""
+        """Skipped pools."""
         return self.delivery.left
 
     @property
     def troubles(self) -> tuple[Problem, ...]:
-        """Problems that belong to no pool."""
+        """Problems without a pool."""
         return (*self.problems, *self.delivery.failed.get(None, ()))
 
     @property
     def changed(self) -> frozenset[ObjectRef]:
-        """Pools whose machines' configuration was written; tokens and finalizers are no change."""
+        """Pools whose boot configuration was written. Tokens and finalizers do not count."""
         done = {pool for pool in self.delivery.written if pool is not None}
         changes = self.plan.effective if self.plan else ()
         return frozenset(change.pool for change in changes if change.pool in done and not change.upkeep)
@@ -82,17 +82,17 @@ class Ran:
 
     @property
     def good(self) -> bool:
-        """Whether nothing failed; pools that were left do not count until they are stuck, for a later run has them."""
+        """Whether nothing failed. Skipped pools do not count unless they are stuck."""
         return self.plan is not None and not self.failed and not self.troubles and not self.stuck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRecord:
-    """What is known of a pool since the last run. Times are RFC 3339 in UTC, empty where they are not known.
+    """The record of a pool. Times are RFC 3339 in UTC, or empty.
 
-    ``code`` and ``reason`` are why it was left (:class:`LeftReason`), ``errors`` why it failed, without secrets;
-    ``since`` is when that was first so. ``written`` is when its configuration was last written, ``good`` the last run
-    before ``since`` in which it was well.
+    ``code`` and ``reason`` are why it was skipped (:class:`LeftReason`), ``errors`` why it failed, without secrets;
+    ``since`` is the first time. ``written`` is the last write of its configuration, ``good`` the last good run before
+    ``since``.
     """
 
     state: PoolState = PoolState.OK
@@ -106,10 +106,10 @@ class PoolRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """What is known of a cluster since the last run; pools by ``namespace/name``.
+    """The record of a cluster; pools by ``namespace/name``.
 
-    A pool that ``pools`` does not name is one of those ``counted``, by state: it is well, and was not written for long,
-    or there were too many. ``last_run`` and ``last_good_run`` are RFC 3339 in UTC, empty where there was none.
+    Pools that are not in ``pools`` are ``counted`` by state: healthy ones without recent writes, or there were too
+    many. ``last_run`` and ``last_good_run`` are RFC 3339 in UTC, or empty.
     """
 
     cluster: str = ""
@@ -122,7 +122,7 @@ class RunRecord:
     last_good_run: str = ""
 
     def count(self) -> Mapping[PoolState, int]:
-        """How many pools are in which state."""
+        """The number of pools in each state."""
         found = Counter({state: self.counted.get(state, 0) for state in PoolState})
         found.update(record.state for record in self.pools.values())
         return found

@@ -1,4 +1,4 @@
-"""Settings: what OSM takes as flags, parsed (osm-behaviour.md, "Flags")."""
+"""Settings: the parsed flags of OSM (osm-behaviour.md, "Flags"), and settings of osm-gitops."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from datetime import timedelta
 DEFAULT_NO_PROXY = ".svc,.cluster.local,localhost,127.0.0.1"
 
 BOOT_TIME = timedelta(minutes=15)
-"""How long a machine may take from the moment it is ordered until its kubelet asks for a certificate."""
+"""Maximum time from ordering a machine until its kubelet requests a certificate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings that rendering depends on, after parsing.
+    """All parsed settings that rendering depends on.
 
-    ``cluster_dns`` holds canonical IP texts; ``registry_mirrors`` maps a registry to
-    its endpoints in order, with both mirror flags already merged; CA bundles hold the
-    text of the file, not its name; ``registry_credentials_secret`` and
-    ``bootstrap_token_service_account`` are ``(namespace, name)``. From
-    ``replace_default_osps`` on, settings are our own: which built-in profiles count (an empty ``profiles_version`` is
-    the newest), how Secrets are written (design.md, "Order of writes"), how much a template may use (design.md,
-    "Success and refusal"), how long tokens live and the time between two runs that renew them (osm-behaviour.md,
-    "Bootstrap token"; design.md, "Tokens").
+    ``cluster_dns`` has canonical IP texts. ``registry_mirrors`` maps registries to ordered endpoints of both mirror
+    flags. CA bundles are the text of the file. ``registry_credentials_secret`` and ``bootstrap_token_service_account``
+    are ``(namespace, name)``. Settings from ``replace_default_osps`` on are not OSM's: the built-in profiles (an empty
+    ``profiles_version`` is the newest), writing of Secrets (design.md, "Order of writes"), limits of templates
+    (design.md, "Success and refusal"), life of tokens and interval between runs (osm-behaviour.md, "Bootstrap token";
+    design.md, "Tokens").
     """
 
     namespace: str = "kube-system"
@@ -57,5 +55,5 @@ class Settings:
 
 
 def shortest_token_life(interval: timedelta) -> timedelta:
-    """A token that is renewed with less than half of its life left still serves until the next run, and a boot then."""
+    """The shortest life of tokens that are renewed at half of their life: until the next run, and a boot after it."""
     return 2 * (interval + BOOT_TIME)

@@ -1,4 +1,4 @@
-"""Lengths of time as people say them, and moments as Kubernetes writes them."""
+"""Durations for people, and times as Kubernetes writes them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_LONG: Final = 3 * 86_400  # days are said from here on: 36 h is plainer than 1 d 12 h
+_LONG: Final = 3 * 86_400  # days are used from here on: 36 h is easier to read than 1 d 12 h
 
 
 def spoken(length: timedelta) -> str:
-    """The two largest units that are not zero, cut below: ``4 h``, ``1 h 30 min``, ``12 d 3 h``, ``0 s``."""
+    """The two largest units, rounded down: ``4 h``, ``1 h 30 min``, ``12 d 3 h``, ``0 s``."""
     rest = max(0, int(length.total_seconds()))
     units = _UNITS if rest >= _LONG else _UNITS[1:]
     for place, (name, size) in enumerate(units):
@@ -22,5 +22,10 @@ def spoken(length: timedelta) -> str:
 
 
 def rfc3339(moment: datetime) -> str:
-    """A moment in UTC, to the second: ``2026-01-02T03:04:05Z``."""
+    """A time in UTC, to the second: ``2026-01-02T03:04:05Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rfc3339_micro(moment: datetime) -> str:
+    """A time in UTC, to the microsecond: ``2026-01-02T03:04:05.000006Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,4 @@
-"""How a cluster stands: what is in the way, and of each pool what machines would boot with, and whether they may."""
+"""The result of ``osm-gitops status``: blockers of a cluster, and the state of each pool."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.record import PoolRecord, RunRecord
 
 UNKNOWN = "unknown"
-"""The kind of a finding that is none, for it could not be looked for."""
+"""The kind of a check that could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something in a cluster that a person should know. ``kind`` is a word for programs, ``trouble`` that it has to be
-    seen to, and ``problem`` says what it is and what to do."""
+    """A finding about a cluster. ``kind`` is a word for programs, ``trouble``: it needs action, ``problem`` is the
+    message."""
 
     kind: str
     problem: Problem
@@ -27,10 +27,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectStatus:
-    """An object of a pool: ``created`` as the API server tells it, empty where the object is missing.
+    """An object of a pool: ``created`` is its creation time, empty if the object is missing.
 
-    ``difference`` says in what it is not what would be rendered now, and is ``None`` where that could not be told.
-    ``ours``: it bears our label.
+    ``difference`` is how it differs from what would be rendered now, ``None`` if unknown. ``ours``: it has our label.
     """
 
     created: str = ""
@@ -50,8 +49,8 @@ class ObjectStatus:
 class GateStatus:
     """machine-controller's gate: ``stamped`` is the revision of the bootstrap Secret, ``revision`` that of the pool.
 
-    ``accepts`` says whether Machines of that revision would get an instance, ``None`` where the pool has none yet;
-    ``gate`` and ``why`` whether and why not osm-gitops would write the pool now.
+    ``accepts``: Machines of that revision would get an instance; ``None`` if the pool has no revision yet. ``gate`` and
+    ``why``: whether and why not osm-gitops would write the pool now.
     """
 
     gate: Gate
@@ -63,9 +62,9 @@ class GateStatus:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """A pool. ``kubeconfig`` is that with which kubelets join. ``expires`` is the end of its token, ``None`` where it
-    has none of its own (``token`` says why then, or what is wrong with it); ``troubles`` are sentences, ``errors`` what
-    keeps it from being rendered."""
+    """A pool. ``kubeconfig`` is the one of its kubelets. ``expires`` is the expiry of its token, ``None`` without a
+    token (``token`` is the reason, or what is wrong with it). ``troubles`` are sentences, ``errors`` stop its
+    rendering."""
 
     ref: ObjectRef
     config: ObjectStatus
@@ -88,8 +87,8 @@ class PoolStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """A cluster at ``now``. ``record`` is what runs left behind, ``problems`` is what could not be looked at:
-    ``knows_pools`` and ``knows_record`` say whether an empty list and no record mean that there are none."""
+    """A cluster at ``now``. ``record`` is the record of runs. ``problems`` are failed reads: ``knows_pools`` and
+    ``knows_record`` show whether an empty list and a missing record are certain."""
 
     name: str
     now: datetime

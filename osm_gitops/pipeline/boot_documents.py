@@ -22,9 +22,9 @@ from osm_gitops.pipeline.synthetic import Combination, settings_of, with_stand_i
 from osm_gitops.render.config import HalfTexts, half_texts
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
-from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool
-from osm_gitops.render.user_data_warnings import user_data_warnings
+from osm_gitops.render.user_data import user_data_warnings
 
 _ROOM_FOR_MARKS: Final = 8  # times the output without them
 

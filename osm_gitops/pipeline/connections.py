@@ -12,8 +12,7 @@ from osm_gitops.model.settings import Settings
 
 if TYPE_CHECKING:
     from osm_gitops.context_ref import ContextRef
-    from osm_gitops.kube.api import Api
-    from osm_gitops.kube.connecting import Clusters
+    from osm_gitops.kube.api import Api, Clusters
 
 
 def refuse_server(spec: ClusterSpec, part: str) -> None:
@@ -64,7 +63,7 @@ class Connections:
 
     def clusters(self, spec: ClusterSpec) -> Clusters:
         """Both sides."""
-        from osm_gitops.kube.connecting import Clusters  # noqa: PLC0415 - a run from trees to git needs none
+        from osm_gitops.kube.api import Clusters  # noqa: PLC0415 - a run from trees to git needs none
 
         return Clusters(self.management(spec), self.worker(spec))
 
@@ -82,7 +81,7 @@ class Connections:
         self._open.clear()
 
     def _api(self, access: ContextRef) -> Api:
-        from osm_gitops.kube.connecting import connect  # noqa: PLC0415 - a run from trees to git needs none
+        from osm_gitops.kube.api import connect  # noqa: PLC0415 - a run from trees to git needs none
 
         if access not in self._open:
             self._open[access] = connect(access, self._environment)

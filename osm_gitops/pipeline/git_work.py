@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.config.spec import ClusterSpec, TargetSpec
-from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError
+from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError, target_error
 from osm_gitops.git.remote import CLONE_REMOTE, PushOutcome
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef
@@ -21,7 +21,7 @@ from osm_gitops.pipeline.recording import Ended, measure
 from osm_gitops.pipeline.states import desired_states
 from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.commits import GitPlace
-from osm_gitops.targets.session import GitSession
+from osm_gitops.targets.git import GitSession
 from osm_gitops.targets.target import plan_for
 
 _PUSH_ATTEMPTS: Final = 5
@@ -154,7 +154,7 @@ class GitWork:
             if spec.name not in now or now[spec.name].target != spec.target:
                 what = "the fleet file that others pushed has it no more, or with another target"
                 fix = "Nothing was changed for it. Run again"
-                raise TargetError([Problem(Code.FLEET_FILE_CHANGED, what, about=f"cluster {spec.name}", fix=fix)])
+                raise target_error(Code.FLEET_FILE_CHANGED, what, about=f"cluster {spec.name}", fix=fix)
         self.specs = [now[spec.name] for spec in self.specs]
 
     def _commit(self, options: RunOptions, problems: list[Problem]) -> dict[str, Delivery]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.model.desired import Desired, Left, LeftReason
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.machine import MachineDeployment, is_chosen
@@ -24,10 +24,8 @@ from osm_gitops.pipeline.rendering import prepare
 from osm_gitops.pipeline.states import desired_state, unusable
 from osm_gitops.plan.machines import Comparison, machine_change, with_secrets_of
 from osm_gitops.render.pools import printing_pools
-from osm_gitops.targets.cluster.maintenance import Maintenance
 from osm_gitops.targets.cluster.pools import PoolsOfTree, read_pools, read_pools_of_tree
-from osm_gitops.targets.cluster.state import Scope
-from osm_gitops.targets.cluster.target import ClusterTarget
+from osm_gitops.targets.cluster.target import ClusterTarget, Maintenance, Scope
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 from osm_gitops.targets.target import plan_for
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import OsmGitopsError, Problem, UnsafePlanError
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import Left, LeftReason
 from osm_gitops.model.live import Delivery, Gate
@@ -161,15 +161,7 @@ class LiveWork:
         done = look.target.deliver(look.plan, options.advance(self.spec.name, "pools processed"))
         for note in done.notes:
             options.note(note)
-        tried = {change.pool for change in look.plan.changes}
-        before = self.delivery
-        self.delivery = Delivery(
-            written=tuple(dict.fromkeys((*before.written, *done.written))),
-            failed={**before.failed, **done.failed},
-            left={pool: why for pool, why in before.left.items() if pool not in tried} | dict(done.left),
-            notes=(*before.notes, *done.notes),
-            webhook=done.webhook,
-        )
+        self.delivery = self.delivery.followed_by(done, {change.pool for change in look.plan.changes})
 
     def _settle(self, look: LiveState, options: RunOptions) -> None:
         """Look again at pools that machine-controller had not got to; nothing else is written any more."""

@@ -264,5 +264,5 @@ class SourceReader:
 
 def _read_text(path: str, trust: Trust) -> str:
     if not trust.allows(path):
-        raise PermissionError(errno.EACCES, "it leads out of the tree, and an untrusted run reads nothing there", path)
+        raise PermissionError(errno.EACCES, "it is outside of the tree, and an untrusted run must not read it", path)
     return read_file(path, DOCUMENT).decode("utf-8", "surrogateescape")

@@ -12,14 +12,13 @@ from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import Problem
 from osm_gitops.git.address import TokenFile
 from osm_gitops.git.remote import Clone
-from osm_gitops.model.live import Delivery
+from osm_gitops.model.live import LOCK_TIMEOUT, Delivery, WriteOptions
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Advance, ClusterPlan, Plan
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.report.metrics import Measured
 from osm_gitops.sops.keys import KeySearch
-from osm_gitops.targets.cluster.write_options import LOCK_TIMEOUT, WriteOptions
 from osm_gitops.targets.file_encryption import FileEncryption
 
 _FIRST_PAUSE: Final = 1.0  # seconds
@@ -93,8 +92,8 @@ class RunOptions:
 class Outcome:
     """What a run came to: a plan of the clusters that could be planned, and what failed as a whole.
 
-    ``deliveries`` tell by cluster what became of the plan. ``measured`` are
-    the figures of every cluster, ``warnings`` what could not be left behind for those who look at clusters later.
+    ``deliveries`` tell by cluster what became of the plan. ``measured`` are the figures of every cluster, ``warnings``
+    what could not be left behind for those who look at clusters later.
     """
 
     plan: Plan
@@ -168,5 +167,5 @@ def named(cluster: str, problems: Iterable[Problem]) -> Iterator[Problem]:
 
 def sealing_of(options: RunOptions) -> FileEncryption:
     """Encryption as a run asks for it. Above a clone lie folders of others, whose rules are not ours."""
-    sealing = FileEncryption(options.environment, options.age_recipients, options.keys)
-    return sealing.anew(options.git.clone.root) if options.git.clone else sealing
+    encryption = FileEncryption(options.environment, options.age_recipients, options.keys)
+    return encryption.anew(options.git.clone.root) if options.git.clone else encryption

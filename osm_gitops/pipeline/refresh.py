@@ -15,7 +15,7 @@ from itertools import chain
 
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import InputError, Problem
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.model.desired import MANAGED_BY, Desired
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.live import Gate, LivePool
@@ -32,11 +32,9 @@ from osm_gitops.plan.machines import digests_as_written
 from osm_gitops.plan.stamps import Stamping, is_stamped, stamping_of
 from osm_gitops.report.metrics import Measured
 from osm_gitops.sources.cluster import read_machines, read_server
-from osm_gitops.targets.cluster.maintenance import Maintenance
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates
-from osm_gitops.targets.cluster.state import Scope
-from osm_gitops.targets.cluster.target import StampedTarget
+from osm_gitops.targets.cluster.target import Maintenance, Scope, StampedTarget
 from osm_gitops.targets.cluster.tokens import Tokens, TokenSetup
 
 

@@ -22,7 +22,7 @@ from osm_gitops.plan.counterfactual import Counterfactuals
 from osm_gitops.plan.sensitive import collect_sensitive
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer, used_profiles
-from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool, wanted_profile
 from osm_gitops.workers.calls import Series, warm_up
 from osm_gitops.workers.limits import MEBIBYTE, Limits

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from osm_gitops.config.spec import ClusterSpec, LiveTarget, TargetSpec
-from osm_gitops.errors import Code, OsmGitopsError, Problem, TargetError
+from osm_gitops.errors import Code, OsmGitopsError, Problem, target_error
 from osm_gitops.git.repository import find_work_tree
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
@@ -22,8 +22,7 @@ from osm_gitops.pipeline.recording import LockedOut, stuck_problems
 from osm_gitops.pipeline.states import check_only, desired_states
 from osm_gitops.targets.file_encryption import FileEncryption
 from osm_gitops.targets.folder import FolderTarget
-from osm_gitops.targets.git import git_session
-from osm_gitops.targets.inspection import obstacles
+from osm_gitops.targets.git import git_session, obstacles
 from osm_gitops.targets.target import plan_for
 
 
@@ -32,9 +31,9 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
     problems: list[Problem] = []
     plans = []
     pools: list[ObjectRef] = []
-    sealing = sealing_of(options)
+    encryption = sealing_of(options)
     for spec in clusters:
-        for desired, plan in _planned(spec, options, sealing, problems):
+        for desired, plan in _planned(spec, options, encryption, problems):
             pools += (*desired.pools, *desired.failed)
             plans.append(plan)
     check_only(options.only, pools, problems)
@@ -42,7 +41,7 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
 
 
 def _planned(
-    spec: ClusterSpec, options: RunOptions, sealing: FileEncryption, problems: list[Problem]
+    spec: ClusterSpec, options: RunOptions, encryption: FileEncryption, problems: list[Problem]
 ) -> Iterator[tuple[Desired, ClusterPlan]]:
     """A cluster's desired state and plan, or nothing but problems."""
     try:
@@ -59,22 +58,22 @@ def _planned(
             folder = _folder(spec).path
             if spec.trust.untrusted:
                 spec.trust.check(folder, _folder(spec).display)
-                sealing = sealing.within(spec.trust.allows)
-            plan = plan_for(FolderTarget(folder, sealing), desired, options.plan, advance=advance)
+                encryption = encryption.within(spec.trust.allows)
+            plan = plan_for(FolderTarget(folder, encryption), desired, options.plan, advance=advance)
             warnings = (*osm_in_sources(spec, options).warnings, *plan.warnings)
-            refusals = (*plan.refusals, *_git_refusals(spec, options, sealing))
+            refusals = (*plan.refusals, *_git_refusals(spec, options, encryption))
             yield desired, replace(plan, warnings=warnings, refusals=refusals)
     except OsmGitopsError as failure:
         problems.extend(named(spec.name, failure.problems))
 
 
-def _git_refusals(spec: ClusterSpec, options: RunOptions, sealing: FileEncryption) -> tuple[Problem, ...]:
+def _git_refusals(spec: ClusterSpec, options: RunOptions, encryption: FileEncryption) -> tuple[Problem, ...]:
     """What apply would refuse whatever is planned. None for a folder outside of git, with which plans compare all the
     same, and none in an untrusted run: it uses no recipients and runs few commands of git."""
     target = _folder(spec)
     if spec.trust.untrusted or find_work_tree(target.path) is None:
         return ()
-    return obstacles(git_place(target, [spec], options), sealing, detached=True)
+    return obstacles(git_place(target, [spec], options), encryption, detached=True)
 
 
 def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) -> Outcome:
@@ -126,10 +125,10 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterato
         else:
             groups.setdefault(replace(_folder(spec), display=""), []).append(spec)
     held: set[Path] = set()
-    sealing = sealing_of(options)
+    encryption = sealing_of(options)
     for target, specs in groups.items():
         try:
-            session = locks.enter_context(git_session(git_place(target, specs, options), sealing, held))
+            session = locks.enter_context(git_session(git_place(target, specs, options), encryption, held))
             yield GitWork(session, specs, read)
         except OsmGitopsError as failure:
             yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
@@ -153,7 +152,5 @@ def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
 
 def _folder(spec: ClusterSpec) -> TargetSpec:
     if not isinstance(spec.target, TargetSpec):
-        raise TargetError(
-            [Problem(Code.NO_TARGET, "no target is named", about=f"cluster {spec.name}", fix="Give one with --to")]
-        )
+        raise target_error(Code.NO_TARGET, "no target is named", about=f"cluster {spec.name}", fix="Give one with --to")
     return spec.target

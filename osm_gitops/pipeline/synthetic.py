@@ -18,8 +18,7 @@ from osm_gitops.model.objects import Json, Manifest, ObjectRef, Origin
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.bootstrap_token import GETTER_SECRET
-from osm_gitops.render.resolve.cluster import ClusterFacts
-from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, UnreadableClusterInfo, cluster_info
+from osm_gitops.render.resolve.cluster_info import CLUSTER_INFO, ClusterFacts, UnreadableClusterInfo, cluster_info
 from osm_gitops.render.resolve.containerd import DOCKER_CONFIG_KEY, DOCKER_CONFIG_TYPE
 from osm_gitops.render.resolve.machine_spec import provisioning_utility
 from osm_gitops.render.resolve.pools import IN_TREE_PROVIDERS, ResolvedPool

@@ -29,7 +29,7 @@ from osm_gitops.plan.content import changed_texts
 from osm_gitops.plan.sensitive import other_machine, sealed_templates, with_other_secrets
 from osm_gitops.render.manifests import profile_object
 from osm_gitops.render.pools import CompiledProfiles, PoolRenderer
-from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 
 Texts = Mapping[str, str]

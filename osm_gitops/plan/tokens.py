@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.times import NANOSECONDS, parse_time
@@ -99,7 +99,7 @@ def token_need(key: str, found: Sequence[BootstrapToken], now: int, life: timede
         what = (
             f"there are {len(found)} bootstrap tokens with label {NAME_LABEL}={key} in namespace {NAMESPACE}: {names}"
         )
-        raise InputError([Problem(Code.SEVERAL_BOOTSTRAP_TOKENS, what, fix="Delete all but one of these Secrets")])
+        raise input_error(Code.SEVERAL_BOOTSTRAP_TOKENS, what, fix="Delete all but one of these Secrets")
     if not found:
         return TokenNeed(Due.NEW, "there is no token yet")
     token = found[0]

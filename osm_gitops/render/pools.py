@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.machine import MachineDeployment, is_chosen
@@ -17,11 +17,10 @@ from osm_gitops.render.config import CompiledProfile, compile_profile, render_co
 from osm_gitops.render.data import ClusterData, PoolData, cluster_fields, root_fields
 from osm_gitops.render.manifests import cloud_config_secret, config_object, edge_script_secret, profile_object
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL
-from osm_gitops.render.resolve.cluster import ClusterFacts, ErrorCollector
+from osm_gitops.render.resolve.cluster_info import ClusterFacts, ErrorCollector
 from osm_gitops.render.resolve.machine_spec import readable_provider_config
 from osm_gitops.render.resolve.pools import ResolvedPool, profile_ref
-from osm_gitops.render.user_data import Pool, edge_script, user_data
-from osm_gitops.render.user_data_warnings import user_data_warnings
+from osm_gitops.render.user_data import Pool, edge_script, user_data, user_data_warnings
 
 # A template that prints the kubeconfig itself; the name of its Secret does not count.
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")
@@ -33,9 +32,9 @@ CompiledProfiles = dict[tuple[str, str], CompiledProfile | InputError]
 class PoolRenderer:
     """Renders pools of one cluster; profiles are compiled when first used.
 
-    Pure: the same pool always gives the same objects. What it keeps are compiled
-    profiles and the data that all pools share. Renderers of one engine may share ``profiles``.
-    ``for_git``: the objects carry annotations for Flux and Argo CD.
+    Pure: the same pool always gives the same objects. What it keeps are compiled profiles and the data that all pools
+    share. Renderers of one engine may share ``profiles``. ``for_git``: the objects carry annotations for Flux and Argo
+    CD.
     """
 
     def __init__(
@@ -145,18 +144,14 @@ class PoolRenderer:
             self._prints_kubeconfig[key] = prints_kubeconfig(pool.profile)
         if not self._prints_kubeconfig[key]:
             return ""
-        raise InputError(
-            [
-                Problem(
-                    Code.BOOTSTRAP_TOKEN_MISSING,
-                    f"OperatingSystemProfile {key[0]}/{key[1]} prints .BootstrapKubeconfig, "
-                    "and the source holds no bootstrap token for this pool",
-                    where=str(pool.machine.manifest.origin),
-                    about=str(pool.machine.ref),
-                    fix="Let the profile fetch the Secret that .BootstrapKubeconfigSecretName names, "
-                    f"or {self._lacking(pool)} to the source",
-                )
-            ]
+        raise input_error(
+            Code.BOOTSTRAP_TOKEN_MISSING,
+            f"OperatingSystemProfile {key[0]}/{key[1]} prints .BootstrapKubeconfig, "
+            "and the source holds no bootstrap token for this pool",
+            where=str(pool.machine.manifest.origin),
+            about=str(pool.machine.ref),
+            fix="Let the profile fetch the Secret that .BootstrapKubeconfigSecretName names, "
+            f"or {self._lacking(pool)} to the source",
         )
 
     def _lacking(self, pool: ResolvedPool) -> str:

@@ -1,4 +1,4 @@
-"""Building blocks of our JSON schemas. Keys may be added; their meaning changes only with the first number."""
+"""The words of our JSON schemas. Keys may be added to what they describe; a new first number means another meaning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNT: Final = {"type": "integer", "minimum": 0}
 
 
 def head(name: str, title: str) -> dict[str, Json]:
-    """The first keys of a schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
+    """The first keys of a schema, draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"https://osm-gitops.io/{name}/{FORMAT_VERSION}/{name}.schema.json",
@@ -21,30 +21,33 @@ def head(name: str, title: str) -> dict[str, Json]:
 
 
 def format_version() -> dict[str, Json]:
-    version = text("Version of this format; the meaning of a key changes only with the first number.")
-    return version | {"pattern": f"^{FORMAT_VERSION.split('.', maxsplit=1)[0]}\\."}
+    """The key ``formatVersion``."""
+    told = text("Version of this format; the meaning of a key changes only with the first number.")
+    return told | {"pattern": f"^{FORMAT_VERSION.split('.', maxsplit=1)[0]}\\."}
 
 
 def text(description: str) -> dict[str, Json]:
+    """A text."""
     return {"type": "string", "description": description}
 
 
 def texts(description: str) -> dict[str, Json]:
+    """A list of texts."""
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
 def ref(name: str, description: str) -> dict[str, Json]:
-    """A reference to a definition of the schema."""
+    """A definition of the same schema."""
     return {"$ref": f"#/$defs/{name}", "description": description}
 
 
 def listing(name: str, description: str) -> dict[str, Json]:
-    """A list of objects of a definition."""
+    """A list of what a definition describes."""
     return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}, "description": description}
 
 
 def record(description: str, **properties: Mapping[str, Json]) -> dict[str, Json]:
-    """An object whose keys are all required; later minor versions may add others."""
+    """An object: all keys are always there; others may come with later minor versions."""
     return {"description": description, "type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -54,6 +57,7 @@ def optional_text(description: str) -> dict[str, Json]:
 
 
 def truth(description: str) -> dict[str, Json]:
+    """True or false."""
     return {"type": "boolean", "description": description}
 
 
@@ -64,11 +68,11 @@ OBJECT: Final[dict[str, dict[str, Json]]] = {
 }
 PROBLEM: Final[dict[str, dict[str, Json]]] = {
     "code": text("The kind of problem, such as OG1103; see osm-gitops explain-code."),
-    "message": text("What is wrong."),
+    "message": text("What is wrong, as a sentence."),
     "where": text("A file with its line, a flag, or a variable."),
-    "object": text("The object that has the problem."),
+    "object": text("The object that it is about."),
     "field": text("The field in that object."),
-    "fix": text("What to do about it."),
+    "fix": text("What to do about it, as a sentence."),
 }
 
-PROBLEM_RECORD: Final = record("A problem. Texts that do not apply are empty.", **PROBLEM)
+PROBLEM_RECORD: Final = record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM)

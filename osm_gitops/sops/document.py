@@ -262,16 +262,16 @@ def _same_text(written: Mapping[str, Json], encrypted: Mapping[str, Json]) -> bo
 def _write(
     bodies: Sequence[Mapping[str, Json]], selection: Selection, lock: _Lock, now: str, earlier: _Earlier | None = None
 ) -> list[dict[str, Json]]:
-    sealing = DocumentEncryption(compile_selection(selection), selection.mac_only_encrypted)
+    encryption = DocumentEncryption(compile_selection(selection), selection.mac_only_encrypted)
     for body in bodies:
         if is_encrypted(body):
             raise _faulty("the document has a field of this name, as encrypted ones have", "")
-    written = [sealing.document(body) for body in bodies]
-    if sealing.problems:
-        raise EncryptionError(sealing.problems)
+    written = [encryption.document(body) for body in bodies]
+    if encryption.problems:
+        raise EncryptionError(encryption.problems)
     cipher = _cipher(lock.key)
-    sealing.fill(cipher, lock.before)
-    mac = sealing.mac()
+    encryption.fill(cipher, lock.before)
+    mac = encryption.mac()
     if earlier and earlier.holds(written, selection, mac):
         return earlier.under(lock.stanzas)
     modified = go_time(now)

@@ -47,7 +47,7 @@ def plain_form(value: Json) -> tuple[bytes, str]:
         try:
             return value.encode(), "str"
         except UnicodeEncodeError:
-            raise BrokenLeaf("the text is no UTF-8 and cannot be written as YAML") from None
+            raise BrokenLeaf("the text is not UTF-8 and cannot be written as YAML") from None
     if kind is bool:
         return (b"True" if value else b"False"), "bool"
     if kind is int:

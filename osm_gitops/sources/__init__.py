@@ -1,5 +1,5 @@
-"""Where one run's inputs come from: a tree of manifests, or a cluster.
+"""Sources of a run's inputs: a tree of manifests, or a cluster.
 
-Belongs here: reading, and turning objects into the nouns of ``model`` with every problem
-named (file, line, field). May not come in: rendering, writing, decisions about a plan.
+Belongs here: reading objects and converting them to the types of ``model``, with file, line and field of each problem.
+May not come in: rendering, writing, decisions about a plan.
 """

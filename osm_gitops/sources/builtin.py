@@ -1,7 +1,6 @@
-"""The default profiles that this program brings (design.md, "The project"): ``osps/VERSION/NAME.yaml``, a folder for
-each set.
+"""The built-in profiles (design.md, "The project"): ``osps/VERSION/NAME.yaml``, one folder per version.
 
-A set that was released never changes, so that a pinned version renders the same with every later release.
+A released version never changes, so a pinned version renders the same with all later releases.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SUFFIX: Final = ".yaml"
 
 
 def data_folder(name: str) -> Path:
-    """A folder of data of this program: in the package where it is installed, else beside it in a checkout."""
+    """A data folder: inside of the installed package, or beside the package in a checkout."""
     package = Path(__file__).parent.parent
     return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name)
 
@@ -30,32 +29,32 @@ FOLDER: Path = data_folder("osps")
 
 
 def versions() -> tuple[str, ...]:
-    """The versions of the set of built-in profiles, ascending."""
+    """The versions of the built-in profiles, ascending."""
     found = {each.name: _version(each.name) for each in FOLDER.iterdir()} if FOLDER.is_dir() else {}
     known = {name: version for name, version in found.items() if version is not None}
     return tuple(sorted(known, key=lambda name: known[name]))
 
 
 def newest() -> str:
-    """The version that counts where none is pinned. Raises InputError where this program came without any."""
+    """The default version. Raises InputError if there is none."""
     if not versions():
         raise input_error(
             Code.BROKEN_INSTALLATION,
             "this installation has no built-in profiles",
             where=str(FOLDER),
-            fix="Install osm-gitops anew",
+            fix="Install osm-gitops again",
         )
     return versions()[-1]
 
 
 def names(version: str) -> tuple[str, ...]:
-    """The profiles of a version, by name. Raises InputError where there is no such version."""
+    """Names of the profiles of a version. Raises InputError for an unknown version."""
     check_version(version)
     return tuple(sorted(path.stem for path in (FOLDER / version).glob(f"*{_SUFFIX}")))
 
 
 def check_version(version: str, where: str = "") -> None:
-    """Raise InputError where there is no such version; ``where`` is what asked for it."""
+    """Raise InputError for an unknown version. ``where`` is the place that names it."""
     if version not in versions():
         there = ", ".join(versions()) or "none"
         raise input_error(
@@ -67,7 +66,7 @@ def check_version(version: str, where: str = "") -> None:
 
 
 def read_builtin(name: str, version: str, namespace: str) -> Checked[OperatingSystemProfile]:
-    """The built-in profile ``name`` of ``version``, as an object of ``namespace``; problems where it is not one."""
+    """The built-in profile ``name`` of ``version``, as an object of ``namespace``, or problems."""
     from osm_gitops.sources.composing import compose  # noqa: PLC0415 - lists of names need no template engine
 
     try:

@@ -1,7 +1,7 @@
-"""Live clusters as a source: the same objects as in a tree, through the same checks, in few requests (design.md,
-"Terms" and "Performance").
+"""Live clusters as a source: the same objects and checks as for a tree, in few requests (design.md, "Terms" and
+"Performance").
 
-A read that fails, or is forbidden, is an error that stops the cluster: it is never taken for an absence.
+A failed or forbidden read is an error of the cluster. It never counts as a missing object.
 """
 
 from __future__ import annotations
@@ -53,12 +53,11 @@ def read_profiles(
     namespace: str,
     at_hand: frozenset[tuple[str, str]] = frozenset(),
 ) -> Inputs:
-    """The profiles in the management ``namespace``, and in those that MachineDeployments name.
+    """The profiles in the management ``namespace``, and in namespaces that MachineDeployments name.
 
-    Where one is missing that a pool needs and that is not ``at_hand`` without the cluster, and the server has KKP's
-    kind CustomOperatingSystemProfile, it is looked for among these. Elsewhere KKP keeps copies of them
-    that are OperatingSystemProfiles, which OSM reads too. Who may not look there, as our own account, is told so beside
-    the pool that fails; other pools need nothing of it.
+    A missing profile that is not ``at_hand`` is searched among KKP's CustomOperatingSystemProfiles, if the server has
+    this kind. (In user clusters, KKP copies them to OperatingSystemProfiles.) Without the right to read them, only
+    pools that need one fail.
     """
     live = _Live(management, namespace)
     needed = named_profiles(machines, namespace)
@@ -77,7 +76,7 @@ def _with_custom_profiles(live: _Live, namespaces: Iterable[str]) -> Inputs:
         except ClusterError as failure:
             if failure.status != _FORBIDDEN:
                 raise
-            live.gathering.unreadable += failure.problems
+            live.builder.unreadable += failure.problems
     return live.inputs()
 
 
@@ -89,8 +88,7 @@ def read_facts(
     *,
     tokens: bool = True,
 ) -> Inputs:
-    """What rendering looks up for these MachineDeployments, and nothing else of the cluster; no bootstrap ``tokens``
-    where they are read apart.
+    """The facts that rendering needs for these MachineDeployments. ``tokens``: include bootstrap tokens.
 
     Of ``environment`` only the credential variables are kept.
     """
@@ -106,7 +104,7 @@ def read_facts(
 
 
 def read_server(worker: Api, settings: Settings) -> Inputs:
-    """Of the facts those alone that bootstrap kubeconfigs are made of (osm-behaviour.md, "Base kubeconfig")."""
+    """The facts for bootstrap kubeconfigs only (osm-behaviour.md, "Base kubeconfig")."""
     live = _Live(worker)
     live.named(CONFIG_MAP, [CLUSTER_INFO])
     return _with_server(live, worker, settings, {})
@@ -114,35 +112,35 @@ def read_server(worker: Api, settings: Settings) -> Inputs:
 
 def _with_server(live: _Live, worker: Api, settings: Settings, environment: Mapping[str, str]) -> Inputs:
     if not live.has_cluster_info:
-        # OSM looks for servers there only then, too (osm-behaviour.md, "Base kubeconfig").
+        # As in OSM (osm-behaviour.md, "Base kubeconfig").
         live.list(ENDPOINT_SLICE, _API_SERVICE[0], labels=_API_SERVICE[1])
     authority = runes(worker.certificate_authority.decode("utf-8", "surrogateescape"))
-    live.gathering.certificate_authority = authority
+    live.builder.certificate_authority = authority
     if not authority and not settings.kubernetes_ca_bundle:
-        live.gathering.warnings.append(_no_authority(worker))
+        live.builder.warnings.append(_no_authority(worker))
     return live.inputs(environment)
 
 
 class _Live:
-    """Collects what one server has."""
+    """Collects the objects of one server."""
 
     def __init__(self, api: Api, management_namespace: str = "") -> None:
         self._api = api
         self._namespace = management_namespace
         self._origin = Origin(api.display)
-        self.gathering = InputsBuilder()
+        self.builder = InputsBuilder()
         self._known: set[ObjectRef] = set()
         self.has_cluster_info = False
 
     def inputs(self, environment: Mapping[str, str] | None = None) -> Inputs:
-        return self.gathering.inputs(environment or {}, (f"cluster {self._api.host}",))
+        return self.builder.inputs(environment or {}, (f"cluster {self._api.host}",))
 
     def has_all(self, kind: Kind, keys: Iterable[tuple[str, str]]) -> bool:
-        """Whether all objects of a kind have been read that are meant."""
+        """Whether all these objects of a kind were read."""
         return all(ObjectRef(kind.name, *key) in self._known for key in keys)
 
     def list(self, kind: Kind, namespace: str = "", *, labels: str = "", names: Collection[str] | None = None) -> None:
-        """All objects of a kind, or those of some ``names``."""
+        """Read all objects of a kind, or those with some ``names``."""
 
         def keep(body: dict[str, Json]) -> Manifest | None:
             return self._manifest(body) if names is None or body["metadata"]["name"] in names else None
@@ -151,7 +149,7 @@ class _Live:
             self._add(manifest)
 
     def named(self, kind: Kind, keys: Iterable[tuple[str, str]]) -> None:
-        """Objects by namespace and name; those that are not there are absent."""
+        """Read objects by namespace and name, if they exist."""
         for namespace, names in by_namespace(keys).items():
             if len(names) > MOST_GETS:
                 self.list(kind, namespace, names=frozenset(names))
@@ -160,7 +158,7 @@ class _Live:
                     self._get(kind, namespace, name)
 
     def service_account(self, namespace: str, name: str) -> None:
-        """A ServiceAccount and the Secrets that it lists."""
+        """Read a ServiceAccount and the Secrets that it lists."""
         body = self._get(SERVICE_ACCOUNT, namespace, name)
         listed = (body or {}).get("secrets") or []
         self.named(SECRET, {(namespace, each["name"]) for each in listed if each.get("name")})
@@ -172,18 +170,18 @@ class _Live:
         return body
 
     def _manifest(self, body: dict[str, Json]) -> Manifest:
-        """The object without what only the API server looks at, and what is told of its state."""
+        """The object without managed fields and status."""
         body["metadata"].pop("managedFields", None)
         body.pop("status", None)
         manifest = identify(RawObject(body, self._origin, {}), self._namespace)
-        if isinstance(manifest, Problem):  # no API server has such an object
+        if isinstance(manifest, Problem):  # API servers have no such objects
             raise ClusterError([manifest])
         return manifest
 
     def _add(self, manifest: Manifest) -> None:
         if manifest.ref not in self._known:
             self._known.add(manifest.ref)
-            self.gathering.add(manifest)
+            self.builder.add(manifest)
         if manifest.ref == ObjectRef(CONFIG_MAP.name, *CLUSTER_INFO):
             self.has_cluster_info = _is_readable(manifest)
 
@@ -191,14 +189,14 @@ class _Live:
 def _no_authority(worker: Api) -> Problem:
     return Problem(
         Code.CLUSTER_CA_UNKNOWN,
-        "the kubeconfig does not hold the CA certificate itself, so KubernetesCACert is empty, as with OSM",
+        "the kubeconfig does not contain the CA certificate inline, so KubernetesCACert is empty, as with OSM",
         where=worker.display,
         fix="Give it with --kubernetes-ca-bundle if a profile prints it",
     )
 
 
 def _is_readable(manifest: Manifest) -> bool:
-    """Whether cluster-info says where the API server is."""
+    """Whether cluster-info has the address of the API server."""
     found = read_config_map(manifest).value
     try:
         cluster_info(Facts(config_maps={CLUSTER_INFO: found} if found else {}))

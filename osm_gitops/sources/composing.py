@@ -1,8 +1,8 @@
-"""Composing a built-in profile of its source and the parts that its files refer to.
+"""Compose a built-in profile from its source and parts.
 
-A source is a profile without its version, which is its folder's name. Its files include and import parts, and parts do
-so too. Those that a half needs become templates of that half, so that what is written into git and into clusters
-renders without any other file.
+A source is a profile without its version, which is the name of its folder. Its files include and import parts, which
+may include other parts. The parts that a half (bootstrap or provisioning) needs become templates of that half, so that
+profiles in git and in clusters need no other file.
 """
 
 from __future__ import annotations
@@ -31,20 +31,18 @@ from osm_gitops.sources.profiles import read_profile
 from osm_gitops.yaml.kubernetes import load_documents
 
 PARTS: Final = "parts"
-"""The folder of a version in which its parts are."""
+"""The folder of parts in the folder of a version."""
 
 
 def shown(name: str, version: str) -> str:
-    """How places name a profile, or a part as ``parts/NAME``: ``builtin:NAME@VERSION``."""
+    """The place of a profile, or of a part (``parts/NAME``), for messages: ``builtin:NAME@VERSION``."""
     return f"{BUILT_IN}{name}@{version}"
 
 
 @lru_cache(maxsize=64)
 def compose(folder: Path, name: str, version: str) -> OperatingSystemProfile:
-    """The profile ``name`` of ``version``, whose folder is below ``folder``. Raises InputError with all problems.
-
-    A version never changes, so each is composed once.
-    """
+    """The profile ``name`` of ``version``, whose folder is below ``folder``. Cached. Raises InputError with all
+    problems."""
     source = _source(folder / version / f"{name}.yaml", version)
     checked = read_profile(source)
     if checked.value is None:
@@ -67,8 +65,8 @@ def _source(path: Path, version: str) -> Manifest:
     """The manifest of a source, with version and annotations."""
     place = shown(path.stem, version)
     (document,) = load_documents(path.read_bytes(), place)
-    (loose,) = raw_objects(document, place)
-    found = identify(loose, "")
+    (raw,) = raw_objects(document, place)
+    found = identify(raw, "")
     if isinstance(found, Problem):
         raise InputError([found])
     problems = list(_wrong(found, path.stem))
@@ -81,12 +79,12 @@ def _source(path: Path, version: str) -> Manifest:
 
 
 def _wrong(source: Manifest, name: str) -> Iterator[Problem]:
-    """What makes a file no source of a built-in profile."""
+    """Why a file is not a source of a built-in profile."""
     annotations = source.body["metadata"].get("annotations")
     if (source.ref.kind, source.ref.name) != (PROFILE, name):
         yield Problem(
             Code.BUILT_IN_PROFILE_INVALID,
-            f"must hold {PROFILE} {name}, as the file is called",
+            f"must contain {PROFILE} {name}, like the name of the file",
             where=source.line_of("metadata.name"),
         )
     if not isinstance(annotations, dict) or annotations.get(TEMPLATE_ANNOTATION) != JINJA2_V1:
@@ -110,7 +108,7 @@ def _wrong(source: Manifest, name: str) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text that may name parts; ``place`` tells where a line of it stands."""
+    """A text that may name parts; ``place`` gives the place of a line."""
 
     name: str
     text: str
@@ -119,7 +117,7 @@ class _Text:
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts of one profile of ``version``, which are in ``folder``."""
+    """The parts in ``folder`` for one profile of ``version``."""
 
     folder: Path
     version: str
@@ -128,7 +126,7 @@ class _Parts:
     problems: list[Problem] = field(default_factory=list)
 
     def complete(self, config: ProfileConfig, key: str) -> ProfileConfig:
-        """The half at ``spec.KEY`` with all parts that it needs among its templates."""
+        """The half at ``spec.KEY`` with the parts that it needs as templates."""
         texts = half_texts(config, f"spec.{key}")
         files = ((file.path, file.content, place) for file, place in texts.files)
         templates = ((name, text, place) for name, (text, place) in texts.templates.items())
@@ -140,7 +138,7 @@ class _Parts:
         return replace(config, templates=dict(sorted({**needed, **config.templates}.items())))
 
     def _needed(self, texts: Iterable[_Text], own: Collection[str]) -> dict[str, str]:
-        """Parts that ``texts`` refer to, and those that these refer to; not what the profile has of its ``own``."""
+        """Parts that ``texts`` use directly or indirectly, without the profile's ``own`` templates."""
         found: dict[str, str] = {}
         waiting = deque(texts)
         while waiting:
@@ -163,7 +161,7 @@ class _Parts:
 
     def _part(self, reference: Reference, user: _Text) -> _Text | None:
         if not reference.name:
-            self._fault("computes the name of a part, so that nobody can say which it needs", user, reference.line)
+            self._fault("computes the name of a part, so its parts are unknown", user, reference.line)
             return None
         try:
             text = (self.folder / reference.name).read_text("utf-8")

@@ -1,9 +1,8 @@
-"""SOPS-encrypted documents of a source (design.md, "Encryption in git"): decrypted with the keys of the run, or,
-without keys, with a placeholder for every encrypted value.
+"""SOPS-encrypted documents of a source (design.md, "Encryption in git"): decrypted with the keys of the run, or without
+keys with a placeholder for each encrypted value.
 
-A placeholder follows from its ciphertext, the same in every run, so that two trees which are read so can be compared:
-for pull requests from forks, whose runs get no keys. What is rendered from placeholders is for reports alone. No MAC is
-verified.
+A placeholder is derived from its ciphertext, the same in each run, so that two such trees can be compared: for pull
+requests from forks, whose runs get no keys. What is rendered from placeholders is for reports only. No MAC is verified.
 """
 
 from __future__ import annotations
@@ -29,19 +28,20 @@ from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, 
 from osm_gitops.yaml.kubernetes import Document
 
 SECRET_DATA: Final = frozenset({"data", "stringData"})
-# What every report tells of an object, encrypted or not.
-_TOLD: Final = frozenset({"apiVersion", "kind", "type"})
+# Shown in each report, encrypted or not.
+_VISIBLE: Final = frozenset({"apiVersion", "kind", "type"})
 
 
 def encrypted_texts(sealed: Mapping[str, Json], plain: Mapping[str, Json]) -> Iterator[str]:
     """The texts of ``plain``, a document or an entry of a list, that are encrypted in ``sealed``.
 
-    Names and labels are told all the same, and the data of Secrets is secret by itself (``plan.sensitive``).
+    Without names and labels, which reports show, and without the data of Secrets, which is always secret
+    (``plan.sensitive``).
     """
     is_secret = plain.get("kind") == "Secret"
     for key, value in plain.items():
         before = sealed.get(key)
-        if key in _TOLD or (is_secret and key in SECRET_DATA):
+        if key in _VISIBLE or (is_secret and key in SECRET_DATA):
             continue
         if key == "metadata" and isinstance(value, dict) and isinstance(before, dict):
             yield from _texts(before.get("annotations"), value.get("annotations"))
@@ -54,7 +54,7 @@ def encrypted_texts(sealed: Mapping[str, Json], plain: Mapping[str, Json]) -> It
 
 
 def secrets_in_plain_text(body: Mapping[str, Json]) -> Iterator[str]:
-    """The fields of a Secret or MachineDeployment, as it stands in a file, with a secret that is not encrypted."""
+    """The fields of a Secret or MachineDeployment in a file that contain a secret in plain text."""
     if body.get("kind") == "Secret":
         for name in sorted(SECRET_DATA):
             values = body.get(name)
@@ -67,7 +67,7 @@ def secrets_in_plain_text(body: Mapping[str, Json]) -> Iterator[str]:
 
 
 def holds_ciphertext(value: Json) -> bool:
-    """Whether a value in here is encrypted."""
+    """Whether it contains an encrypted value."""
     if isinstance(value, dict):
         return any(map(holds_ciphertext, value.values()))
     if isinstance(value, list):
@@ -87,20 +87,20 @@ def _texts(sealed: Json, plain: Json) -> Iterator[str]:
 
 
 def _paired(sealed: Sequence[Json], plain: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
-    """Entries side by side; the comments that sops keeps between them have no counterpart."""
+    """Pairs of entries, without the comments that sops stores as entries."""
     return zip((value for value in sealed if sealed_type(value) != "comment"), plain, strict=False)
 
 
 _LATE: Final = "2099-01-01T00:00:00Z"
 
 
-def with_stand_ins(body: Mapping[str, Json]) -> dict[str, Json]:
-    """An encrypted document with stand-ins in the place of its ciphertexts, and without its map ``sops``."""
+def with_placeholders(body: Mapping[str, Json]) -> dict[str, Json]:
+    """An encrypted document with placeholders for its ciphertexts, and without its map ``sops``."""
     return _object(hidden(body), "")
 
 
 def _object(body: Mapping[str, Json], listed: str) -> dict[str, Json]:
-    """``listed`` is the kind of the entries where a typed list (``SecretList``) says it."""
+    """``listed`` is the kind of entries of a typed list (``SecretList``)."""
     kind = body.get("kind", listed)
     result: dict[str, Json] = {}
     for key, value in body.items():
@@ -116,7 +116,7 @@ def _object(body: Mapping[str, Json], listed: str) -> dict[str, Json]:
 
 
 def _values(sequence: list[Json]) -> list[Json]:
-    """Without the comments that sops keeps as entries."""
+    """The entries without the comments that sops stores as entries."""
     return [value for value in sequence if sealed_type(value) != "comment"]
 
 
@@ -141,7 +141,7 @@ def _value(value: Json) -> Json:
 
 
 def _datum(key: str, value: Json, *, encoded: bool) -> Json:
-    """A value of a Secret or ConfigMap. Some readers want it in a form of its own, and the key tells which."""
+    """A placeholder for a value of a Secret or ConfigMap, in the format that the key implies."""
     if not sealed_type(value):
         return _value(value)
     text = _form(key, value)
@@ -154,7 +154,7 @@ def _form(key: str, sealed: str) -> str:
     if key == "expiration":
         return _LATE
     if key == "kubeconfig":
-        name = _digest(sealed)  # no word of a language: what is in here is masked wherever it occurs
+        name = _digest(sealed)  # not a natural word: it is masked wherever it occurs
         cluster = {"server": f"https://{name}.invalid:6443", "certificate-authority-data": text}
         users = [{"name": name, "user": {"token": text}}]
         return json.dumps({"clusters": [{"name": name, "cluster": cluster}], "users": users})
@@ -166,7 +166,7 @@ def _form(key: str, sealed: str) -> str:
 
 
 def _text(sealed: str) -> str:
-    """The base64 of a JSON object, as which it also passes for a service account of Google's, or a kubeconfig."""
+    """The base64 of a JSON object, which is also accepted as a Google service account or a kubeconfig."""
     return b64encode(json.dumps({"encrypted": _digest(sealed)}).encode()).decode()
 
 
@@ -177,13 +177,13 @@ def _digest(sealed: str) -> str:
 _NAMED: Final = 10
 _NAMELESS: Final = Problem(
     Code.ENCRYPTED_NAME,
-    "its kind or its name is encrypted too, so nobody can tell without a key whether it is needed",
-    fix="Encrypt it anew with encrypted_regex: ^(data|stringData)$ in .sops.yaml, which leaves names readable",
+    "its kind or name is encrypted too, so without a key it is unknown whether it is needed",
+    fix="Encrypt it again with encrypted_regex: ^(data|stringData)$ in .sops.yaml, which leaves names readable",
 )
 
 
 class Seal(Enum):
-    """How a document stands in its file. ``CLOSED`` is encrypted and stays so, because nothing in it is input."""
+    """The state of a document in its file. ``CLOSED``: encrypted, and not decrypted since nothing in it is input."""
 
     NONE = "none"
     OPENED = "opened"
@@ -192,10 +192,8 @@ class Seal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document as it is read; ``exposed`` are the secrets that are not encrypted although their document is: by the
-    origin of their object the first field of each.
-
-    ``hides_texts``: something besides the data of Secrets stood encrypted in it.
+    """A document. ``exposed`` are objects of encrypted documents with a secret in plain text: by origin, the first
+    field of each. ``hides_texts``: more than the data of Secrets was encrypted.
     """
 
     document: Document
@@ -203,34 +201,32 @@ class Part:
     exposed: Mapping[Origin, str] = field(default_factory=dict)
     hides_texts: bool = False
 
-    def exposes(self, loose: RawObject) -> str:
-        """The first field of an object with a secret that everybody can read in the file; empty where there is none."""
-        return _exposed(loose) if self.seal is Seal.NONE else self.exposed.get(loose.origin, "")
+    def exposes(self, raw: RawObject) -> str:
+        """The first field of an object with a secret in plain text, or an empty text."""
+        return _exposed(raw) if self.seal is Seal.NONE else self.exposed.get(raw.origin, "")
 
 
 @dataclass(slots=True)
 class Decryption:
-    """Opens the encrypted documents of a tree, file by file.
+    """Decrypts the documents of a tree, file by file.
 
-    ``sensitive`` are texts that stood encrypted outside of the data of Secrets; ``stood_in`` counts the documents
-    that were read without a key; ``broken`` are MachineDeployments and profiles that could not be opened.
+    ``sensitive`` are texts that were encrypted outside of the data of Secrets. ``placeholder_documents`` counts
+    documents that were read without a key. ``broken`` are MachineDeployments and profiles that could not be decrypted.
     """
 
     keys: KeySearch
     management_namespace: str
     sensitive: set[str] = field(default_factory=set)
-    stood_in: int = 0
+    placeholder_documents: int = 0
     broken: dict[ObjectRef, list[Problem]] = field(default_factory=dict)
     _refused: dict[Problem, list[Problem]] = field(default_factory=dict)
 
     def parts(self, documents: Sequence[Document], shown: str) -> list[Part]:
-        """The documents of a file, in their order, without those that cannot be opened.
-
-        Raises InputError where a key that is named cannot be read.
-        """
+        """The documents of a file, in order, without those that cannot be decrypted. Raises InputError if a configured
+        key is unreadable."""
         found = {id(document): Part(document) for document in documents}
         for unit in _units(documents):
-            wanted = [loose for document in unit for loose in raw_objects(document, shown) if _is_wanted(loose)]
+            wanted = [raw for document in unit for raw in raw_objects(document, shown) if _is_wanted(raw)]
             for document in unit:
                 del found[id(document)]
             try:
@@ -240,19 +236,23 @@ class Decryption:
         return [found[id(document)] for document in documents if id(document) in found]
 
     def problems(self) -> Iterator[Problem]:
-        """What else could not be opened. Of many documents with the same trouble some are named."""
+        """Problems of documents that could not be decrypted. Of equal problems, only some are listed."""
         for problem, placed in self._refused.items():
             yield from placed[:_NAMED]
             if len(placed) > _NAMED:
                 yield replace(problem, what=f"the same is true of {len(placed) - _NAMED} more: {problem.what}")
 
     def warnings(self, tree: str) -> Iterator[Problem]:
-        """What the reader of a plan has to know of ``tree``."""
-        if self.stood_in:
-            count = "1 encrypted document was" if self.stood_in == 1 else f"{self.stood_in} encrypted documents were"
+        """Warnings about ``tree`` for a plan."""
+        if self.placeholder_documents:
+            count = (
+                "1 encrypted document was"
+                if self.placeholder_documents == 1
+                else f"{self.placeholder_documents} encrypted documents were"
+            )
             yield Problem(
                 Code.READ_WITHOUT_KEY,
-                f"{count} read without a key: what follows from the values in there is a stand-in",
+                f"{count} read without a key: placeholders are used for encrypted values",
                 where=tree,
             )
 
@@ -263,13 +263,13 @@ class Decryption:
         if self.keys.without_keys:
             if any(map(_is_nameless, wanted)):
                 raise EncryptionError([_NAMELESS])
-            self.stood_in += len(unit)
-            plain = list(map(with_stand_ins, bodies))
+            self.placeholder_documents += len(unit)
+            plain = list(map(with_placeholders, bodies))
         else:
             plain = decrypt(bodies, self.keys.keyring())
         texts = [set(encrypted_texts(sealed, value)) for sealed, value in zip(bodies, plain, strict=True)]
         self.sensitive.update(*texts)
-        exposed = {loose.origin: place for loose in wanted if (place := _exposed(loose))}
+        exposed = {raw.origin: place for raw in wanted if (place := _exposed(raw))}
         return [
             Part(_with_value(document, value), Seal.OPENED, exposed, bool(hidden))
             for document, value, hidden in zip(unit, plain, texts, strict=True)
@@ -286,13 +286,13 @@ class Decryption:
         for problem, place in zip(failure.problems, placed, strict=True):
             self._refused.setdefault(replace(problem, about="", field=""), []).append(place)
 
-    def _ref(self, loose: RawObject) -> ObjectRef | None:
-        """Which object it is, where that can be told."""
-        manifest = identify(loose, self.management_namespace)
-        return manifest.ref if isinstance(manifest, Manifest) and not _is_nameless(loose) else None
+    def _ref(self, raw: RawObject) -> ObjectRef | None:
+        """The object, if it is known."""
+        manifest = identify(raw, self.management_namespace)
+        return manifest.ref if isinstance(manifest, Manifest) and not _is_nameless(raw) else None
 
     def _placed(self, problem: Problem, unit: Sequence[Document], first: RawObject) -> Problem:
-        """With file and line, and the object: of several in a file the first, unless the problem tells which."""
+        """The problem with file, line and object: the first of the file, unless the problem names one."""
         if problem.about:
             return problem.at(where=first.origin.path)
         about = str(self._ref(first) or f"this {'document' if sealed_type(first.kind) else first.kind}")
@@ -301,7 +301,7 @@ class Decryption:
 
 
 def _units(documents: Sequence[Document]) -> list[list[Document]]:
-    """Documents that were encrypted together: the same map ``sops`` stands in each, with one key and MAC for all."""
+    """Documents that were encrypted together: they have the same map ``sops`` with one key and MAC."""
     units: dict[str, list[Document]] = {}
     for document in documents:
         if is_encrypted(document.value):
@@ -309,20 +309,20 @@ def _units(documents: Sequence[Document]) -> list[list[Document]]:
     return list(units.values())
 
 
-def is_ours(loose: RawObject) -> bool:
-    """Whether we wrote an object: desired state, which is no input."""
-    return loose.labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+def is_ours(raw: RawObject) -> bool:
+    """Whether osm-gitops wrote an object: desired state, which is not an input."""
+    return raw.labels.get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
-def _is_wanted(loose: RawObject) -> bool:
-    return _is_nameless(loose) or (loose.is_read and not is_ours(loose))
+def _is_wanted(raw: RawObject) -> bool:
+    return _is_nameless(raw) or (raw.is_read and not is_ours(raw))
 
 
-def _is_nameless(loose: RawObject) -> bool:
-    """Whether what tells an object apart is encrypted as well."""
-    metadata = loose.body.get("metadata")
+def _is_nameless(raw: RawObject) -> bool:
+    """Whether the kind or name of an object is encrypted."""
+    metadata = raw.body.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}
-    told = (*map(loose.body.get, ("apiVersion", "kind")), *map(names.get, ("name", "namespace")))
+    told = (*map(raw.body.get, ("apiVersion", "kind")), *map(names.get, ("name", "namespace")))
     return any(map(sealed_type, told))
 
 
@@ -332,7 +332,7 @@ def _line_of(document: Document, path: str, first: RawObject) -> str:
 
 
 def _with_value(document: Document, value: Mapping[str, Json]) -> Document:
-    """A document with its plain value. Lines stay those of the file, where the same fields stand."""
+    """A document with its plain value. Lines are those of the file."""
     entries = value.get("items")
     items = [item for item in document.items if sealed_type(item.value) != "comment"]
     if not isinstance(entries, list) or len(items) != len(entries):
@@ -341,5 +341,5 @@ def _with_value(document: Document, value: Mapping[str, Json]) -> Document:
     return replace(document, value=value, items=placed)
 
 
-def _exposed(loose: RawObject) -> str:
-    return next(secrets_in_plain_text(loose.body), "")
+def _exposed(raw: RawObject) -> str:
+    return next(secrets_in_plain_text(raw.body), "")

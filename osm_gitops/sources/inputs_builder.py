@@ -1,4 +1,4 @@
-"""Manifests of any source → inputs: each object checked, objects against each other, every problem with its place."""
+"""Build inputs from manifests of any source: check each object, and objects against each other."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _LONGEST_LABEL: Final = 63
 
 @dataclass(slots=True)
 class InputsBuilder:
-    """Collects the manifests of one cluster; :meth:`inputs` then says what they are together.
+    """Collects the manifests of one cluster; :meth:`inputs` builds the result.
 
-    ``unreadable``, ``broken``, ``warnings``, ``notes`` and ``sensitive`` may be added to from outside;
-    ``certificate_authority`` is that of a server that was read.
+    Callers may add to ``unreadable``, ``broken``, ``warnings``, ``notes`` and ``sensitive``, and set
+    ``certificate_authority`` to that of a server.
     """
 
     unreadable: list[Problem] = field(default_factory=list)
@@ -50,7 +50,7 @@ class InputsBuilder:
         self._found.setdefault(manifest.ref, []).append(manifest)
 
     def inputs(self, environment: Mapping[str, str], sources: tuple[str, ...] = ()) -> Inputs:
-        """Everything that was added, in the order of kinds, namespaces and names."""
+        """The inputs, sorted by kind, namespace and name."""
         for ref in sorted(self._found):
             manifests = self._without_copies(self._found[ref])
             if len(manifests) == 1:
@@ -83,14 +83,14 @@ class InputsBuilder:
         )
 
     def _without_copies(self, manifests: list[Manifest]) -> list[Manifest]:
-        """What we wrote ourselves (a desired state inside of the source) gives way to its original."""
+        """Manifests without copies that osm-gitops wrote (a desired state inside of the source)."""
         originals = [manifest for manifest in manifests if not _is_ours(manifest)]
         if not originals and _alike(manifests):
             return manifests[:1]  # the desired states of several clusters
         if len(manifests) == 1 or not originals:
             return manifests
         self.notes += [
-            f"{copy.origin}: {copy.ref} was written by {MANAGED_BY} and is passed over: "
+            f"{copy.origin}: {copy.ref} was written by {MANAGED_BY} and is ignored: "
             f"its original is {originals[0].origin}"
             for copy in manifests
             if _is_ours(copy)
@@ -101,7 +101,7 @@ class InputsBuilder:
         places = [str(manifest.origin) for manifest in manifests]
         problem = Problem(
             Code.DUPLICATE_OBJECT,
-            f"stands {_times(len(places))} in this source: {', '.join(places)}",
+            f"is {_times(len(places))} in this source: {', '.join(places)}",
             where=places[0],
             about=str(ref),
             fix="Keep one of them",
@@ -144,7 +144,7 @@ class InputsBuilder:
         return checked.value
 
     def _check_name(self, manifest: Manifest) -> None:
-        """Names that an API server would refuse are no reason not to render, only not to apply (design.md, "Success and
+        """Warn of names that an API server would refuse: they stop apply, but not rendering (design.md, "Success and
         refusal")."""
         ref = manifest.ref
         if len(ref.name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, ref.name.split("."))):
@@ -165,8 +165,8 @@ class InputsBuilder:
         self._unfit.setdefault(manifest.ref, []).append(problem)
 
     def _check_shared_names(self) -> None:
-        """Pools whose objects would have the same names (osm-behaviour.md, "Object names"; design.md, "Success and
-        refusal")."""
+        """Refuse pools whose objects would have the same names (osm-behaviour.md, "Object names"; design.md, "Success
+        and refusal")."""
         by_name: dict[str, list[Manifest]] = {}
         by_token: dict[str, list[Manifest]] = {}
         for ref in sorted(self._found):
@@ -217,7 +217,7 @@ def _is_ours(manifest: Manifest) -> bool:
 
 
 def _alike(manifests: list[Manifest]) -> bool:
-    """Whether it does not matter which of these is read: Secrets that we wrote are no facts."""
+    """Whether any of these copies may be read: Secrets of ours are not facts, others have equal specs."""
     first, *others = manifests
     return first.ref.kind == "Secret" or all(first.body.get("spec") == other.body.get("spec") for other in others)
 

@@ -1,6 +1,6 @@
-"""MachineDeployments, and the ConfigMaps, Secrets, ServiceAccounts and EndpointSlices that rendering looks up: the
-fields that a boot configuration depends on (osm-behaviour.md, "MachineDeployment", "Getter token", "Registry
-credentials", "Config variables" and "Bootstrap kubeconfig").
+"""Read MachineDeployments, ConfigMaps, Secrets, ServiceAccounts and EndpointSlices: the fields that boot configurations
+depend on (osm-behaviour.md, "MachineDeployment", "Getter token", "Registry credentials", "Config variables" and
+"Bootstrap kubeconfig").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MACHINE: Final = "spec.template.spec"
 
 
 def read_machine(manifest: Manifest) -> Checked[MachineDeployment]:
-    """The MachineDeployment that ``manifest`` holds; what OSM does not read is left alone."""
+    """The MachineDeployment of ``manifest``. Fields that OSM does not read are not checked."""
     reading = Reading(manifest)
     metadata = reading.mapping(manifest.body, "", "metadata")
     spec = _required(reading, manifest.body, "", "spec")
@@ -51,10 +51,10 @@ class Authored:
 
 
 def as_authored(found: Iterable[MachineDeployment]) -> Authored:
-    """MachineDeployments of a tree without what a server added to them: no author wishes for that.
+    """MachineDeployments of a tree without server-side additions.
 
-    Annotations of controllers and kubectl are left out. A revision, which would be wrong from the next template on, is
-    a warning. A pool that the file calls deleted is broken, since this alone would remove what was made for it.
+    Annotations of controllers and kubectl are removed. A revision is a warning: it would be wrong after the next change
+    of the template. A pool with a deletion timestamp in its file is broken, since its objects would be deleted.
     """
     machines, broken, numbered = [], {}, []
     for machine in found:
@@ -69,7 +69,7 @@ def as_authored(found: Iterable[MachineDeployment]) -> Authored:
 
 def without_server_annotations(machine: MachineDeployment) -> MachineDeployment:
     """The MachineDeployment without the annotations of controllers and kubectl."""
-    # An empty map hashes unlike none, so what has nothing to leave out stays as it is.
+    # An empty map has another hash than none, so without such annotations nothing changes.
     return replace(machine, annotations=authored_annotations(machine.annotations)) if machine.annotations else machine
 
 
@@ -77,7 +77,7 @@ def _deleted(manifest: Manifest) -> Problem:
     field = "metadata.deletionTimestamp"
     return Problem(
         Code.DELETION_TIMESTAMP_IN_FILE,
-        "only an API server sets this, and with it the pool would count as deleted",
+        "only an API server sets this; with it the pool would count as deleted",
         where=manifest.line_of(field),
         about=str(manifest.ref),
         field=field,
@@ -86,7 +86,7 @@ def _deleted(manifest: Manifest) -> Problem:
 
 
 def _numbered(manifests: Sequence[Manifest]) -> Problem:
-    """One warning, however many there are."""
+    """One warning for all MachineDeployments."""
     field = f"metadata.annotations.{REVISION_ANNOTATION}"
     first, *others = manifests
     return Problem(
@@ -95,12 +95,12 @@ def _numbered(manifests: Sequence[Manifest]) -> Problem:
         where=first.line_of(field),
         about=f"{first.ref} and {len(others)} more" if others else str(first.ref),
         field=field,
-        fix="Remove it: osm-gitops import writes manifests without what servers add",
+        fix="Remove it: osm-gitops import writes manifests without server-side additions",
     )
 
 
 def _required(reading: Reading, parent: Mapping[str, Json] | None, path: str, key: str) -> Mapping[str, Json] | None:
-    """A mapping inside of ``parent``; ``None`` where it or its parent has a problem, which is then named once."""
+    """A mapping inside of ``parent``; ``None`` if it or its parent has a problem, which is reported once."""
     if parent is None:
         return None
     known = len(reading.problems)
@@ -120,14 +120,17 @@ def _kubelet(reading: Reading, machine: Mapping[str, Json] | None) -> str:
 
 
 def _provider_spec(reading: Reading, machine: Mapping[str, Json] | None) -> Json:
-    """The provider config as it stands; resolving decodes it with its own rules (osm-behaviour.md, "JSON decoding")."""
+    """The raw provider config; resolving decodes it with other rules (osm-behaviour.md, "JSON decoding")."""
     provider_spec = _required(reading, machine, _MACHINE, "providerSpec")
     if provider_spec is None:
         return None
     value = provider_spec.get("value")
     if value is None:
         reading.fault(
-            Code.MISSING_KEY, f"{_MACHINE}.providerSpec.value", "is missing", "It holds the provider config of the pool"
+            Code.MISSING_KEY,
+            f"{_MACHINE}.providerSpec.value",
+            "is missing",
+            "It is the provider config",
         )
     return value
 
@@ -140,19 +143,19 @@ CREDENTIAL_VARIABLES: Final = (
     "OS_USER_NAME",
     *("VSPHERE_ADDRESS", "VSPHERE_ALLOW_INSECURE", "VSPHERE_PASSWORD", "VSPHERE_USERNAME"),
 )
-"""The environment variables that OSM falls back to for cloud credentials (osm-behaviour.md, "Cloud-config by
+"""Environment variables that OSM uses as a fallback for cloud credentials (osm-behaviour.md, "Cloud-config by
 provider")."""
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 def credential_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The credential variables among ``environment``; nothing else of it is kept."""
+    """Only the credential variables of ``environment``."""
     return {name: environment[name] for name in CREDENTIAL_VARIABLES if name in environment}
 
 
 def read_secret(manifest: Manifest) -> Checked[SecretFact]:
-    """A Secret with decoded data; ``stringData`` wins, as in the API server."""
+    """A Secret with decoded data; ``stringData`` takes precedence, as in the API server."""
     reading = Reading(manifest)
     body = manifest.body
     data: dict[str, bytes] = {}
@@ -160,7 +163,7 @@ def read_secret(manifest: Manifest) -> Checked[SecretFact]:
         value = decode_base64(text)
         if value is None:
             reading.fault(
-                Code.INVALID_VALUE, f"data.{key}", "is no base64", "Encode it, or write the text under stringData"
+                Code.INVALID_VALUE, f"data.{key}", "is not base64", "Encode it, or write the text under stringData"
             )
         else:
             data[key] = value

@@ -1,5 +1,5 @@
-"""Documents of a file → Kubernetes objects: lists unpacked, identity found, namespaces defaulted (design.md, "Terms"
-and "Sources and targets of a command")."""
+"""Kubernetes objects in the documents of a file: unpacked lists, names, default namespaces (design.md, "Terms" and
+"Sources and targets of a command")."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS: Final = frozenset(
         ("discovery.k8s.io/v1", "EndpointSlice"),
     }
 )
-"""What is read; every other kind is passed over."""
+"""Kinds that are read. Others are ignored."""
 
 _GROUPS: Final = frozenset(version.partition("/")[0] for version in (MACHINE_API_VERSION, OSM_API_VERSION))
 _NAMES: Final = frozenset(kind for _, kind in KINDS)
@@ -39,7 +39,7 @@ _MAX_LISTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RawObject:
-    """An object and its place, before anything in it is checked; ``inside`` leads to it from its document."""
+    """An unchecked object and its place; ``inside`` is its path in the document."""
 
     body: Mapping[str, Json]
     origin: Origin
@@ -66,7 +66,7 @@ class RawObject:
 
 
 def raw_objects(document: Document, path: str) -> Iterator[RawObject]:
-    """The objects of one document: itself, or those of a ``List``, however deep. No mapping: none."""
+    """The objects of one document: itself, or those of a (nested) ``List``; none if it is not a mapping."""
     yield from _unpacked(document, path, ())
 
 
@@ -74,18 +74,18 @@ def _unpacked(document: Document, path: str, inside: tuple[str | int, ...]) -> I
     body = document.value
     if not isinstance(body, dict):
         return
-    loose = RawObject(body, Origin(path, document.line), document.lines, inside)
+    raw = RawObject(body, Origin(path, document.line), document.lines, inside)
     entries = body.get("items")
-    if not loose.kind.endswith("List") or not isinstance(entries, list) or len(inside) == 2 * _MAX_LISTS:
-        yield loose
+    if not raw.kind.endswith("List") or not isinstance(entries, list) or len(inside) == 2 * _MAX_LISTS:
+        yield raw
         return
     inner = document.items or tuple(Document(entry, document.line, Lines("", 0)) for entry in entries)
     for index, entry in enumerate(inner):
-        yield from _unpacked(_typed_entry(entry, loose), path, (*inside, "items", index))
+        yield from _unpacked(_typed_entry(entry, raw), path, (*inside, "items", index))
 
 
 def _typed_entry(entry: Document, of: RawObject) -> Document:
-    """An entry of a typed list (``SecretList``) may leave out what the list says."""
+    """An entry of a typed list (``SecretList``), with the kind and version of the list as defaults."""
     kind = of.kind.removesuffix("List")
     if not kind or not isinstance(entry.value, dict) or "kind" in entry.value:
         return entry
@@ -93,38 +93,38 @@ def _typed_entry(entry: Document, of: RawObject) -> Document:
     return Document(body, entry.line, entry.lines, entry.items)
 
 
-def misspelt(loose: RawObject) -> Problem | None:
-    """Why an object that is not read looks as if it should be: to pass it over would be to lose it."""
-    kind, version = loose.kind, loose.api_version
+def misspelt(raw: RawObject) -> Problem | None:
+    """A problem if an ignored object looks like a misspelt kind or version."""
+    kind, version = raw.kind, raw.api_version
     if kind in _NAMES and not version:
-        return _nameless(loose, "apiVersion", "is missing")
+        return _nameless(raw, "apiVersion", "is missing")
     if version.partition("/")[0] not in _GROUPS or kind in _NEIGHBOURS:
         return None
     if kind in _NAMES:
-        return _nameless(loose, "apiVersion", f"is no version of {kind} that is known here", "Write v1alpha1")
+        return _nameless(raw, "apiVersion", f"is not a supported version of {kind}", "Write v1alpha1")
     near = get_close_matches(kind, sorted(_NAMES), n=1)
-    return _nameless(loose, "kind", "is not known in this API group", f"Did you mean {near[0]}?") if near else None
+    return _nameless(raw, "kind", "is not known in this API group", f"Did you mean {near[0]}?") if near else None
 
 
-def identify(loose: RawObject, management_namespace: str) -> Manifest | Problem:
-    """The object with its name and namespace, or why it has none."""
-    metadata = loose.body.get("metadata")
+def identify(raw: RawObject, management_namespace: str) -> Manifest | Problem:
+    """The object with its name and namespace, or a problem."""
+    metadata = raw.body.get("metadata")
     if not isinstance(metadata, dict):
-        return _nameless(loose, "metadata", "is missing" if metadata is None else "must be a mapping")
+        return _nameless(raw, "metadata", "is missing" if metadata is None else "must be a mapping")
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if not isinstance(name, str) or not name:
-        wrong = "is missing" if name is None else "must be a string that is not empty"
-        return _nameless(loose, "metadata.name", wrong)
+        wrong = "is missing" if name is None else "must be a non-empty string"
+        return _nameless(raw, "metadata.name", wrong)
     if namespace is not None and not isinstance(namespace, str):
-        return _nameless(loose, "metadata.namespace", "must be a string")
-    body, kind = loose.body, loose.kind
+        return _nameless(raw, "metadata.namespace", "must be a string")
+    body, kind = raw.body, raw.kind
     if kind == CUSTOM_PROFILE:
-        # KKP keeps them in one namespace of the seed and copies them to the one that OSM reads (design.md, "Sources and
-        # targets of a command").
+        # KKP stores them in one namespace of the seed, and copies them to the one that OSM reads (design.md, "Sources
+        # and targets of a command").
         body, kind = {**body, "kind": PROFILE}, PROFILE
         namespace = None if namespace == KKP_NAMESPACE else namespace
     ref = ObjectRef(kind, namespace or _default_namespace(kind, management_namespace), name)
-    return Manifest(ref, body, loose.origin, loose.lines)
+    return Manifest(ref, body, raw.origin, raw.lines)
 
 
 def _default_namespace(kind: str, management_namespace: str) -> str:
@@ -133,10 +133,10 @@ def _default_namespace(kind: str, management_namespace: str) -> str:
     return DEFAULT_POOL_NAMESPACE if kind == MACHINE else "default"
 
 
-def _nameless(loose: RawObject, field: str, what: str, fix: str = "") -> Problem:
-    place = Manifest(ObjectRef(loose.kind, "", "?"), loose.body, loose.origin, loose.lines)
+def _nameless(raw: RawObject, field: str, what: str, fix: str = "") -> Problem:
+    place = Manifest(ObjectRef(raw.kind, "", "?"), raw.body, raw.origin, raw.lines)
     return Problem(
-        Code.OBJECT_NOT_IDENTIFIED, what, where=place.line_of(field), about=f"this {loose.kind}", field=field, fix=fix
+        Code.OBJECT_NOT_IDENTIFIED, what, where=place.line_of(field), about=f"this {raw.kind}", field=field, fix=fix
     )
 
 

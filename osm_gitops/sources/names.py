@@ -1,4 +1,4 @@
-"""The names of a tree's pools and profiles, for the completion of a command line: quickly, and without a complaint."""
+"""Names of a tree's pools and profiles for shell completion: fast, and without errors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from osm_gitops.sources.manifests import MACHINE, PROFILE, raw_objects
 from osm_gitops.sources.walk import Folder, walk
 from osm_gitops.yaml.kubernetes import load_documents
 
-# Someone waits with a finger on the tab key: what is behind this much YAML is not offered.
+# A limit, since the user is waiting: names after this much YAML are not offered.
 _MOST_BYTES: Final = 1 << 20
 
 
 def pool_names(root: Path) -> Iterator[str]:
-    """Names of MachineDeployments, as they come; what cannot be read has none."""
+    """Names of MachineDeployments. Unreadable files are skipped."""
     return _names_of(root, MACHINE)
 
 
 def profile_names(root: Path) -> Iterator[str]:
-    """Names of OperatingSystemProfiles, as they come; what cannot be read has none."""
+    """Names of OperatingSystemProfiles. Unreadable files are skipped."""
     return _names_of(root, PROFILE)
 
 
@@ -50,8 +50,8 @@ def _names(text: bytes, kind: str) -> Iterator[str]:
     except InputError:
         return
     for document in documents:
-        for loose in raw_objects(document, ""):
-            metadata = loose.body.get("metadata")
+        for raw in raw_objects(document, ""):
+            metadata = raw.body.get("metadata")
             name = metadata.get("name") if isinstance(metadata, dict) else None
-            if loose.is_read and loose.kind.endswith(kind) and isinstance(name, str):
+            if raw.is_read and raw.kind.endswith(kind) and isinstance(name, str):
                 yield name

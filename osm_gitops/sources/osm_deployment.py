@@ -1,4 +1,4 @@
-"""Operating System Manager's own Deployment: found in a cluster, with the command line that its controller gets."""
+"""Operating System Manager's Deployment in a cluster, and the command line of its controller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posixpath import basename, normpath
 from typing import TYPE_CHECKING, Final
 
 from osm_gitops.bounded.json_values import parse_json
-from osm_gitops.errors import ClusterError, Code, InputError, Problem
+from osm_gitops.errors import ClusterError, Code, InputError, Problem, input_error
 from osm_gitops.kube.kinds import CONFIG_MAP, DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.objects import Json
 
@@ -25,7 +25,7 @@ _NOTHING: Final[Mapping[str, Json]] = {}
 
 @dataclass(frozen=True, slots=True)
 class PodText:
-    """A text and where it comes from: ``origins`` are clauses for people, ``secret`` that a Secret is among them."""
+    """A text and its ``origins``, described for people. ``secret``: one of them is a Secret."""
 
     value: str = field(repr=False)
     origins: tuple[str, ...] = ()
@@ -34,9 +34,9 @@ class PodText:
 
 @dataclass(slots=True)
 class Pod:
-    """The pod of a Deployment in ``namespace``: ``spec`` is its template's, ``container`` the one looked at.
+    """The pod of a Deployment in ``namespace``: ``spec`` is its template's, ``container`` OSM's container.
 
-    Every ConfigMap and Secret is read once, and only if something refers to it. A failed read raises ClusterError.
+    Only referenced ConfigMaps and Secrets are read, each once. A failed read raises ClusterError.
     """
 
     api: Api
@@ -47,19 +47,19 @@ class Pod:
     _environment: Mapping[str, PodText] | None = field(default=None, repr=False)
 
     def arguments(self) -> tuple[PodText, ...]:
-        """``command`` and ``args``, with ``$(VAR)`` replaced as the kubelet does it."""
+        """``command`` and ``args``, with ``$(VAR)`` expanded as in the kubelet."""
         words = (*(self.container.get("command") or ()), *(self.container.get("args") or ()))
         return tuple(self._expanded(str(word), self.environment) for word in words)
 
     @property
     def environment(self) -> Mapping[str, PodText]:
-        """The variables that ``envFrom`` and ``env`` set. Raises InputError for what no pod could start with."""
+        """The variables of ``envFrom`` and ``env``. Raises InputError if a pod could not start with them."""
         if self._environment is None:
             self._environment = self._make_environment()
         return self._environment
 
     def file(self, path: str) -> PodText:
-        """The file at a path of the container. Raises InputError where no ConfigMap or Secret has it."""
+        """The file at a path of the container. Raises InputError if it is not from a ConfigMap or Secret."""
         mount, inside = self._mount(path)
         volume = self._volume(str(mount.get("name", "")), path)
         for source in volume.get("projected", {}).get("sources") or (volume,):
@@ -101,7 +101,7 @@ class Pod:
                 return self._text(kind, name, key, data[key])
         if source.get("fieldRef", {}).get("fieldPath") == "metadata.namespace":
             return PodText(self.namespace, ("the pod's namespace",))
-        return None  # what each pod has of its own is nothing that machines boot with
+        return None  # values that differ between pods are not used in boot configurations
 
     def _expanded(self, text: str, known: Mapping[str, PodText]) -> PodText:
         used: list[PodText] = []
@@ -120,7 +120,7 @@ class Pod:
         return PodText(expanded, origins, any(each.secret for each in used))
 
     def _mount(self, path: str) -> tuple[Mapping[str, Json], str]:
-        """The mount that a path lies in, and the path inside of its volume."""
+        """The mount that contains a path, and the path inside of its volume."""
         place = normpath(path)
         best: tuple[int, Mapping[str, Json], str] | None = None
         for mount in self.container.get("volumeMounts") or ():
@@ -150,22 +150,15 @@ class Pod:
         return self._text(kind, name, key, data[key]) if key is not None and key in data else None
 
     def _data(self, kind: Kind, name: str, *, optional: bool) -> Mapping[str, bytes]:
-        """What a ConfigMap or Secret holds, decoded."""
+        """The decoded data of a ConfigMap or Secret."""
         if (kind.name, name) not in self._read:
             body = self.api.get(kind, self.namespace, name)
             self._read[kind.name, name] = None if body is None else dict(_decoded(kind, body))
         data = self._read[kind.name, name]
         if data is None and not optional:
-            what = "is not there, so no pod of Operating System Manager can start"
-            raise InputError(
-                [
-                    Problem(
-                        Code.OSM_INPUT_MISSING,
-                        what,
-                        about=f"{kind.name} {self.namespace}/{name}",
-                        where=self.api.display,
-                    )
-                ]
+            what = "does not exist, so no pod of Operating System Manager can start"
+            raise input_error(
+                Code.OSM_INPUT_MISSING, what, about=f"{kind.name} {self.namespace}/{name}", where=self.api.display
             )
         return data or {}
 
@@ -176,7 +169,7 @@ class Pod:
     def _lacks(self, kind: Kind, name: str, key: str) -> PodText:
         about = f"{kind.name} {self.namespace}/{name}"
         what = f'has no key "{key}", so no pod of Operating System Manager can start'
-        raise InputError([Problem(Code.OSM_INPUT_MISSING, what, about=about, where=self.api.display)])
+        raise input_error(Code.OSM_INPUT_MISSING, what, about=about, where=self.api.display)
 
 
 def _decoded(kind: Kind, body: Mapping[str, Json]) -> Iterator[tuple[str, bytes]]:
@@ -191,10 +184,9 @@ def _no_file(path: str, why: str) -> Problem:
 
 
 NAME: Final = "operating-system-manager"
-"""What Kubermatic's installers call the Deployment, its label ``app`` and its container."""
+"""The name of the Deployment, of its label ``app`` and of its container in Kubermatic's installers."""
 OSM_LEASE: Final = NAME
-"""The Lease of its controller, in the namespace that it keeps configurations in (osm-behaviour.md, "Flags",
-``leader-elect``)."""
+"""The Lease of its controller, in the namespace of its configurations (osm-behaviour.md, "Flags", ``leader-elect``)."""
 _FORBIDDEN: Final = 403
 _PROGRAM: Final = "osm-controller"
 _WEBHOOK: Final = "webhook"
@@ -202,7 +194,7 @@ _WEBHOOK: Final = "webhook"
 
 @dataclass(frozen=True, slots=True)
 class OsmDeployment:
-    """The Deployment of OSM's controller: ``replicas`` are those wanted, ``ready`` those that run."""
+    """The Deployment of OSM's controller, with its desired ``replicas`` and the number of ``ready`` ones."""
 
     namespace: str
     name: str
@@ -216,10 +208,10 @@ class OsmDeployment:
 
 
 def find_osm(api: Api, namespace: str = "", name: str = "") -> list[OsmDeployment]:
-    """OSM's controllers in a namespace, or in all of them, by name. Raises ClusterError where they cannot be listed.
+    """OSM's controllers in a namespace, or in all namespaces, sorted by name. Raises ClusterError.
 
-    A ``name`` that was given is believed; otherwise a Deployment is OSM's if its command, or its name and image, say
-    so and it is not the webhook's.
+    A Deployment with the given ``name`` is always accepted. Others are OSM's by their command, or by name and image,
+    except the webhook's.
     """
 
     def keep(body: Mapping[str, Json]) -> OsmDeployment | None:
@@ -230,9 +222,8 @@ def find_osm(api: Api, namespace: str = "", name: str = "") -> list[OsmDeploymen
 
 
 def find_reachable_osm(api: Api, namespace: str) -> list[OsmDeployment]:
-    """OSM's controllers of all namespaces, or of the one where it belongs for a user who may not list others.
-
-    Raises ClusterError."""
+    """OSM's controllers in all namespaces, or in ``namespace`` for a user without the right to list all. Raises
+    ClusterError."""
     try:
         return find_osm(api)
     except ClusterError as failure:
@@ -242,31 +233,25 @@ def find_reachable_osm(api: Api, namespace: str) -> list[OsmDeployment]:
 
 
 def flags_of(pod: Pod) -> tuple[PodText, ...]:
-    """What stands behind the program's name on the command line of OSM's container. Raises InputError."""
+    """The arguments of OSM's program in its container. Raises InputError."""
     words = pod.arguments()
     words = tuple(_unwrapped(words)) or words
     for at, word in enumerate(words):
         if basename(word.value) == _PROGRAM:
             return words[at + 1 :]
     if not pod.container.get("command"):
-        return words  # the image starts the program
+        return words  # the program is the image's entry point
     shown = basename(words[0].value) if words and not words[0].secret else "something else"
-    fix = "Give Operating System Manager's flags to osm-gitops yourself: osm-gitops init without --from, then settings"
-    raise InputError(
-        [
-            Problem(
-                Code.OSM_NOT_RECOGNISED,
-                f"the container starts {shown}, in which no {_PROGRAM} can be recognised",
-                fix=fix,
-            )
-        ]
+    fix = "Set Operating System Manager's flags yourself: osm-gitops init without --from, then settings"
+    raise input_error(
+        Code.OSM_NOT_RECOGNISED, f"the container starts {shown}, which is not recognised as {_PROGRAM}", fix=fix
     )
 
 
 def _unwrapped(words: Sequence[PodText]) -> Iterator[PodText]:
-    """The command line in the JSON behind ``-command``: KKP starts OSM through a program that first probes the API."""
+    """The command line in the JSON after ``-command``: KKP starts OSM with a program that first probes the API."""
     names = [word.value.lstrip("-") for word in words]
-    # Behind OSM's own name everything is OSM's.
+    # All arguments after OSM's name are OSM's.
     for at, _ in enumerate(takewhile(lambda word: basename(word.value) != _PROGRAM, words)):
         flag, equals, value = names[at].partition("=")
         if flag != "command" or not words[at].value.startswith("-"):

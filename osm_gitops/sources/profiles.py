@@ -1,5 +1,5 @@
-"""OperatingSystemProfile: schema, defaults and webhook rules of its CRD (osm-behaviour.md, "Kinds and shared types" and
-"OperatingSystemProfile" and "Webhooks")."""
+"""Read OperatingSystemProfiles with the schema and defaults of the CRD and the rules of the webhook (osm-behaviour.md,
+"Kinds and shared types", "OperatingSystemProfile" and "Webhooks")."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from osm_gitops.sources.schema import Checked, Reading
 
 OPERATING_SYSTEMS: Final = ("flatcar", "rhel", "ubuntu", "amzn2", "rockylinux")
 FORMER_PROVIDERS: Final = ("equinixmetal", "packet", "vultr")
-"""Machine-controller's, gone from OSM's CRD (osm-behaviour.md, "MachineDeployment"); profiles that OSM released still
-list them."""
+"""Providers of machine-controller that OSM's CRD no longer has (osm-behaviour.md, "MachineDeployment"), but released
+profiles of OSM still list."""
 
 RUNTIMES: Final = ("docker", "containerd")
 UTILITIES: Final = ("cloud-init", "ignition")
@@ -54,7 +54,7 @@ _MODULES: Final = ("bootcmd", "rh_subscription", "runcmd", "yum_repos", "yum_rep
 
 
 def read_profile(manifest: Manifest) -> Checked[OperatingSystemProfile]:
-    """The profile that ``manifest`` holds, with the defaults that the API server would set."""
+    """The profile of ``manifest``, with the defaults of the API server."""
     reading = Reading(manifest)
     body = manifest.body
     reading.only(body, "", _TOP)
@@ -87,7 +87,7 @@ def _version(reading: Reading, spec: Mapping[str, Json]) -> str:
         reading.fault(
             Code.INVALID_VALUE,
             "spec.version",
-            "is no version of the form v1.2.3",
+            "is not a version of the form v1.2.3",
             "Write v, three numbers, and a suffix if any",
         )
     return version
@@ -118,8 +118,8 @@ def _is_jinja(reading: Reading, body: Mapping[str, Json]) -> bool:
         reading.fault(
             Code.UNKNOWN_TEMPLATE_LANGUAGE,
             path,
-            "names a template language that this version does not know",
-            f"It knows {JINJA2_V1}",
+            "names a template language that this version does not support",
+            f"It supports {JINJA2_V1}",
         )
     return bool(language == JINJA2_V1)
 
@@ -134,7 +134,7 @@ def _config(reading: Reading, spec: Mapping[str, Json], key: str, os_name: str) 
         reading.warn(
             Code.API_SERVER_REFUSES,
             f"{path}.units",
-            f"OSM's webhook refuses units in a profile for {os_name}; flatcar alone has them",
+            f"OSM's webhook refuses units in a profile for {os_name}: only flatcar has them",
         )
     return ProfileConfig(
         runtimes=tuple(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Final
 
-from osm_gitops.errors import Code, InputError, Problem, TargetError, input_error
-from osm_gitops.git.objects import Entry, ObjectReader
+from osm_gitops.errors import Code, InputError, TargetError, input_error
+from osm_gitops.git.commits import Entry, ObjectReader
 from osm_gitops.git.repository import Repository, find_repository
 from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.sources.walk import MAX_BYTES, Kind
@@ -22,7 +22,7 @@ _LONGEST_LINK: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class RevisionFiles:
-    """A folder (or a single file) as a commit has it. Paths start at the root of the repository."""
+    """A folder (or a single file) in a commit. Paths start at the root of the repository."""
 
     root: PurePath
     display: str
@@ -77,7 +77,7 @@ class RevisionFiles:
         return self._folder(parts[:-1])[parts[-1]] if parts else Entry.of_folder(self.tree)
 
     def _folder(self, parts: tuple[str, ...]) -> dict[str, Entry]:
-        """The entries of a folder without links in its path; each is read once."""
+        """The entries of a folder without links in its path; cached."""
         known = self._folders.get(parts)
         if known is None:
             entry = self._entry(parts)
@@ -89,9 +89,9 @@ class RevisionFiles:
 
 @contextmanager
 def open_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTED) -> Iterator[RevisionFiles]:
-    """The files at ``path`` (which need not exist now) in a branch, a tag or a commit of its repository.
+    """The files at ``path`` (it need not exist in the work tree) in a branch, a tag or a commit of its repository.
 
-    Raises InputError where there is no repository, no such revision, or no such path in it, or it may not be read.
+    Raises InputError if repository, revision or path do not exist, or must not be read.
     """
     shown = f"{display}@{revision}"
     trust.check(path, display or ".")
@@ -103,12 +103,12 @@ def open_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTE
             files = RevisionFiles(root, display, f"@{revision}", commit, objects, repository.tree_of(commit))
             _check_root(files, revision, shown)
             yield files
-    except TargetError as failure:  # to git it is all the same; here the repository is an input
+    except TargetError as failure:  # the repository is an input here
         raise InputError(failure.problems) from failure
 
 
 def check_revision(path: Path, revision: str, display: str, trust: Trust = TRUSTED) -> None:
-    """Raises InputError where ``path`` (which need not be there) is in no repository, or that has no such revision."""
+    """Raise InputError if ``path`` (it need not exist) is not in a repository with this revision."""
     shown = f"{display}@{revision}"
     try:
         _commit(_repository(path, display, shown, trust)[0], revision, shown)
@@ -121,9 +121,9 @@ def _repository(path: Path, display: str, shown: str, trust: Trust) -> tuple[Rep
     if found is None:
         raise input_error(
             Code.SOURCE_NOT_FOUND,
-            f"there is no such path, and {display or 'this folder'} is in no git repository that has revisions",
+            f"the path does not exist, and {display or 'this folder'} is not in a git repository with commits",
             where=shown,
-            fix="Name a folder or a file that is there, or PATH@REVISION inside of a git repository",
+            fix="Name an existing folder or file, or PATH@REVISION inside of a git repository",
         )
     return trust.repository(found[0]), found[1]
 
@@ -132,14 +132,14 @@ def _commit(repository: Repository, revision: str, shown: str) -> str:
     if not revision or revision.startswith("-"):
         raise input_error(
             Code.REVISION_NOT_FOUND,
-            "what follows the last @ is no revision",
+            "the text after the last @ is not a revision",
             where=shown,
-            fix="Name a branch, a tag or a commit there",
+            fix="Name a branch, a tag or a commit",
         )
     commit = repository.revision(revision)
     if commit is not None:
         return commit
-    where, fix = f"the repository {repository.root} has no revision {revision}", "Fetch it, or look for its name"
+    where, fix = f"the repository {repository.root} has no revision {revision}", "Fetch it, or find its name"
     if repository.is_shallow():
         raise input_error(
             Code.REVISION_NOT_FOUND,
@@ -155,28 +155,26 @@ def _check_root(files: RevisionFiles, revision: str, shown: str) -> None:
         _, kind = files.locate(files.root)
     except OSError as error:
         if error.errno == errno.EIO:
-            raise InputError(
-                [Problem(Code.FILE_UNREADABLE, f"cannot be read: {error.strerror}", where=shown)]
-            ) from None
+            raise input_error(Code.FILE_UNREADABLE, f"cannot be read: {error.strerror}", where=shown) from None
         raise input_error(
             Code.SOURCE_NOT_FOUND,
             f"the revision {revision} (commit {files.commit}) has no {files.root}",
             where=shown,
-            fix=f"See what it has with git ls-tree -r {revision}",
+            fix=f"List its files with git ls-tree -r {revision}",
         ) from None
     if kind is Kind.SUBMODULE:
         raise input_error(
             Code.SUBMODULE_NOT_READ,
             "is a submodule, whose files are in another repository",
             where=shown,
-            fix="Check the submodule out, and name a revision of its own repository",
+            fix="Check out the submodule, and name a revision of its repository",
         )
     if kind is Kind.OUTSIDE:
         raise input_error(
             Code.LINK_LEADS_OUT,
             "is a link that leads out of the repository",
             where=shown,
-            fix="Name the place it leads to",
+            fix="Name the target of the link",
         )
 
 

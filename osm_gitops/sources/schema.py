@@ -1,4 +1,4 @@
-"""Reading one object field by field, as strictly as the API server, and gathering what is wrong with it."""
+"""Read one object field by field, as strictly as the API server, and collect its problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTHING: Final[Mapping[str, Json]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Checked(Generic[T]):
-    """What an object says, or ``None`` where ``problems`` forbid its use."""
+    """The value of an object, or ``None`` if ``problems`` forbid its use."""
 
     value: T | None
     problems: tuple[Problem, ...] = ()
@@ -27,10 +27,10 @@ class Checked(Generic[T]):
 
 @dataclass(slots=True)
 class Reading:
-    """The state of reading one manifest; every method reads one field of a mapping at ``path``.
+    """The state of reading one manifest. Each method reads one field of a mapping at ``path``.
 
-    A null counts as an absent field, as in the API server; where a string is demanded it
-    counts as the empty one with a warning, as in OSM.
+    A null counts as an absent field, as in the API server. For strings it counts as an empty text with a warning, as in
+    OSM.
     """
 
     manifest: Manifest
@@ -47,7 +47,7 @@ class Reading:
         self.warnings.append(self._placed(code, path, what, fix))
 
     def string(self, parent: Mapping[str, Json], path: str, key: str, *, among: Collection[str] = ()) -> str:
-        """A required string; empty where it is missing."""
+        """A required string; empty if it is missing."""
         if key not in parent:
             self.fault(Code.MISSING_KEY, _at(path, key), "is missing")
             return ""
@@ -66,7 +66,7 @@ class Reading:
         return self.string(parent, path, key, among=among)
 
     def text(self, value: Json, path: str) -> str | None:
-        """``value`` as a string; ``None`` where it is of another type."""
+        """``value`` as a string; ``None`` if it has another type."""
         if isinstance(value, str):
             return value
         if value is None:
@@ -94,13 +94,13 @@ class Reading:
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._wrong_type(_at(path, key), "a whole number", value)
         elif isinstance(value, float) or value not in _INT32:
-            self.fault(Code.INVALID_VALUE, _at(path, key), "is no whole number of 32 bits")
+            self.fault(Code.INVALID_VALUE, _at(path, key), "is not a whole number of 32 bits")
         else:
             return value
         return default
 
     def mapping(self, parent: Mapping[str, Json], path: str, key: str, *, required: bool = False) -> Mapping[str, Json]:
-        """A mapping; an empty one where it is absent (a problem if ``required``) or of another type."""
+        """A mapping; empty if it is absent (a problem if ``required``) or has another type."""
         value = parent.get(key)
         if isinstance(value, dict):
             return value
@@ -148,18 +148,21 @@ class Reading:
         for key in parent:
             if key in known:
                 continue
-            if len(self.warnings) > MOST_PROBLEMS:  # no more are listed, and looking for what is meant takes time
-                self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is no field of this kind; the API server drops it")
+            if len(self.warnings) > MOST_PROBLEMS:  # no more are listed, and the search for similar names takes time
+                self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is not a field of this kind; the API server drops it")
                 continue
             near = get_close_matches(key, sorted(known), n=1)
-            fix = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(sorted(known))}"
-            self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is no field of this kind; the API server drops it", fix)
+            fix = f"Did you mean {near[0]}?" if near else f"Known fields: {', '.join(sorted(known))}"
+            self.warn(Code.UNKNOWN_FIELD, _at(path, key), "is not a field of this kind; the API server drops it", fix)
 
     def _not_among(self, path: str, value: str, among: Collection[str]) -> None:
         near = get_close_matches(value, sorted(among), n=1)
         fix = f"Did you mean {near[0]}?" if near else f"It is one of: {', '.join(sorted(among))}"
         self.fault(
-            Code.INVALID_VALUE, path, f'"{value}" is no known value' if len(value) < 64 else "is no known value", fix
+            Code.INVALID_VALUE,
+            path,
+            f'"{value}" is not a valid value' if len(value) < 64 else "is not a valid value",
+            fix,
         )
 
     def _wrong_type(self, path: str, wanted: str, value: Json) -> None:

@@ -1,4 +1,4 @@
-"""A tree of Kubernetes manifests as a frozen cluster (design.md, "Terms" and "Sources and targets of a command")."""
+"""Read a tree of Kubernetes manifests (design.md, "Terms" and "Sources and targets of a command")."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from osm_gitops.sources.walk import MAX_BYTES, Kind, SourceFiles, walk
 from osm_gitops.yaml.kubernetes import load_documents
 
 _NOT_ASCII: Final = bytes((0, *range(128, 256)))
-# A file that says so is meant as a manifest, however broken it is.
+# Files with these keys are manifests, even if they are invalid.
 _MEANT: Final = re.compile(rb"""(?:^|[\s{,-])["']?(apiVersion|kind)["']?[ \t]*:""")
 _NAMED: Final = 10
 _LONGEST_KIND: Final = 63
-# What git stores in the place of a file that a filter would bring back in a checkout.
+# The start of files that a filter of git replaces in a checkout.
 _FILTERED: Final = {b"\0GITCRYPT\0": "git-crypt", b"version https://git-lfs.github.com/": "Git LFS"}
 
 
@@ -39,24 +39,24 @@ def read_tree(
     keys: KeySearch | None = None,
     source: str = "",
 ) -> Inputs:
-    """Read a folder (or one file) of manifests, on this machine or in a revision of a repository: ``source`` names it
-    with its commit.
+    """Read a folder (or one file) of manifests, on this machine or in a revision of a repository. ``source`` is its
+    name with the commit.
 
-    Encrypted documents are opened with ``keys``, else with those that ``environment`` leads to; a run has one search
-    for all its trees. Of ``environment`` only the credential variables are kept. Raises InputError where the root
-    cannot be read at all, or a key that is named and needed; everything else that is wrong is in the result.
+    Encrypted documents are decrypted with ``keys``, by default with those of ``environment``; a run shares one search.
+    Of ``environment`` only the credential variables are kept. Raises InputError if the root, or a configured key that
+    is needed, is unreadable; all other problems are in the result.
     """
     found = walk(files)
     tree = _Tree(files, management_namespace, Decryption(keys or KeySearch(environment), management_namespace))
-    tree.gathering.unreadable += found.problems
-    tree.gathering.warnings += found.warnings
-    tree.gathering.notes += found.notes
+    tree.builder.unreadable += found.problems
+    tree.builder.warnings += found.warnings
+    tree.builder.notes += found.notes
     for file, name in found.files:
         tree.read(file, name)
     tree.close()
-    tree.gathering.sensitive |= tree.decryption.sensitive
+    tree.builder.sensitive |= tree.decryption.sensitive
     source = source or f"{files.display}{files.suffix}"
-    return tree.gathering.inputs(credential_environment(environment), (source,))
+    return tree.builder.inputs(credential_environment(environment), (source,))
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class _Tree:
     files: SourceFiles
     management_namespace: str
     decryption: Decryption
-    gathering: InputsBuilder = field(default_factory=InputsBuilder)
+    builder: InputsBuilder = field(default_factory=InputsBuilder)
     passed_over: Counter[str] = field(default_factory=Counter)
     in_plain_text: list[tuple[PurePath, Manifest, str]] = field(default_factory=list)
     charts: dict[PurePath, bool] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class _Tree:
             return
         plain = text.translate(None, _NOT_ASCII)
         if b"apiVersion" not in plain and b"kind" not in plain:
-            self.gathering.notes.append(f"{shown}: holds no Kubernetes objects")
+            self.builder.notes.append(f"{shown}: holds no Kubernetes objects")
             return
         in_chart = self._is_chart_template(file)
         try:
@@ -83,20 +83,20 @@ class _Tree:
         except InputError as error:
             self._unreadable(error, plain, shown, in_chart=in_chart)
             return
-        if not any(loose.kind for document in documents for loose in raw_objects(document, shown)):
-            self.gathering.notes.append(f"{shown}: holds no Kubernetes objects")
+        if not any(raw.kind for document in documents for raw in raw_objects(document, shown)):
+            self.builder.notes.append(f"{shown}: holds no Kubernetes objects")
             return
         for part in self.decryption.parts(documents, shown):
-            for loose in raw_objects(part.document, shown):
-                self._object(loose, part, file)
+            for raw in raw_objects(part.document, shown):
+                self._object(raw, part, file)
 
     def close(self) -> None:
-        """Say once what would be said for every object."""
-        notes = [f"{count} {which} passed over" for which, count in sorted(self.passed_over.items())]
-        self.gathering.notes += notes
-        self.gathering.unreadable += self.decryption.problems()
-        self.gathering.broken |= self.decryption.broken
-        self.gathering.warnings += self.decryption.warnings(f"{self.files.display}{self.files.suffix}")
+        """Add one summary for notes and problems of many objects."""
+        notes = [f"{count} {which} ignored" for which, count in sorted(self.passed_over.items())]
+        self.builder.notes += notes
+        self.builder.unreadable += self.decryption.problems()
+        self.builder.broken |= self.decryption.broken
+        self.builder.warnings += self.decryption.warnings(f"{self.files.display}{self.files.suffix}")
         self._warn_of_plain_text()
 
     def _warn_of_plain_text(self) -> None:
@@ -106,88 +106,88 @@ class _Tree:
         in_git = [(manifest, place) for file, manifest, place in self.in_plain_text if file in kept]
         secrets = [manifest for manifest, _ in in_git if manifest.ref.kind != MACHINE]
         pools = [(manifest, place) for manifest, place in in_git if manifest.ref.kind == MACHINE]
-        self.gathering.warnings += [_plain_secrets(secrets)] if secrets else []
-        self.gathering.warnings += [_plain_credentials(pools)] if pools else []
+        self.builder.warnings += [_plain_secrets(secrets)] if secrets else []
+        self.builder.warnings += [_plain_credentials(pools)] if pools else []
 
     def _text(self, file: PurePath, shown: str) -> bytes | None:
         try:
             text = self.files.read(file)
         except OSError as error:
-            self.gathering.unreadable.append(
+            self.builder.unreadable.append(
                 Problem(Code.FILE_UNREADABLE, f"cannot be read: {error.strerror}", where=shown)
             )
             return None
         if text is None:
-            self.gathering.unreadable.append(
+            self.builder.unreadable.append(
                 Problem(Code.FILE_TOO_LARGE, f"is larger than {MAX_BYTES >> 20} MiB", where=shown, fix="Split it")
             )
             return None
         tool = next((tool for start, tool in _FILTERED.items() if text.startswith(start)), "")
         if tool:
-            self.gathering.unreadable.append(
+            self.builder.unreadable.append(
                 Problem(
                     Code.POINTER_FILE,
-                    f"holds what {tool} left in the place of the file",
+                    f"contains a placeholder of {tool} instead of the file",
                     where=shown,
-                    fix=f"Let {tool} bring it back in a checkout, and read that folder",
+                    fix=f"Restore it with {tool} in a checkout, and read that folder",
                 )
             )
             return None
         return text
 
     def _unreadable(self, error: InputError, text: bytes, shown: str, *, in_chart: bool) -> None:
-        """Broken manifests are a problem; templates and files of other programs are not ours to judge."""
+        """Report invalid manifests. Templates and files of other programs are only noted."""
         if in_chart:
-            self.gathering.notes.append(f"{shown}: a Helm template; render the chart to have its objects read")
+            self.builder.notes.append(f"{shown}: a Helm template; render the chart to have its objects read")
         elif len(set(_MEANT.findall(text))) == 2:
-            self.gathering.unreadable += error.problems
+            self.builder.unreadable += error.problems
         else:
-            self.gathering.notes.append(f"{shown}: no YAML and, without apiVersion and kind, no manifest")
+            self.builder.notes.append(f"{shown}: neither YAML nor, without apiVersion and kind, a manifest")
 
-    def _object(self, loose: RawObject, part: Part, file: PurePath) -> None:
-        if not loose.is_read:
-            self._pass_over(loose)
+    def _object(self, raw: RawObject, part: Part, file: PurePath) -> None:
+        if not raw.is_read:
+            self._pass_over(raw)
             return
         if part.seal is Seal.CLOSED:
-            self.passed_over[f"of kind {loose.kind}, encrypted and written by {MANAGED_BY},"] += 1
+            self.passed_over[f"of kind {raw.kind}, encrypted and written by {MANAGED_BY},"] += 1
             return
-        manifest = identify(loose, self.management_namespace)
-        if _is_templated(loose) and self._is_chart_template(file):
-            self.gathering.notes.append(f"{loose.origin}: a Helm template; render the chart to have it read")
+        manifest = identify(raw, self.management_namespace)
+        if _is_templated(raw) and self._is_chart_template(file):
+            self.builder.notes.append(f"{raw.origin}: a Helm template; render the chart to have it read")
         elif isinstance(manifest, Problem):
-            self.gathering.unreadable.append(manifest)
-        elif part.seal is Seal.NONE and holds_ciphertext(loose.body):
+            self.builder.unreadable.append(manifest)
+        elif part.seal is Seal.NONE and holds_ciphertext(raw.body):
             self._refuse_ciphertext(manifest)
         else:
-            exposed = "" if is_ours(loose) else part.exposes(loose)
+            exposed = "" if is_ours(raw) else part.exposes(raw)
             if exposed:
                 self.in_plain_text.append((file, manifest, exposed))
-            self.gathering.add(replace(manifest, sealed=part.hides_texts))
+            self.builder.add(replace(manifest, sealed=part.hides_texts))
 
     def _refuse_ciphertext(self, manifest: Manifest) -> None:
-        """What sops encrypted, in a document without its map ``sops``: to take it for the value would boot with it."""
+        """Refuse ciphertext in a document without the map ``sops``: it would be used as the value."""
         problem = Problem(
             Code.CIPHERTEXT_WITHOUT_SOPS,
-            "holds values that sops encrypted, but no map sops, without which nothing can open them",
+            "contains values that sops encrypted, but not the map sops that is needed to decrypt them",
             where=str(manifest.origin),
             about=str(manifest.ref),
-            fix="Take the file as sops wrote it",
+            fix="Use the file as sops wrote it",
         )
         if manifest.ref.kind in {MACHINE, PROFILE}:
-            self.gathering.broken.setdefault(manifest.ref, []).append(problem)
+            self.builder.broken.setdefault(manifest.ref, []).append(problem)
         else:
-            self.gathering.unreadable.append(problem)
+            self.builder.unreadable.append(problem)
 
-    def _pass_over(self, loose: RawObject) -> None:
-        problem = misspelt(loose)
+    def _pass_over(self, raw: RawObject) -> None:
+        problem = misspelt(raw)
         if problem:
-            self.gathering.unreadable.append(problem)
+            self.builder.unreadable.append(problem)
         else:
-            named = loose.api_version and loose.kind
-            self.passed_over[f"of kind {loose.kind[:_LONGEST_KIND]}" if named else "without apiVersion and kind"] += 1
+            named = raw.api_version and raw.kind
+            self.passed_over[f"of kind {raw.kind[:_LONGEST_KIND]}" if named else "without apiVersion and kind"] += 1
 
     def _is_chart_template(self, file: PurePath) -> bool:
-        """Whether the file is below ``templates/`` of a folder with a ``Chart.yaml``."""
+        """Whether the file is a template of a Helm chart."""
         folder = file.parent
         known = self.charts.get(folder)
         if known is None:
@@ -202,14 +202,14 @@ class _Tree:
             return False
 
 
-def _is_templated(loose: RawObject) -> bool:
-    metadata = loose.body.get("metadata")
+def _is_templated(raw: RawObject) -> bool:
+    metadata = raw.body.get("metadata")
     names = metadata.values() if isinstance(metadata, dict) else ()
     return any(isinstance(name, str) and "{{" in name for name in names)
 
 
 def _plain_credentials(pools: Sequence[tuple[Manifest, str]]) -> Problem:
-    """One warning, however many pools there are; of each the first credential is named, never its value."""
+    """One warning for all pools, with the first credential field of each, without values."""
     (first, place), *others = pools
     fix = "Encrypt the file (sops encrypt --in-place FILE), or keep it out of git"
     if place.startswith(f"{PROVIDER_CONFIG_FIELD}.cloudProviderSpec."):
@@ -222,7 +222,7 @@ def _plain_credentials(pools: Sequence[tuple[Manifest, str]]) -> Problem:
 
 
 def _and_more(places: Sequence[str], words: str = ", and so do") -> str:
-    """That there are others, some of them by their places."""
+    """The number of other objects, and the places of some."""
     if not places:
         return ""
     more = [f"{len(places) - _NAMED} more"] if len(places) > _NAMED else []
@@ -230,12 +230,12 @@ def _and_more(places: Sequence[str], words: str = ", and so do") -> str:
 
 
 def _plain_secrets(secrets: Sequence[Manifest]) -> Problem:
-    """One warning, however many there are."""
+    """One warning for all Secrets."""
     first, *others = secrets
     return Problem(
         Code.SECRET_IN_PLAIN_TEXT,
-        "this Secret stands in plain text in git" + _and_more([str(manifest.origin) for manifest in others]),
+        "this Secret is in plain text in git" + _and_more([str(manifest.origin) for manifest in others]),
         where=str(first.origin),
         about=str(first.ref),
-        fix="Whoever reads the repository reads it: encrypt it (sops encrypt --in-place FILE), or keep it out of git",
+        fix="Encrypt it (sops encrypt --in-place FILE), or keep it out of git",
     )

@@ -1,6 +1,4 @@
-"""The files of a tree that may hold manifests, each once, in the order of their names: of a folder of this machine or
-of a git revision, behind one interface.
-"""
+"""The files of a tree that may contain manifests, sorted by name: of a local folder or of a git revision."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from osm_gitops.errors import Code, Problem, input_error
 MAX_BYTES: Final = LARGE
 
 Keeper = Callable[[Sequence[PurePath]], Collection[PurePath]]
-"""Says which of some files are in git, or will be with the next commit of everything."""
+"""Returns those files that are in git, or would be after ``git add --all``."""
 
 
 class Kind(Enum):
-    """What a path leads to; ``OUTSIDE`` is where these files end, as for a link out of a repository."""
+    """The type of a path; ``OUTSIDE``: a link out of the tree."""
 
     FOLDER = "folder"
     FILE = "file"
@@ -33,10 +31,10 @@ class Kind(Enum):
 
 
 class SourceFiles(Protocol):
-    """Folders and files as reading a tree needs them. What cannot be read raises OSError.
+    """Access to folders and files of a tree. Methods raise OSError.
 
-    ``root`` is where the tree begins, a folder or a single file; ``display`` is how the user
-    named it, and ``suffix`` what every name ends in when it is shown (``@main``).
+    ``root`` is a folder or a single file, ``display`` its name in messages, ``suffix`` is appended to displayed names
+    (``@main``).
     """
 
     @property
@@ -47,16 +45,16 @@ class SourceFiles(Protocol):
     def suffix(self) -> str: ...
 
     def locate(self, path: PurePath) -> tuple[PurePath, Kind]:
-        """Where a path leads when all links are followed, and what is there."""
+        """The path after following all links, and its type."""
 
     def names(self, folder: PurePath) -> Iterable[str]:
         """The names in a folder, in any order."""
 
     def read(self, file: PurePath) -> bytes | None:
-        """The content of a file; ``None`` where it is larger than :data:`MAX_BYTES`."""
+        """The content of a file; ``None`` if it is larger than :data:`MAX_BYTES`."""
 
     def kept_in_git(self, files: Sequence[PurePath]) -> Collection[PurePath]:
-        """Those of ``files`` that are in git, or will be with the next commit of everything."""
+        """Those of ``files`` that are in git, or would be after ``git add --all``."""
 
 
 def in_no_git(files: Sequence[PurePath]) -> Collection[PurePath]:
@@ -66,7 +64,7 @@ def in_no_git(files: Sequence[PurePath]) -> Collection[PurePath]:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder (or a single file) of this machine; ``keeper`` is what git says of its files."""
+    """A local folder (or a single file). ``keeper`` asks git about its files."""
 
     root: Path
     display: str
@@ -98,13 +96,13 @@ class Folder:
 
 MOST_ENTRIES: Final = 300_000
 _DEEPEST: Final = 100
-_NARROW: Final = "Name the folder in which the manifests are"
+_NARROW: Final = "Name the folder with the manifests"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk through a tree found; ``files`` are (path to open, name to show)."""
+    """The result of a walk; ``files`` are pairs of path and displayed name."""
 
     files: list[tuple[PurePath, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -113,10 +111,10 @@ class Walk:
 
 
 def walk(source: SourceFiles) -> Walk:
-    """The files below the root of ``source``, or the root itself where it is a file.
+    """The files below the root of ``source``, or the root itself if it is a file.
 
-    Hidden names are left out. Links are followed inside of the tree only, and what is
-    reached twice is read once. Raises InputError where there is nothing at the root.
+    Hidden files are skipped. Links are followed only inside of the tree, and each file is read once. Raises InputError
+    if the root does not exist.
     """
     found = Walk()
     shown = f"{source.display}{source.suffix}"
@@ -153,7 +151,7 @@ class _Walker:
             return
         self.entries += len(names)
         if self.entries > MOST_ENTRIES:
-            # A commit may hold one folder thousands of times, in folders that it holds thousands of times.
+            # A small commit may contain the same folder thousands of times at each level.
             shown = self.shown(self.source.display)
             raise input_error(
                 Code.SOURCE_TOO_LARGE,
@@ -193,13 +191,13 @@ class _Walker:
             self.found.warnings.append(
                 Problem(
                     Code.SUBMODULE_NOT_READ,
-                    "is a submodule, whose files a revision does not contain: it is passed over",
+                    "is a submodule, whose files are not in the revision: it is ignored",
                     where=shown,
-                    fix="Where it holds manifests, name a revision of its own repository as a source",
+                    fix="If it contains manifests, name a revision of its repository as a source",
                 )
             )
         else:
-            self.found.notes.append(f"{shown}: no regular file")
+            self.found.notes.append(f"{shown}: not a regular file")
 
     def shown(self, name: str) -> str:
         return f"{name}{self.source.suffix}".encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What a folder holds for one cluster, as the plan compares it."""
+"""The current state of a folder: its files for one cluster, ready for comparison."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from osm_gitops.errors import Code, Problem, TargetError
+from osm_gitops.errors import Code, Problem, target_error
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, Desired, DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.packed import Packer, likeness
 from osm_gitops.model.plan import Advance, CurrentObject, CurrentState, unwatched
 from osm_gitops.plan.compare import is_ours
-from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_sealed_text, lacks_seal
+from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption, Opened, Origin, is_encrypted_text, lacks_seal
 from osm_gitops.targets.files import (
     KUSTOMIZATION,
     SECRET_KINDS,
@@ -31,27 +31,27 @@ _KINDS = {
     "operatingsystemconfigs": "OperatingSystemConfig",
     "secrets": "Secret",
 }
-# What a plan says of a file whose data key is not kept.
+# Notes of a plan on files that get a new data key.
 _NEW_KEY = {
     Origin.FORMER: "its digest is of an earlier version: gets a new data key",
-    Origin.UNVERIFIED: "no key at hand verifies its digest: replaced, with a new data key",
+    Origin.UNVERIFIED: "no available key verifies its digest: replaced, with a new data key",
     Origin.FOREIGN: "not written by osm-gitops: replaced, with a new data key",
 }
 
 
-def read_folder(root: Path, desired: Desired, sealing: FileEncryption, advance: Advance = unwatched) -> CurrentState:
-    """What a folder holds for one cluster.
+def read_folder(root: Path, desired: Desired, encryption: FileEncryption, advance: Advance = unwatched) -> CurrentState:
+    """Read a folder's files of one cluster.
 
-    Files that hold the desired text are not parsed, so an unchanged folder costs only its bytes.
-    TargetError where files are encrypted and nothing at hand can compare them.
+    Files with the desired text are not parsed, so an unchanged folder is only read. Raises TargetError if files are
+    encrypted and no available key can compare them.
     """
     refuse_links(root, desired.cluster)
     paths = paths_of(desired.cluster, (wanted.ref for wanted in desired.objects))
-    wanted = _Wanted(root, sealing)
+    wanted = _Wanted(root, encryption)
     for done, item in enumerate(desired.objects, start=1):
         wanted.read(item, paths[item.ref])
         advance(done, len(desired.objects))
-    strays = _Strays(root, desired.cluster, frozenset(paths.values()), sealing)
+    strays = _Strays(root, desired.cluster, frozenset(paths.values()), encryption)
     strays.read()
     wanted.refuse_closed()
     return CurrentState(
@@ -63,60 +63,56 @@ def read_folder(root: Path, desired: Desired, sealing: FileEncryption, advance: 
 
 
 def refuse_links(root: Path, cluster: str) -> None:
-    """Refuse an owned path that leads elsewhere through a symbolic link."""
+    """Raise TargetError if an owned folder is a symbolic link."""
     owned = root / owned_path(cluster)
     folders = [owned, *(owned / folder for folder in object_folders()), *(owned / side.value for side in Side)]
     for folder in folders:
         if folder.is_symlink():
-            raise TargetError(
-                [
-                    Problem(
-                        Code.TARGET_SYMLINK,
-                        "is a symbolic link; osm-gitops writes only below the target path",
-                        where=str(folder),
-                    )
-                ]
+            raise target_error(
+                Code.TARGET_SYMLINK,
+                "is a symbolic link; osm-gitops writes only below the target path",
+                where=str(folder),
             )
 
 
 class _Wanted:
-    """Files of desired objects: identical, or read."""
+    """Files of desired objects: identical ones, and the content of others."""
 
-    def __init__(self, root: Path, sealing: FileEncryption) -> None:
-        self._root, self._sealing = root, sealing
+    def __init__(self, root: Path, encryption: FileEncryption) -> None:
+        self._root, self._encryption = root, encryption
         self.objects: dict[ObjectRef, CurrentObject] = {}
         self.identical: set[ObjectRef] = set()
         self._closed: list[PurePosixPath] = []
         self._others: list[PurePosixPath] = []
         self._former: list[PurePosixPath] = []
         self._sealed = False
-        # Encrypted files that no key opens, and whether any file's digest fits.
+        # Whether a file cannot be decrypted, and whether any file's digest matches.
         self._hidden, self._known = False, False
         self._packer = Packer()
 
     def read(self, wanted: DesiredObject, path: PurePosixPath) -> None:
         place, secret = self._root / path, holds_secrets(wanted)
-        encrypts = self._sealing.rule(place, secret=secret) is not None
+        encrypts = self._encryption.rule(place, secret=secret) is not None
         self._sealed = self._sealed or encrypts
         text = read_file(place)
         if text is None:
             return
-        if not self._sealing.is_for(place, text, secret=secret):
+        if not self._encryption.is_for(place, text, secret=secret):
             self._others.append(path)
-        if self._sealing.holds(place, text, wanted):
+        if self._encryption.holds(place, text, wanted):
             self.identical.add(wanted.ref)
             self._known = self._known or secret
             if encrypts and lacks_seal(text):
                 self._former.append(path)
             return
-        found = self._sealing.open(place, text, secret=secret)
+        found = self._encryption.open(place, text, secret=secret)
         self._hidden = self._hidden or found.hidden
-        if found.hidden and not self._sealing.can_tell:
+        if found.hidden and not self._encryption.can_tell:
             self._closed.append(path)
-        origin = self._sealing.origin(text, None if found.hidden else found.body) if encrypts else Origin.PLAIN
+        origin = self._encryption.origin(text, None if found.hidden else found.body) if encrypts else Origin.PLAIN
         if origin is Origin.FORMER:
             self._former.append(path)
-        # A plain or a verified file whose digest is another nearly always differs, which the comparison finds anyway.
+        # A plain or verified file with another digest almost always differs, which the comparison finds anyway.
         if origin not in {Origin.PLAIN, Origin.VERIFIED} and found.shows(wanted):
             self.identical.add(wanted.ref)
             return
@@ -127,55 +123,48 @@ class _Wanted:
     def refuse_closed(self) -> None:
         if not self._closed:
             return
-        raise TargetError(
-            [
-                Problem(
-                    Code.FILES_NOT_COMPARABLE,
-                    f"{named_files(self._closed)} cannot be compared: there is no private key at hand that opens them, "
-                    f"and no {DIGEST_KEY} that they were written with",
-                    where=str(self._root),
-                    fix=f"Set SOPS_AGE_KEY_FILE or SOPS_AGE_KEY, or for runs without a private key {DIGEST_KEY}",
-                )
-            ]
+        raise target_error(
+            Code.FILES_NOT_COMPARABLE,
+            f"{named_files(self._closed)} cannot be compared: no available private key decrypts them, "
+            f"and {DIGEST_KEY} is not set",
+            where=str(self._root),
+            fix=f"Set SOPS_AGE_KEY_FILE or SOPS_AGE_KEY, or for runs without a private key {DIGEST_KEY}",
         )
 
     def warnings(self) -> list[Problem]:
         found = []
         if self._hidden and not self._known:
-            what = (
-                f"no file has a digest that was made with this {DIGEST_KEY}: all of them changed, or it is another key"
-            )
+            what = f"no file has a digest made with this {DIGEST_KEY}: all files changed, or the key did"
             found.append(
-                Problem(Code.DIGEST_KEY_CHANGED, what, where=str(self._root), fix="Give the key that the last run had")
+                Problem(Code.DIGEST_KEY_CHANGED, what, where=str(self._root), fix="Use the key of the last run")
             )
         if self._others:
-            what = f"{named_files(self._others)} are encrypted for others than the rules name"
+            what = f"{named_files(self._others)} are encrypted for other recipients than the rules name"
             found.append(Problem(Code.RECIPIENTS_CHANGED, what, where=str(self._root), fix="Run osm-gitops rekey"))
         if self._former:
             what = (
-                f"{named_files(self._former)}: written by a version of osm-gitops that kept the data key of any file "
-                "that it found, so a data key may be known to somebody who only has write access to the repository"
+                f"{named_files(self._former)}: written by a version of osm-gitops that kept the data key of any "
+                "existing file, so somebody with mere write access to the repository may know a data key"
             )
-            found.append(
-                Problem(Code.DATA_KEY_NOT_OURS, what, where=str(self._root), fix="Run osm-gitops rekey --rotate once")
-            )
-        if self._sealed and not self._sealing.can_compare:
+            fix = "Run osm-gitops rekey --rotate once"
+            found.append(Problem(Code.DATA_KEY_NOT_OURS, what, where=str(self._root), fix=fix))
+        if self._sealed and not self._encryption.can_compare:
             found.append(
                 Problem(
                     Code.NO_KEY_FOR_NEXT_RUN,
-                    "encrypts for others only: the next run will not be able to tell what changed",
+                    "no local key can decrypt these files, so the next run cannot compare them",
                     where=str(self._root),
-                    fix=f"Give every run a private key, or the same {DIGEST_KEY}",
+                    fix=f"Set a private key for each run, or the same {DIGEST_KEY}",
                 )
             )
         return found
 
 
 class _Strays:
-    """Files in a cluster's folders that are not desired: ours, unreadable, or of others."""
+    """Files in a cluster's folders that are not desired: ours, unreadable, or not written by osm-gitops."""
 
-    def __init__(self, root: Path, cluster: str, wanted: frozenset[PurePosixPath], sealing: FileEncryption) -> None:
-        self._root, self._cluster, self._wanted, self._sealing = root, cluster, wanted, sealing
+    def __init__(self, root: Path, cluster: str, wanted: frozenset[PurePosixPath], encryption: FileEncryption) -> None:
+        self._root, self._cluster, self._wanted, self._encryption = root, cluster, wanted, encryption
         self.objects: dict[ObjectRef, CurrentObject] = {}
         self.unreadable: list[Problem] = []
         self._foreign: list[PurePosixPath] = []
@@ -194,12 +183,12 @@ class _Strays:
     def warnings(self) -> list[Problem]:
         found = []
         if self._foreign:
-            what = f"files that osm-gitops did not write are left alone: {named_files(self._foreign)}"
+            what = f"files that osm-gitops did not write are not changed: {named_files(self._foreign)}"
             found.append(Problem(Code.FILES_OF_OTHERS, what, where=str(self._root)))
         if self._planted:
             names = named_files(self._planted)
-            what = f"encrypted files that osm-gitops did not write have names that its own may get: {names}"
-            fix = "Remove them. When a pool needs the name, the file is replaced, with a new data key"
+            what = f"encrypted files that osm-gitops did not write have names that osm-gitops may need: {names}"
+            fix = "Remove them. If a pool needs such a name, the file is replaced, with a new data key"
             found.append(Problem(Code.DATA_KEY_NOT_OURS, what, where=str(self._root), fix=fix))
         return found
 
@@ -212,11 +201,11 @@ class _Strays:
         if MANAGED_BY_LABEL.encode() not in text or MANAGED_BY.encode() not in text:
             self._leave(path, text)
             return
-        found = self._sealing.open(self._root / path, text, secret=place.kind in SECRET_KINDS)
+        found = self._encryption.open(self._root / path, text, secret=place.kind in SECRET_KINDS)
         if found.body is None:
-            self.unreadable.append(
-                Problem(Code.MANIFEST_UNREADABLE, "is no readable manifest", where=str(path), fix="Repair or remove it")
-            )
+            what = "is not a readable manifest"
+            problem = Problem(Code.MANIFEST_UNREADABLE, what, where=str(path), fix="Repair or remove it")
+            self.unreadable.append(problem)
             self.objects[place] = _current(place, self._side(path), found, path)
             return
         metadata = found.body.get("metadata") or {}
@@ -227,13 +216,13 @@ class _Strays:
         self.objects[ref] = _current(ref, self._side(path), found, path)
 
     def _leave(self, path: PurePosixPath, text: bytes) -> None:
-        """A file of others that has a name which an object of ours may get."""
+        """Note a file that osm-gitops did not write, but whose name an object of ours may get."""
         self._foreign.append(path)
-        if is_sealed_text(text):
+        if is_encrypted_text(text):
             self._planted.append(path)
 
     def _place(self, path: PurePosixPath) -> ObjectRef | None:
-        """What a file must hold by its place; ``None`` where no object of ours can be."""
+        """The object that belongs at a path; ``None`` if it is not a path for objects of ours."""
         for folder in object_folders():
             inside = owned_path(self._cluster) / folder
             if path.suffix != ".yaml" or not path.is_relative_to(inside):

@@ -1,16 +1,16 @@
-"""Secrets in a target: for whom they are encrypted, how they are read back, and how to tell that nothing changed.
+"""Encryption of a target's files: recipients, decryption, and the digests that show whether a file has changed.
 
-An encrypted file never comes out the same twice, so files are compared by keyed digests (HMAC-SHA256) in their first
-line. The key is ``OSM_GITOPS_DIGEST_KEY``, or is derived from a private key at hand (design.md, "Encryption in git").
-Without it nothing can be learned from the line, not even whether a guess is right. The first digest covers the digest
-of the plain text and the rest of the file: it tells whether the file holds a wanted object without decryption, and a
-file that anybody edited is decrypted and compared for real.
+Encryption gives different bytes each time, so files are compared by keyed digests (HMAC-SHA256) in their first line.
+The key is ``OSM_GITOPS_DIGEST_KEY``, or is derived from an available private key (design.md, "Encryption in git").
+Without the key the line reveals nothing, and a guess of the content cannot be verified. The first digest covers the
+digest of the plain text and the rest of the file: it shows without decryption whether the file has the desired
+content. A file that was edited is decrypted and compared.
 
-SOPS does not tell who wrote a file: it authenticates neither its data key nor its recipients. The second digest, the
-seal, covers the first and the rest of the file, and with it the entries of all recipients: it tells without the plain
-text whether osm-gitops made this data key for exactly these entries. Only then the data key is kept; all other files
-get a new one when they are written. Lines of earlier versions have no seal. Those versions kept the data key of
-whatever file they found, so such a line verifies the content and says nothing about the origin of the data key.
+SOPS does not authenticate the author of a file: neither its data key nor its recipients. The second digest, the seal,
+covers the first digest and the rest of the file, including the entries of all recipients: it shows without decryption
+that osm-gitops created this data key for exactly these entries. Only then the data key is reused; all other files get
+a new one when they are written. Lines of earlier versions have no seal. Those versions reused the data key of any
+existing file, so such a line verifies the content, but not the origin of the data key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem, TargetError
+from osm_gitops.errors import ClosedError, Code, EncryptionError, InputError, Problem, TargetError, input_error
 from osm_gitops.model.desired import DesiredObject
 from osm_gitops.model.objects import Json, value_at
 from osm_gitops.model.packed import PackedBody, parsed, text_of
@@ -46,9 +46,9 @@ _SEAL_DOMAIN = b"osm-gitops seal v2\0"
 
 @dataclass(frozen=True, slots=True)
 class DigestLine:
-    """A line as it was found; ``seal`` is empty in lines of earlier versions. ``rest`` is the rest of the file, hashed.
+    """The digests of a file's first line, and ``rest``, the SHA-256 of the rest of the file.
 
-    ``content`` is empty where the file has no such line.
+    ``seal`` is empty in lines of earlier versions, ``content`` in files without such a line.
     """
 
     content: bytes
@@ -59,11 +59,11 @@ class DigestLine:
         return bool(self.content)
 
     def holds(self, plain: bytes, keys: tuple[bytes, ...]) -> bool:
-        """Whether the file holds the text with the SHA-256 ``plain``, by a line that one of ``keys`` made."""
+        """Whether one of ``keys`` verifies that the file contains the text with the SHA-256 ``plain``."""
         return bool(self) and any(hmac.compare_digest(self.content, _content(key, plain, self.rest)) for key in keys)
 
     def is_sealed(self, keys: tuple[bytes, ...]) -> bool:
-        """Whether a holder of one of ``keys`` wrote the file as it is, data key and recipients included."""
+        """Whether one of ``keys`` verifies the whole file, including data key and recipients."""
         return bool(self.seal) and any(
             hmac.compare_digest(self.seal, _seal(key, self.content, self.rest)) for key in keys
         )
@@ -78,13 +78,13 @@ def read_digest(text: bytes) -> DigestLine:
 
 
 def lacks_seal(text: bytes) -> bool:
-    """Whether a file has a line of an earlier version."""
+    """Whether a file has a digest line of an earlier version."""
     found = _LINE.match(text)
     return found is not None and not found[2]
 
 
 def digest_line(key: bytes, plain: bytes, rest: bytes) -> bytes:
-    """The line to write above ``rest``, which encrypts the text with the SHA-256 ``plain``."""
+    """The digest line for ``rest``, the encryption of the text with the SHA-256 ``plain``."""
     hashed = hashlib.sha256(rest).digest()
     content = _content(key, plain, hashed)
     return _START + content + b", seal " + _seal(key, content, hashed) + b"\n"
@@ -105,7 +105,7 @@ _SIGN = b"ENC[AES256_GCM,"
 _MAP = b"\nsops:\n"
 _INDENTED = re.compile(rb"(?:[ -].*\n)*")
 _RECIPIENT = re.compile(rb"^ *(?:- )?recipient: (.+)$", re.MULTILINE)
-# Where in each kind secrets may stand; all else is clear, for people, kustomize and Flux.
+# Parts of each kind that may contain secrets. All others stay readable for people, kustomize and Flux.
 _SECRET_PARTS = {
     "Secret": (("data",), ("stringData",)),
     "OperatingSystemProfile": (("spec", "bootstrapConfig"), ("spec", "provisioningConfig")),
@@ -119,9 +119,9 @@ _SECRET_PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a file holds. ``body`` is ``None`` where it cannot be read, and ``trouble`` says why then;
-    ``hidden``: no key opens it, and what is encrypted stands in ``body`` as it is; ``rewrite``: why
-    its bytes should change although its content need not."""
+    """The content of a file. ``body`` is ``None`` if the file is unreadable, and ``trouble`` is the reason. ``hidden``:
+    no key decrypts it, and ``body`` has the encrypted values. ``rewrite``: why to write the file although its content
+    is right."""
 
     body: Mapping[str, Json] | None = field(repr=False)
     hidden: bool = False
@@ -129,18 +129,18 @@ class Opened:
     trouble: str = ""
 
     def shows(self, wanted: DesiredObject) -> bool:
-        """Whether it is the wanted object to the byte, and may stay as it is."""
+        """Whether it is exactly the wanted object, and need not be written."""
         if self.body is None or self.hidden or self.rewrite:
             return False
         return _digest_of(self.body) == _plain_digest(wanted)
 
 
 class Origin(Enum):
-    """What is known of who made the data key of an encrypted file.
+    """The origin of an encrypted file's data key.
 
-    ``VERIFIED``: osm-gitops, with a key at hand. ``FORMER``: an earlier version, which may have taken over a data key
-    that somebody had planted. ``UNVERIFIED``: the file has a digest that no key at hand verifies. ``FOREIGN``: it has
-    none. ``PLAIN``: nothing in it is encrypted.
+    ``VERIFIED``: osm-gitops, verified by an available key. ``FORMER``: an earlier version, which may have reused a
+    planted data key. ``UNVERIFIED``: the file has a digest that no available key verifies. ``FOREIGN``: the file has no
+    digest. ``PLAIN``: nothing in the file is encrypted.
     """
 
     VERIFIED = "verified"
@@ -151,10 +151,10 @@ class Origin(Enum):
 
 
 class FileEncryption:
-    """Encryption in a target's files: rules, keys and digests. Keys are looked for when a file asks for one.
+    """Rules, keys and digests for a target's files. Keys are searched for when the first file needs one.
 
-    ``recipients`` win over the rules of ``.sops.yaml``. ``keys`` is the search that a run shares with its sources.
-    With ``writes_plain`` nothing is encrypted.
+    ``recipients`` take precedence over the rules of ``.sops.yaml``. ``keys`` is the key search that a run shares with
+    its sources. With ``writes_plain`` nothing is encrypted.
     """
 
     def __init__(
@@ -173,13 +173,13 @@ class FileEncryption:
         self.now = rfc3339(datetime.now(UTC))
 
     def anew(self, top: Path | None = None) -> FileEncryption:
-        """The same with rules that are read again, and are not looked for above ``top``."""
+        """A copy that reads the rules again, and does not search for them above ``top``."""
         other = copy(self)
         other._rules = CreationRules(top or self._rules.top, self._rules.allows)
         return other
 
     def within(self, allows: Callable[[Path], bool]) -> FileEncryption:
-        """The same with rules of those ``.sops.yaml`` alone that may be read."""
+        """A copy that reads only those ``.sops.yaml`` that ``allows`` accepts."""
         other = copy(self)
         other._rules = CreationRules(self._rules.top, allows)
         return other
@@ -192,65 +192,63 @@ class FileEncryption:
     def _given_key(self) -> bytes:
         key = self._environment.get(DIGEST_KEY, "").strip().encode()
         if key and len(key) < _SHORTEST_DIGEST_KEY:
-            raise InputError(
-                [
-                    Problem(
-                        Code.DIGEST_KEY_TOO_SHORT,
-                        f"a digest key of less than {_SHORTEST_DIGEST_KEY} characters can be guessed",
-                        where=DIGEST_KEY,
-                        fix="Make one with openssl rand -hex 32",
-                    )
-                ]
+            raise input_error(
+                Code.DIGEST_KEY_TOO_SHORT,
+                f"the digest key is shorter than {_SHORTEST_DIGEST_KEY} characters, so it can be guessed",
+                where=DIGEST_KEY,
+                fix="Generate one with openssl rand -hex 32",
             )
         return key
 
     @cached_property
     def _digest_keys(self) -> tuple[bytes, ...]:
-        """The key to write digests with comes first. A given one alone counts: others may not have our private key."""
+        """Keys that verify digests; the first one creates them. ``OSM_GITOPS_DIGEST_KEY`` replaces all others, since
+        other runs may not have our private key."""
         return (self._given_key,) if self._given_key else self.keyring.digest_keys()
 
     @property
     def _authors(self) -> tuple[bytes, ...]:
-        """The keys of digests that nobody else has: here, who made a file counts, not who else can verify it."""
+        """Keys that prove the author of a file."""
         derived = self.keyring.digest_keys()
         return (self._given_key, *derived) if self._given_key else derived
 
     @property
     def can_compare(self) -> bool:
-        """Whether a later run with the same keys can tell what changed."""
+        """Whether a later run with the same keys can compare files."""
         return bool(self._digest_keys)
 
     def rule(self, path: Path, *, secret: bool = True) -> Rule | None:
-        """For whom a file is encrypted; ``None``: it is written as it is. InputError for a rule that cannot be kept."""
+        """The creation rule of a file; ``None``: it is written in plain text. Raises InputError for an unusable
+        rule."""
         if self._writes_plain or not secret:
             return None
         rule = self.rule_of_any(path)
         return _with_names(rule) if rule else None
 
     def rule_of_any(self, path: Path) -> Rule | None:
-        """The rule of a file that need not be ours, as it stands."""
+        """The creation rule of any file, as written."""
         return self._given or self._rules.rule_for(path)
 
     def rule_file(self, folder: Path) -> Path | None:
-        """The ``.sops.yaml`` that says for whom files in ``folder`` are encrypted; ``None`` where a flag does, or none
-        is there. Raises InputError where it cannot be read."""
+        """The ``.sops.yaml`` for files in ``folder``; ``None`` if a flag names the recipients, or if there is no such
+        file. Raises InputError if it is unreadable."""
         return None if self._given else self._rules.file_for(folder)
 
     def holds(self, path: Path, text: bytes, wanted: DesiredObject) -> bool:
-        """Whether a file is seen to hold an object without being read."""
+        """Whether a file contains an object, without decryption or parsing."""
         if self.rule(path, secret=holds_secrets(wanted)) is None:
             return _plain_digest(wanted) == hashlib.sha256(text).digest()
         return read_digest(text).holds(_plain_digest(wanted), self._digest_keys)
 
     def is_sealed(self, text: bytes) -> bool:
-        """Whether a holder of one of our keys wrote this encrypted file as it is, its data key included."""
+        """Whether one of our keys verifies this encrypted file, including its data key."""
         line = read_digest(text)
-        # The given key first: another is looked for in vain by runs that have no private key.
+        # The given key first: runs without a private key need not search for one.
         return bool(self._given_key and line.is_sealed((self._given_key,))) or line.is_sealed(self._authors)
 
     def origin(self, text: bytes, plain: Mapping[str, Json] | None = None) -> Origin:
-        """What is known of who made the data key of a file. ``plain`` is its content, where a key opens it."""
-        if not is_sealed_text(text):
+        """The origin of a file's data key. ``plain`` is its content if a key decrypts it."""
+        if not is_encrypted_text(text):
             return Origin.PLAIN
         if self.is_sealed(text):
             return Origin.VERIFIED
@@ -262,7 +260,7 @@ class FileEncryption:
         return Origin.UNVERIFIED
 
     def open(self, path: Path, text: bytes, *, secret: bool) -> Opened:
-        """Read a file, decrypted where a key is at hand."""
+        """Read a file, and decrypt it if a key is available."""
         try:
             body = _only_document(text, path)
         except InputError as error:
@@ -286,14 +284,14 @@ class FileEncryption:
 
     @property
     def can_tell(self) -> bool:
-        """Whether files that no key opens can at least be compared: what this digest key does not fit differs."""
+        """Whether files that no key decrypts can be compared by a given digest key."""
         return bool(self._given_key)
 
     def content(self, path: Path, wanted: DesiredObject, there: bytes | None) -> bytes:
-        """The bytes to write. Of what is there, all that is still true is kept, ciphertext and data key included,
-        if the seal of the file verifies; else all is new.
+        """The bytes to write. If the seal of the existing file ``there`` verifies, its data key and the ciphertext of
+        unchanged values are kept.
 
-        TargetError where a rule would leave a secret in plain text, or hide a name.
+        Raises TargetError for a rule that would leave a secret in plain text, or encrypt a name.
         """
         rule = self.rule(path, secret=holds_secrets(wanted))
         if rule is None:
@@ -301,23 +299,23 @@ class FileEncryption:
         return self._sealed(path, wanted.body, rule, self._previous(path, there, wanted.body))
 
     def _sealed(self, path: Path, body: Mapping[str, Json], rule: Rule, previous: Mapping[str, Json] | None) -> bytes:
-        """A body as an encrypted file with its digest. Raises EncryptionError, InputError and TargetError."""
+        """An encrypted file with its digest line. Raises EncryptionError, InputError and TargetError."""
         with _naming(path):
             sealed = encrypt(parsed(body), rule, now=self.now, previous=previous, keyring=self.keyring)
         _refuse_gaps(path, sealed, rule)
         return self.with_digest(body, sealed)
 
     def with_digest(self, plain: Mapping[str, Json], sealed: Mapping[str, Json]) -> bytes:
-        """The text of an encrypted body, under the digest of what it holds: only for bodies whose data key is ours.
+        """The text of an encrypted body with its digest line: only for bodies with a data key of ours.
 
-        No digest where secrets stand in plain text: such a file is not to pass for one that is as it should be.
+        There is no digest if secrets are in plain text, so that the file counts as different.
         """
         rest = dump(sealed).encode()
         keys = () if _shows_secrets(sealed) else self._digest_keys
         return (digest_line(keys[0], _digest_of(plain), rest) if keys else b"") + rest
 
     def is_for(self, path: Path, text: bytes, *, secret: bool = True) -> bool:
-        """Whether the recipients of an encrypted file are those that the rules name."""
+        """Whether an encrypted file has the recipients that the rules name."""
         rule = self.rule(path, secret=secret)
         if rule is None:
             return True
@@ -325,7 +323,7 @@ class FileEncryption:
         return not found or found == sorted(rule.recipients)
 
     def _previous(self, path: Path, there: bytes | None, body: Mapping[str, Json]) -> Mapping[str, Json] | None:
-        """What is there, if its data key may encrypt ``body``: osm-gitops made it, and for the same object."""
+        """The existing document if its data key may encrypt ``body``: osm-gitops created it for the same object."""
         if there is None:
             return None
         try:
@@ -337,18 +335,18 @@ class FileEncryption:
         if self.is_sealed(there) and _identity(previous) == _identity(body):
             return previous
         if read_digest(there):
-            # It may be ours, and got other keys with sops since.
+            # It may be ours, and was given other keys with sops since.
             with _naming(path):
                 refuse_other_keys(previous)
         return None
 
 
-NO_SEALING = FileEncryption({}, writes_plain=True)
+NO_ENCRYPTION = FileEncryption({}, writes_plain=True)
 
 
 @lru_cache(maxsize=64)
 def _with_names(rule: Rule) -> Rule:
-    """A rule that says nothing of what to encrypt leaves names readable; sops' own default hides them."""
+    """The rule, with a default that keeps names readable. The default of sops would encrypt them."""
     if rule.selection.selector != Selection().selector:
         return rule
     return replace(rule, selection=replace(rule.selection, encrypted_regex=HIDDEN))
@@ -362,8 +360,8 @@ def _naming(path: Path) -> Iterator[None]:
         raise EncryptionError(problem.at(where=str(path)) for problem in error.problems) from None
 
 
-def is_sealed_text(text: bytes) -> bool:
-    """Whether a file has encrypted values, seen without parsing it."""
+def is_encrypted_text(text: bytes) -> bool:
+    """Whether a file has encrypted values, found without parsing."""
     return _SIGN in text
 
 
@@ -374,14 +372,14 @@ def _identity(body: Mapping[str, Json]) -> tuple[Json, ...]:
 
 
 def _recipients(text: bytes) -> list[str]:
-    """For whom a file is encrypted, sorted, seen without parsing it: a folder has thousands of them."""
+    """The sorted recipients of a file, found without parsing: a folder has thousands of files."""
     start = text.find(_MAP) + len(_MAP)
     lines = _INDENTED.match(text, start) if start >= len(_MAP) else None
     return sorted(name.decode().strip("'\"\r") for name in _RECIPIENT.findall(lines[0])) if lines else []
 
 
 def repeats_recipients(path: Path, text: bytes) -> bool:
-    """Whether an encrypted file has several entries for one recipient, however it is spelled as YAML."""
+    """Whether an encrypted file names a recipient twice, in any YAML notation."""
     try:
         names = recipients_of(_only_document(text, path))
     except (InputError, EncryptionError):
@@ -392,7 +390,7 @@ def repeats_recipients(path: Path, text: bytes) -> bool:
 def _only_document(text: bytes, path: Path) -> Mapping[str, Json]:
     documents = load_documents(text, str(path))
     if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
-        raise InputError([Problem(Code.MANIFEST_UNREADABLE, "it is not one manifest", where=str(path))])
+        raise input_error(Code.MANIFEST_UNREADABLE, "it is not a single manifest", where=str(path))
     value: Mapping[str, Json] = documents[0].value
     return value
 
@@ -407,13 +405,13 @@ def _digest_of(body: Mapping[str, Json]) -> bytes:
 
 
 def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
-    """Refuse what a creation rule of the user's would leave in plain text, or hide from everybody."""
+    """Raise TargetError for a creation rule that leaves secrets in plain text, or encrypts names."""
     names = [sealed.get("apiVersion"), sealed.get("kind"), *_texts(sealed.get("metadata"))]
     problems = []
     if _shows_secrets(sealed):
         problems.append("leaves secrets in plain text")
     if any(name.startswith("ENC[") for name in names if isinstance(name, str)):
-        problems.append("encrypts names or metadata, which people, kustomize and Flux have to read")
+        problems.append("encrypts names or metadata, which people, kustomize and Flux must read")
     if problems:
         raise TargetError(
             [
@@ -429,13 +427,13 @@ def _refuse_gaps(path: Path, sealed: Mapping[str, Json], rule: Rule) -> None:
 
 
 def _shows_secrets(sealed: Mapping[str, Json]) -> bool:
-    """Whether a value stands in plain text where in this kind secrets may stand."""
+    """Whether a value is in plain text in a part of this kind that may contain secrets."""
     parts = _SECRET_PARTS.get(str(sealed.get("kind")), ())
     return any(True for part in parts for _ in _clear_leaves(value_at(sealed, part)))
 
 
 def _clear_leaves(value: Json) -> Iterator[str]:
-    """What is not encrypted: an empty text and null never are."""
+    """Values in plain text, without empty texts and null, which are never encrypted."""
     return (text for text in _texts(value) if text and not text.startswith("ENC["))
 
 

@@ -1,5 +1,5 @@
-"""Files of a target: their layout below the target path (design.md, "Desired state"), read without following links, and
-written so that none is ever half there.
+"""Files of a target: the layout below the target path (design.md, "Desired state"), reading without following links,
+and atomic writing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path, PurePosixPath
 
 from osm_gitops.bounded.files import LARGE
 from osm_gitops.bounded.files import read_file as _read_file
-from osm_gitops.errors import Code, Problem, TargetError, some
+from osm_gitops.errors import Code, Problem, TargetError, some, target_error
 from osm_gitops.model.desired import DesiredObject, Side
 from osm_gitops.model.objects import ObjectRef
 
 KUSTOMIZATION = "kustomization.yaml"
 SECRET_KINDS = frozenset({"Secret", "OperatingSystemConfig"})
-# By it a folder is known as written by us.
+# Identifies folders that osm-gitops wrote.
 HEADER = "# Written by osm-gitops; changes are overwritten.\n"
 
 _FOLDERS = {
@@ -34,39 +34,37 @@ _LONGEST_NAME = 255
 
 
 def path_of(cluster: str, ref: ObjectRef) -> PurePosixPath:
-    """The file of an object, relative to the target path.
-
-    :class:`~osm_gitops.errors.TargetError` for names that are no file names (``/``, ``..``, too long).
-    """
+    """The file of an object, relative to the target path. Raises TargetError for invalid file names (``/``, ``..``, too
+    long)."""
     side, folder = _FOLDERS[ref.kind]
     if ref.kind == "OperatingSystemProfile":
         folder = f"{folder}/{_checked(ref.namespace, ref)}"
-    # One text: joining paths part by part takes longer than comparing the file.
+    # Joining paths part by part takes longer than comparing the file.
     return PurePosixPath(f"{_checked_cluster(cluster)}/{side.value}/{folder}/{_checked(f'{ref.name}.yaml', ref)}")
 
 
 def holds_secrets(wanted: DesiredObject) -> bool:
-    """Whether an object may hold secrets: by its kind, or because its source was encrypted."""
+    """Whether an object may contain secrets: by its kind, or because its source is encrypted."""
     return wanted.sealed or wanted.ref.kind in SECRET_KINDS
 
 
 def secret_places(cluster: str) -> tuple[PurePosixPath, ...]:
-    """An example path for each folder whose files hold secrets."""
+    """An example path for each folder with secrets."""
     return tuple(path_of(cluster, ObjectRef(kind, "", "name")) for kind in sorted(SECRET_KINDS))
 
 
 def owned_path(cluster: str) -> PurePosixPath:
-    """The only folder of a cluster that is ever written to."""
+    """The folder of a cluster. Nothing is written outside of it."""
     return PurePosixPath(_checked_cluster(cluster))
 
 
 def object_folders() -> tuple[PurePosixPath, ...]:
-    """The folders below the owned path that hold objects, one per file."""
+    """The folders of objects below the owned path."""
     return tuple(PurePosixPath(side.value, folder) for side, folder in _FOLDERS.values())
 
 
 def paths_of(cluster: str, objects: Iterable[ObjectRef]) -> dict[ObjectRef, PurePosixPath]:
-    """The files of all objects; refused where two objects would share one."""
+    """The files of all objects. Raises TargetError if two objects have the same file."""
     paths = {ref: path_of(cluster, ref) for ref in objects}
     owners: dict[PurePosixPath, ObjectRef] = {}
     problems = []
@@ -82,7 +80,7 @@ def paths_of(cluster: str, objects: Iterable[ObjectRef]) -> dict[ObjectRef, Pure
 
 
 def kustomizations(cluster: str, files: Iterable[PurePosixPath]) -> dict[PurePosixPath, str]:
-    """Both ``kustomization.yaml`` files, listing those of ``files`` that lie below them."""
+    """Both ``kustomization.yaml`` files, which list the ``files`` below them."""
     listed = [str(path) for path in files]
     texts = {}
     for side in Side:
@@ -110,19 +108,13 @@ def _checked_cluster(cluster: str) -> str:
 
 def _checked(name: str, what: ObjectRef | str) -> str:
     if not _NAME.fullmatch(name) or name in {".", "..", ".git", ".yaml", "..yaml"}:
-        raise TargetError(
-            [Problem(Code.FILE_NAME, f"{name!r} cannot be the name of a file or folder", about=str(what))]
-        )
+        raise target_error(Code.FILE_NAME, f"{name!r} cannot be the name of a file or folder", about=str(what))
     if len(name.encode()) > _LONGEST_NAME:
-        raise TargetError(
-            [
-                Problem(
-                    Code.FILE_NAME,
-                    f"its file name would have more than {_LONGEST_NAME} bytes",
-                    about=str(what),
-                    fix="Use a shorter name",
-                )
-            ]
+        raise target_error(
+            Code.FILE_NAME,
+            f"its file name would have more than {_LONGEST_NAME} bytes",
+            about=str(what),
+            fix="Use a shorter name",
         )
     return name
 
@@ -138,8 +130,8 @@ Content = Callable[[], bytes]
 class FileChanges:
     """Files to write and to remove, relative to the target path.
 
-    Contents hold secrets, and are made when they are needed: a fleet's do not fit into memory.
-    Make each once: encryption never makes the same bytes twice.
+    Contents are secret, and are created on demand: a whole fleet does not fit into memory. Create each only once:
+    encryption gives different bytes each time.
     """
 
     write: Mapping[PurePosixPath, Content] = field(default_factory=dict, repr=False)
@@ -152,7 +144,7 @@ class FileChanges:
 
 
 def named_files(paths: Sequence[object]) -> str:
-    """Some of the files by name, and how many more there are."""
+    """The first files by name, and the number of others."""
     return some(paths, _NAMED_FILES)
 
 
@@ -162,22 +154,22 @@ def no_step(_name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StagedFiles:
-    """New files that stand ready beside their places, and files to remove."""
+    """New files under temporary names in their folders, and files to remove."""
 
     ready: Mapping[PurePosixPath, Path]
     remove: tuple[PurePosixPath, ...]
 
 
 def unseen(_path: PurePosixPath, _content: bytes) -> None:
-    """For those who need not know the bytes."""
+    """Ignore the content."""
 
 
 def stage_files(
     root: Path, changes: FileChanges, made: Callable[[PurePosixPath, bytes], None] = unseen, *, private: bool = True
 ) -> StagedFiles:
-    """Make each content once and write it beside its place; ``made`` sees the bytes that will stand there.
+    """Write each content to a temporary file in its folder, and pass it to ``made``.
 
-    With ``private`` only the owner may read secrets. Where one cannot be written, none is left.
+    With ``private`` only the owner can read secrets. If one file cannot be written, all temporary files are removed.
     """
     ready: dict[PurePosixPath, Path] = {}
     try:
@@ -193,16 +185,16 @@ def stage_files(
 
 
 def drop_staged(ready: Iterable[Path]) -> None:
-    """Take away files that stand ready, for they are not to be placed."""
+    """Remove temporary files that will not be placed."""
     for temporary in ready:
         temporary.unlink(missing_ok=True)
 
 
 def place_files(root: Path, staged: StagedFiles, step: Callable[[str], None] = no_step) -> None:
-    """Put staged files in place, each in one move, and remove what is to go.
+    """Move staged files to their places, and remove files.
 
-    Objects come before the ``kustomization.yaml`` that lists them, removals after it. Where one cannot be placed, no
-    staged file is left.
+    Objects are placed before the ``kustomization.yaml`` that lists them, removals come after it. If one file cannot be
+    placed, all temporary files are removed.
     """
     try:
         for path in sorted(staged.ready, key=lambda path: (path.name == KUSTOMIZATION, path)):
@@ -219,7 +211,7 @@ def place_files(root: Path, staged: StagedFiles, step: Callable[[str], None] = n
 
 
 def remove_temporary(root: Path, cluster: str) -> None:
-    """Remove what a killed run left behind of files that it was writing. No link is followed."""
+    """Remove temporary files of interrupted runs. Links are not followed."""
     owned = root / owned_path(cluster)
     if owned.is_symlink():
         return
@@ -228,7 +220,7 @@ def remove_temporary(root: Path, cluster: str) -> None:
 
 
 def remove_temporary_beside(paths: Iterable[Path]) -> None:
-    """Remove what a killed run left behind in the folders of these files."""
+    """Remove temporary files of interrupted runs from the folders of these files."""
     for folder in {path.parent for path in paths}:
         if folder.is_dir():
             _remove_staged(folder, [each.name for each in folder.iterdir()])
@@ -247,16 +239,16 @@ def read_file(path: Path) -> bytes | None:
         return None
     except OSError as error:
         what = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
-        raise TargetError(
-            [Problem(Code.FILE_UNREADABLE, what, where=str(path), fix="Remove it or put a file in its place")]
+        raise target_error(
+            Code.FILE_UNREADABLE, what, where=str(path), fix="Remove it, or replace it by a file"
         ) from error
 
 
 def stage_file(path: Path, content: bytes, mode: int | None) -> Path:
-    """Write a file beside its place, from where one move brings it there: readers see the old or the new one.
+    """Write a temporary file in the same folder, for an atomic move.
 
-    Files are not flushed to the disk one by one, which takes minutes for a fleet: what a power cut
-    leaves empty differs from the desired bytes, so the next run writes it again.
+    Files are not flushed to disk one by one, which takes minutes for a fleet: a file that is empty after a power
+    failure differs from the desired bytes, so the next run writes it again.
     """
     with _as_refusal(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -282,9 +274,7 @@ def _as_refusal(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TargetError(
-            [Problem(Code.FILE_UNWRITABLE, f"cannot be written: {error.strerror}", where=str(path))]
-        ) from error
+        raise target_error(Code.FILE_UNWRITABLE, f"cannot be written: {error.strerror}", where=str(path)) from error
 
 
 def _usual_mode() -> int:

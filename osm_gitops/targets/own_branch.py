@@ -1,9 +1,8 @@
-"""Where commits go after they are made: the remote branch of what is checked out, or a branch that is all ours, for a
-pull request, made from what is checked out, which stays as it is.
+"""Publish commits: to the remote branch of the checked out branch, or to a separate branch for a pull request.
 
-Each commit on such a branch bears the branch's name in a trailer, so a branch is known to be ours by its commits. One
-that holds any other commit is left alone. What it proposes already is not proposed anew: the next run adds to it. Only
-where what it was made from has changed in the same folder it is made anew.
+Each commit on a separate branch names the branch in a trailer. A branch with other commits is not ours and is not
+changed. A run adds its commits to a branch that is not merged yet. It starts the branch again from the base branch
+only if the base branch has changed in the same folder.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from osm_gitops.errors import Code, Problem, TargetError
+from osm_gitops.errors import Code, TargetError, target_error
 from osm_gitops.git.remote import PushOutcome, RefusedPushError, Remote
 from osm_gitops.git.repository import Repository
-from osm_gitops.targets.commits import BRANCH_TRAILER, CLUSTER_TRAILER, GitPlace
-from osm_gitops.targets.journal import JournaledFiles
+from osm_gitops.targets.commits import BRANCH_TRAILER, CLUSTER_TRAILER, GitPlace, JournaledFiles
 
 Step = Callable[[str], None]
 
 
 class Upstream(Protocol):
-    """A remote branch, and how the work tree follows it."""
+    """A branch that receives commits, and how the work tree follows it."""
 
     @property
     def name(self) -> str:
@@ -30,13 +28,13 @@ class Upstream(Protocol):
 
     @property
     def remark(self) -> str:
-        """What the user should know at the end, if anything."""
+        """A note for the user at the end of the run, or an empty text."""
 
     def catch_up(self) -> None:
-        """Bring the work tree to what the remote has now."""
+        """Update the work tree from the remote."""
 
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
-        """Push; ``made`` says whether this run made commits. After ``MOVED`` plan again."""
+        """Push. ``made``: this run made commits. After ``MOVED`` plan again."""
 
 
 class CheckedOutBranch:
@@ -56,7 +54,7 @@ class CheckedOutBranch:
         return f"{self._remote.name}/{self._branch}"
 
     def catch_up(self) -> None:
-        """Fetch, and move the branch forward to the remote's; commits of ours that were never pushed go."""
+        """Fetch and fast-forward to the remote's branch. Unpushed commits of osm-gitops are dropped."""
         require_remote(self._remote, self._repository)
         old = self._remote.seen(self._branch)
         new = self._remote.fetch(self._branch)
@@ -76,12 +74,12 @@ class CheckedOutBranch:
         self._repository.fast_forward(self._remote.ref(self._branch))
 
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
-        """Push the branch if something of ours waits there. ``MOVED``: the branch has caught up."""
+        """Push the branch if it has unpushed commits of osm-gitops. ``MOVED``: the branch has been updated."""
         head, seen = self._repository.head(), self._remote.seen(self._branch)
         if head is None or not (made or self._waits(seen, head)):
             return PushOutcome.KEPT
         outcome = PushOutcome.MOVED
-        # A lease alone would let the remote lose commits that are not in ours.
+        # --force-with-lease alone would drop commits of the remote that our branch does not have.
         if seen is None or self._history.contains(head, seen):
             step("pushing")
             outcome = self._push(seen, head)
@@ -89,8 +87,6 @@ class CheckedOutBranch:
         if outcome is PushOutcome.MOVED:
             self.catch_up()
         return outcome
-
-    # -- inside --
 
     def _push(self, seen: str | None, head: str) -> PushOutcome:
         try:
@@ -101,82 +97,70 @@ class CheckedOutBranch:
             raise with_fate(failure, self._fate_of_unpushed()) from None
 
     def _waits(self, seen: str | None, head: str) -> bool:
-        """Whether a run before this one made commits and did not get to push them."""
+        """Whether an earlier run made commits that it did not push."""
         if seen is None:
             return bool(self._history.mark(head, CLUSTER_TRAILER))
         ahead = not self._history.contains(seen, head)
         return ahead and not self._history.foreign_commits(seen, head, CLUSTER_TRAILER)
 
     def _withdraw(self, base: str | None, new: str, dropped: str | None) -> None:
-        """Take back commits that were never pushed, if all of them are ours."""
+        """Withdraw unpushed commits if osm-gitops made all of them."""
         if base is None or self._history.foreign_commits(new, "HEAD", CLUSTER_TRAILER):
             if dropped is not None:
-                # The next run must see the same, until somebody has looked at it.
+                # The next run must report the same, until a user has resolved it.
                 self._remote.remember(self._branch, dropped)
                 raise self._rewritten(dropped)
-            raise TargetError(
-                [
-                    Problem(
-                        Code.BRANCHES_DIVERGED,
-                        f"the branch and {self.name} have diverged by commits of others",
-                        where=str(self._repository.root),
-                        fix="Nothing was changed. Merge or rebase them, then run again",
-                    )
-                ]
+            raise target_error(
+                Code.BRANCHES_DIVERGED,
+                f"the branch and {self.name} have diverged, and not all commits are from osm-gitops",
+                where=str(self._repository.root),
+                fix="No file was changed. Merge or rebase, then run again",
             )
         self._files.withdraw(base)
 
     def _take_back(self, seen: str | None, head: str) -> str:
-        """After a refusal: commits of ours would be in the way of the next try, with other content."""
+        """Withdraw the commits after a refused push: the next run makes them again, with other content."""
         top = self._history.own_top(seen, head, CLUSTER_TRAILER) if seen else ()
         if top:
             self._files.withdraw(f"{top[-1]}^")
         return (
-            f"{'The commit was taken back: branch' if top else 'Branch'} and files here are as before. Settle it "
-            f"with those who guard {self._branch} (where nobody may push to it, use --branch NAME), then run again"
+            f"{'The commit was withdrawn: local branch' if top else 'Local branch'} and files are unchanged. "
+            f"{_ask(self._branch)}, then run again"
         )
 
     def _fate_of_unpushed(self) -> str:
-        return f"The commit stays on {self._branch} here, and the next run with --push pushes it"
+        return f"The commit stays on local branch {self._branch}, and the next run with --push pushes it"
 
     def _deleted(self) -> TargetError:
-        return TargetError(
-            [
-                Problem(
-                    Code.REMOTE_BRANCH_DELETED,
-                    f"{self._remote.name} has no branch {self._branch} any more: it was deleted there",
-                    where=str(self._repository.root),
-                    fix=f"If it is to live, push it yourself (git push {self._remote.name} {self._branch}); "
-                    "else switch to the branch that took its place. Nothing was lost here",
-                )
-            ]
+        return target_error(
+            Code.REMOTE_BRANCH_DELETED,
+            f"branch {self._branch} was deleted from {self._remote.name}",
+            where=str(self._repository.root),
+            fix=f"To keep it, push it yourself (git push {self._remote.name} {self._branch}). "
+            "Otherwise switch to the branch that replaces it. No local file was changed",
         )
 
     def _rewritten(self, dropped: str) -> TargetError:
-        return TargetError(
-            [
-                Problem(
-                    Code.REMOTE_BRANCH_REWRITTEN,
-                    f"{self.name} was rewritten: commit {dropped[:12]} was taken out of it, "
-                    f"and {self._branch} here still builds on it",
-                    where=str(self._repository.root),
-                    fix=f"Nothing was changed. Run git fetch, look at git log {self.name}..{self._branch}, and go on "
-                    f"with git reset --keep {self.name}, or push the old commits again yourself",
-                )
-            ]
+        return target_error(
+            Code.REMOTE_BRANCH_REWRITTEN,
+            f"{self.name} was rewritten: commit {dropped[:12]} was removed from it, "
+            f"and local branch {self._branch} still contains it",
+            where=str(self._repository.root),
+            fix=f"No file was changed. Run git fetch, check git log {self.name}..{self._branch}, then run "
+            f"git reset --keep {self.name}, or push the old commits again yourself",
         )
 
 
 class ClonedBranch(CheckedOutBranch):
-    """The branch of a clone that was made for this run: nothing in it is anybody's work."""
+    """The branch of a clone that was made for this run: it contains no work of a user."""
 
     def __init__(self, repository: Repository, files: JournaledFiles, remote: Remote, branch: str) -> None:
         super().__init__(repository, files, remote, branch)
         self._fresh = True
 
     def catch_up(self) -> None:
-        """Set the clone to what the remote has now."""
-        if self._fresh:  # it was cloned a moment ago
+        """Reset the clone to the remote's branch."""
+        if self._fresh:  # just cloned
             self._fresh = False
             return
         if self._remote.fetch(self._branch, depth=1) is None:
@@ -189,32 +173,29 @@ class ClonedBranch(CheckedOutBranch):
 
     def _take_back(self, seen: str | None, head: str) -> str:
         del seen, head
-        return (
-            f"Nothing was changed. Settle it with those who guard {self._branch} (where nobody may push to it, "
-            "use --branch NAME), then run again"
-        )
+        return f"Nothing was changed. {_ask(self._branch)}, then run again"
 
     def _fate_of_unpushed(self) -> str:
-        return "The commit went with its temporary clone, and the next run makes it again"
+        return "The commit was in a temporary clone, which is gone. The next run makes it again"
+
+
+def _ask(branch: str) -> str:
+    return f"Ask those who protect {branch} for access (or use --branch NAME if pushes to it are not allowed)"
 
 
 def require_remote(remote: Remote, repository: Repository) -> None:
-    """Refuse a remote that the repository does not know."""
+    """Raise TargetError for a remote that the repository does not have."""
     if not remote.exists():
-        raise TargetError(
-            [
-                Problem(
-                    Code.REMOTE_NOT_FOUND,
-                    f'there is no remote "{remote.name}"',
-                    where=str(repository.root),
-                    fix=f"Add it with git remote add {remote.name} ADDRESS, or leave --push away",
-                )
-            ]
+        raise target_error(
+            Code.REMOTE_NOT_FOUND,
+            f'there is no remote "{remote.name}"',
+            where=str(repository.root),
+            fix=f"Add it with git remote add {remote.name} ADDRESS, or omit --push",
         )
 
 
 def with_fate(failure: TargetError, fate: str) -> TargetError:
-    """The error, with what became of the commit and how to go on."""
+    """The error, with what happened to the commit added to each next step."""
     problems = [
         replace(problem, fix=f"{problem.fix.rstrip('.')}. {fate}" if problem.fix else fate)
         for problem in failure.problems
@@ -222,13 +203,10 @@ def with_fate(failure: TargetError, fate: str) -> TargetError:
     return type(failure)(problems)
 
 
-_GONE_WITH_WORK_TREE = "Nothing was changed. The next run makes the commit again"
-
-
 class OwnBranch:
-    """The branch ``place.own_branch``. ``work`` is a work tree of its own, ``base`` the branch that it starts from.
+    """The branch ``place.own_branch``. ``work`` is its temporary work tree, ``base`` the branch that it starts from.
 
-    ``remote`` is seen from the repository itself: an address that is a path may start there.
+    ``remote`` belongs to the repository, not to ``work``: its address may be a relative path.
     """
 
     def __init__(self, place: GitPlace, work: Repository, remote: Remote, base: str, folder: str) -> None:
@@ -249,7 +227,7 @@ class OwnBranch:
         return f"{self._remote.name}/{self._name}" if self._pushes else self._name
 
     def catch_up(self) -> None:
-        """Go to where the branch is now, or to where it is to start anew."""
+        """Reset the work tree to the branch, or to the commit where the branch starts again."""
         known = [self._from]
         if self._pushes:
             require_remote(self._remote, self._work)
@@ -262,7 +240,7 @@ class OwnBranch:
         self._work.reset_to(self._existing if goes_on and self._existing else self._from)
 
     def publish(self, *, made: bool, step: Step) -> PushOutcome:
-        """Push the branch, or keep it here; ``MOVED``: another run was faster."""
+        """Push the branch, or store it locally. ``MOVED``: another run changed it first."""
         head = self._work.head() or ""
         if not made:
             self._remark_leftover(head)
@@ -270,24 +248,22 @@ class OwnBranch:
         step("pushing")
         if not self._pushes:
             self._work.set_branch(self._name, head, self._existing)
-            self.remark = f"the commits are on branch {self._name}; {self._base} is as before"
+            self.remark = f"the commits are on branch {self._name}; {self._base} is unchanged"
             return PushOutcome.KEPT
         try:
             outcome = self._remote.push(self._name, head, expected=self._existing)
         except RefusedPushError as refusal:
-            fate = f"Nothing was changed. Settle it with those who guard {self._name}, then run again"
+            fate = f"Nothing was changed. Ask those who protect {self._name} for access, then run again"
             raise with_fate(refusal, fate) from None
         except TargetError as failure:
-            raise with_fate(failure, _GONE_WITH_WORK_TREE) from None
+            raise with_fate(failure, "Nothing was changed. The next run makes the commit again") from None
         step("pushed")
         if outcome is PushOutcome.MOVED:
             self.catch_up()
         return outcome
 
-    # -- inside --
-
     def _can_go_on(self, existing: str, known: list[str]) -> bool:
-        """Whether more commits can be added to the branch; refuses one that is not ours."""
+        """Whether commits can be added to the branch. Raises TargetError if the branch is not ours."""
         shared = self._shared_with(existing)
         marks = self._history.marks(existing, known, BRANCH_TRAILER)
         foreign = [commit for commit, mark in marks if mark != self._name]
@@ -303,32 +279,24 @@ class OwnBranch:
         return self._remote.deepen((self._name, self._base), existing, self._from)
 
     def _refuse_unpushed_base(self) -> str:
-        """The remote's commit of the branch that ours starts from, which must hold all that is here."""
+        """The remote's commit of the base branch. Raises TargetError if it lacks local commits."""
         there = self._remote.fetch(self._base, depth=1 if self._work.is_shallow() else None)
         if there is None or self._remote.deepen((self._base,), self._from, there) != self._from:
-            raise TargetError(
-                [
-                    Problem(
-                        Code.BASE_NOT_PUSHED,
-                        f"{self._base} here has commits that {self._remote.name}/{self._base} does not have",
-                        where=str(self._work.root),
-                        fix=f"They would be pushed with {self._name}. Push them first, or leave --push away",
-                    )
-                ]
+            raise target_error(
+                Code.BASE_NOT_PUSHED,
+                f"{self._base} here has commits that {self._remote.name}/{self._base} does not have",
+                where=str(self._work.root),
+                fix=f"They would be pushed with {self._name}. Push them first, or omit --push",
             )
         return there
 
     def _refuse_checked_out(self) -> None:
         if self._name in self._work.checked_out_branches():
-            raise TargetError(
-                [
-                    Problem(
-                        Code.BRANCH_CHECKED_OUT,
-                        f"branch {self._name} is checked out, so it cannot be changed",
-                        where=str(self._work.root),
-                        fix="Switch to the branch that the commits are for",
-                    )
-                ]
+            raise target_error(
+                Code.BRANCH_CHECKED_OUT,
+                f"branch {self._name} is checked out, so it cannot be changed",
+                where=str(self._work.root),
+                fix="Switch to the base branch",
             )
 
     def _remark_leftover(self, head: str) -> None:
@@ -337,13 +305,9 @@ class OwnBranch:
             self.remark = f"{self._base} has what {self.name} proposed: that branch can be deleted"
 
     def _not_ours(self, commit: str) -> TargetError:
-        return TargetError(
-            [
-                Problem(
-                    Code.BRANCH_OF_OTHERS,
-                    f"{self.name} holds commits that osm-gitops did not make for it, such as {commit[:12]}",
-                    where=str(self._work.root),
-                    fix="Nothing was changed. Give --branch a name of its own, or delete that branch if it may go",
-                )
-            ]
+        return target_error(
+            Code.BRANCH_OF_OTHERS,
+            f"{self.name} holds commits that osm-gitops did not make for it, such as {commit[:12]}",
+            where=str(self._work.root),
+            fix="Nothing was changed. Use another name with --branch, or delete that branch if it is not needed",
         )

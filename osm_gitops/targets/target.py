@@ -12,16 +12,16 @@ from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 
 
 class Target(Protocol):
-    """Where the objects of one cluster go. Its methods raise OsmGitopsError; ``advance`` counts what is done."""
+    """The target of one cluster. Methods raise OsmGitopsError and report progress through ``advance``."""
 
     def read(self, desired: Desired, advance: Advance = unwatched, /) -> CurrentState:
-        """What is there of what is desired, and what else of ours. Changes nothing."""
+        """Read the current state of the desired objects, and of other objects of ours. Changes nothing."""
 
     def complete(self, plan: ClusterPlan) -> ClusterPlan:
-        """The plan with what this target needs beside the desired objects. Changes nothing."""
+        """Add to the plan what this target needs beyond the desired objects. Changes nothing."""
 
     def deliver(self, plan: ClusterPlan, advance: Advance = unwatched, /) -> Delivery:
-        """Carry out a plan that was made for this target. It says all that is to be written."""
+        """Carry out a plan that was made for this target. Nothing outside of the plan is written."""
 
 
 def plan_for(
@@ -31,6 +31,6 @@ def plan_for(
     machines: Sequence[Change] = (),
     advance: Advance = unwatched,
 ) -> ClusterPlan:
-    """What would change in a target. ``machines`` are changes of MachineDeployments, which are compared elsewhere."""
+    """Plan the changes of a target. ``machines`` are changes of MachineDeployments, which are compared elsewhere."""
     current = target.read(desired, advance)
     return target.complete(make_cluster_plan(desired, current, options, machines))

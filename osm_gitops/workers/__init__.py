@@ -1,7 +1,7 @@
-"""Worker processes with limits of the operating system, for work on content that a stranger may have written.
+"""Worker processes with limits of the operating system, for work on untrusted content.
 
-Belongs here: how a worker starts, gives up its rights, takes calls and answers, and what happens when it reaches a
-limit. May not come in: what the calls do. Functions come by reference from the rooms above.
+Belongs here: starting a worker, dropping its rights, calls and answers, and reaching a limit. May not come in: what the
+calls do. Functions are passed by reference from the rooms above.
 
 ``calls`` is the interface: ``call`` runs one function, a ``Series`` many of them on a state that stays in the worker.
 """

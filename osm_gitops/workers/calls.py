@@ -1,4 +1,4 @@
-"""Calls of functions in workers: same arguments, same result, same errors; a call that reaches a limit fails alone."""
+"""Call functions in workers, with the same results and errors. Only a call that reaches a limit fails."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from osm_gitops.workers.process import LimitReached, Worker
 R = TypeVar("R")
 
 _AHEAD: Final = 4
-"""Requests of a series on their way at a time: a worker need not wait for its parent, and little is lost with it."""
+"""Pending requests of a series: a worker need not wait for its parent, and few are lost if it ends."""
 _IDLE: Final = 2
-"""Workers that are kept for later calls."""
+"""Limit of idle workers."""
 
 
 @dataclass(slots=True)
 class _Pool:
-    """Workers at rest. Those at work belong to their callers."""
+    """Idle workers. Callers own busy ones."""
 
     idle: list[Worker] = field(default_factory=list)
     forgotten: set[int] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def take(self, modules: frozenset[str], memory: int, series: int = 0) -> Worker:
-        """A worker with ``modules``: one that has the state already, or any that fits, or a new one."""
+        """A worker with ``modules``: one with the state of ``series``, or any that fits, or a new one."""
         with self.lock:
             usable = [each for each in self.idle if each.usable and each.memory == memory]
             fitting = [each for each in usable if modules <= each.modules]
@@ -43,7 +43,7 @@ class _Pool:
                 self.idle.remove(found)
                 found.forget(self.forgotten)
                 return found
-            # Who needs more modules than a worker at rest has will need its modules too.
+            # A caller that needs more modules than an idle worker has will need its modules too.
             known = frozenset[str]().union(*(each.asked_for for each in usable))
         return Worker(modules | known, memory)
 
@@ -69,13 +69,13 @@ atexit.register(_pool.close)
 
 
 def warm_up(*functions: Callable[..., Any], limits: Limits = DEFAULT) -> None:
-    """Start a worker that will be asked to call these soon, so that it is ready when the first call comes."""
+    """Start a worker for these functions in advance."""
     if not _pool.idle:
         _pool.put(Worker({each.__module__ for each in functions}, limits.memory))
 
 
 def call(function: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> R:
-    """``function(*arguments)`` in a worker. Raises what it raises of this package's errors, and LimitReached."""
+    """``function(*arguments)`` in a worker. Raises its errors of this package, and LimitReached."""
     request = encode(Request(function, arguments, limits.seconds))
     with _worker(request.modules, limits) as worker:
         worker.send(request)
@@ -84,10 +84,10 @@ def call(function: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) 
 
 
 class Series(Generic[R]):
-    """Calls on a state that stays in a worker: ``make(*arguments)`` makes it there, again in each worker that lacks it.
+    """Calls on a state that is kept in workers: ``make(*arguments)`` creates it in each worker.
 
-    Calls get the state as their first argument. They must not change what other calls return: after a limit was
-    reached the state is made anew.
+    Calls get the state as first argument. They must not depend on changes by other calls: after a limit was reached the
+    state is created again.
     """
 
     def __init__(self, make: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> None:
@@ -95,27 +95,27 @@ class Series(Generic[R]):
         self._arguments = arguments
         self._limits = limits
         self._number = next(_numbers)
-        self._modules: frozenset[str] = frozenset()  # those that making the state takes, once that is known
+        self._modules: frozenset[str] = frozenset()  # modules for creating the state, once they are known
         weakref.finalize(self, _pool.forgotten.add, self._number)
 
     def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:
-        """``function(state, *arguments)`` within ``times`` the CPU time of a call. Raises what it raises of this
-        package's errors, and LimitReached."""
+        """``function(state, *arguments)`` within ``times`` the CPU time of a call. Raises its errors of this package,
+        and LimitReached."""
         (found,) = self.map(function, [arguments], times=times)
         if isinstance(found, OsmGitopsError):
             raise found
         return found
 
     def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], *, times: int = 1) -> Iterator[Any]:
-        """``function(state, *arguments)`` for each of ``calls``, in their order: its result, or the error that it
-        raised; LimitReached for a call that a limit ended. Raises what making the state raises.
+        """``function(state, *arguments)`` for each of ``calls``, in order: its result, or its error, or LimitReached.
+        Raises errors of creating the state.
         """
         seconds = self._limits.seconds * times
         waiting = (encode(Request(function, arguments, seconds, self._number)) for arguments in calls)
         again: deque[Encoded] = deque()
         while (request := _next(again, waiting)) is not None:
             again.appendleft(request)
-            # The state is large: it is encoded for a worker that lacks it, and for none that has it.
+            # The state is large: encode it only for a worker without it.
             making = None if self._modules else self._making()
             with _worker(request.modules | self._modules, self._limits, self._number) as worker:
                 yield from self._results(worker, making, again, waiting)
@@ -123,8 +123,8 @@ class Series(Generic[R]):
     def _results(
         self, worker: Worker, making: Encoded | None, again: deque[Encoded], waiting: Iterator[Encoded]
     ) -> Iterator[Any]:
-        """What one worker makes of the calls, until there are no more or it has ended. Those that it did not come to
-        are then in ``again``."""
+        """The results of one worker until there are no more calls or it has ended. Calls without result are then in
+        ``again``."""
         alone = not worker.answered
         if self._number not in worker.states:
             worker.send(making or self._making())
@@ -146,7 +146,7 @@ class Series(Generic[R]):
                 failed = sent.popleft()
                 again.extendleft(reversed(sent))
                 if reached.memory and not alone:
-                    # What earlier calls left in memory is not its fault: it has a worker of its own once.
+                    # Memory may be in use by earlier calls: retry once in a new worker.
                     again.appendleft(failed)
                 else:
                     yield reached
@@ -162,9 +162,9 @@ class Series(Generic[R]):
 
 
 class Session(Generic[R]):
-    """Calls on a state that they change, all in one worker. When a limit is reached the state is lost with it.
+    """Calls that change a state, all in one worker. When a limit is reached the state is lost.
 
-    A context manager: the state is dropped with the ``with`` block.
+    A context manager: the state is dropped at its end.
     """
 
     def __init__(self, make: Callable[..., R], *arguments: Any, limits: Limits = DEFAULT) -> None:
@@ -188,8 +188,8 @@ class Session(Generic[R]):
         _pool.put(self._worker)
 
     def ask(self, function: Callable[..., Any], *arguments: Any, times: int = 1) -> Any:
-        """``function(state, *arguments)`` within ``times`` the CPU time of a call. Raises what it raises of this
-        package's errors, and LimitReached."""
+        """``function(state, *arguments)`` within ``times`` the CPU time of a call. Raises its errors of this package,
+        and LimitReached."""
         self._worker.send(encode(Request(function, arguments, self._limits.seconds * times, self._number)))
         return _value(self._worker.receive())
 
@@ -200,7 +200,7 @@ def _next(again: deque[Encoded], waiting: Iterator[Encoded]) -> Encoded | None:
 
 @contextmanager
 def _worker(modules: frozenset[str], limits: Limits, series: int = 0) -> Iterator[Worker]:
-    """A worker for the ``with`` block. One that is left with a call under way is ended."""
+    """A worker for the ``with`` block. If it is still busy at the end, it is killed."""
     worker = _pool.take(modules, limits.memory, series)
     try:
         yield worker

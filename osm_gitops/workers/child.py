@@ -1,4 +1,4 @@
-"""The main loop of a worker process: one call after the other from standard input, its answer to standard output."""
+"""The main loop of a worker process: reads calls from standard input, and writes answers to standard output."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from osm_gitops.workers.messages import (
 )
 
 _CODECS: Final = ("ascii", "idna", "latin-1", "punycode", "raw-unicode-escape", "unicode-escape", "utf-16", "utf-32")
-"""What Python imports when a text is first encoded so."""
+"""Codecs that Python would import on first use."""
 _INPUT: Final = 0
 _OUTPUT: Final = 1
-_WORN: Final = 2  # an answer says so when half of the memory has been in use once: the next call might lack the rest
+_WORN: Final = 2  # an answer reports when half of the memory was in use: the next call might not have enough
 
 
 def main() -> NoReturn:
-    """Answer until there is no more input."""
+    """Answer requests until the input ends."""
     start = read_request(_read_frame())
     if not isinstance(start, Start):
         raise SystemExit(1)
@@ -45,7 +45,7 @@ def main() -> NoReturn:
             importlib.import_module(later)
     for codec in _CODECS:
         codecs.lookup(codec)
-    gc.set_threshold(50_000, 20, 50)  # as in the parent: much is made and little of it in cycles
+    gc.set_threshold(50_000, 20, 50)  # as in the parent: many objects, few cycles
     gc.freeze()
     drop_rights(start.memory)
     _write(frame(Ready(frozenset(sys.modules))))
@@ -64,13 +64,13 @@ def main() -> NoReturn:
         allow_seconds(request.seconds)
         answer = _answer(request, states, worn_from)
         if late:
-            # It failed, and whoever asked for it may have made something else of that than it is: a bug of ours.
+            # The import failed, and the importer may have hidden this: a bug.
             answer = frame(Answer(Broken("an import that comes too late", late[0]), worn=True))
         _write(answer)
 
 
 def _answer(request: Request, states: dict[int, Any], worn_from: int) -> bytes:
-    """The frame to send. A result that does not fit into memory twice is too large."""
+    """The frame to send. A result must fit into memory twice."""
     try:
         outcome = _outcome(request, states)
         return frame(Answer(outcome, used_memory() > worn_from))
@@ -85,7 +85,7 @@ def _outcome(request: Request, states: dict[int, Any]) -> Done | Failed | Broken
         return Failed(type(failure).__name__, failure.problems)
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - the gate of this process: the parent reports it as a bug
+    except Exception as error:  # noqa: BLE001 - the parent reports it as a bug
         bug = UnexpectedError.of(error)
         return Broken(bug.kind, bug.place)
 
@@ -107,7 +107,7 @@ def _read(size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         part = os.read(_INPUT, min(size - len(data), 1 << 20))
-        if not part:  # the parent is done, or gone
+        if not part:  # the parent has ended
             raise SystemExit(0)
         data += part
     return bytes(data)

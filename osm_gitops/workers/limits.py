@@ -1,4 +1,4 @@
-"""What a worker may use, and how it gives up everything else (``docs/explanation/security.md``)."""
+"""Limits of a worker, and dropping its rights (``docs/explanation/security.md``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 
 try:
     import resource
-except ImportError:  # Windows: what limits a call there is the patience of its parent
+except ImportError:  # Windows: only the timeout of the parent limits a call
     resource = None  # type: ignore[assignment]
 
 LIMITS_CPU_TIME: Final = resource is not None
@@ -28,7 +28,7 @@ _NOBODY: Final = 65534
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``seconds`` of CPU time for each call, and bytes of ``memory`` beyond what an idle worker has."""
+    """``seconds`` of CPU time per call, and bytes of ``memory`` in addition to an idle worker's."""
 
     seconds: int = 10
     memory: int = 512 * MEBIBYTE
@@ -38,20 +38,19 @@ DEFAULT: Final = Limits()
 
 
 def drop_rights(memory: int) -> None:
-    """Give up, until this process ends: memory beyond ``memory`` more bytes, files, processes and the network.
+    """Drop rights permanently: more than ``memory`` additional bytes, files, processes and the network.
 
-    No file, socket or pipe can be opened any more, so everything that is imported must have been before.
+    No file, socket or pipe can be opened afterwards, so all modules must be imported before.
     """
     if resource is None:
         return
     most = _address_space() + memory
-    # A kernel without user namespaces, or a system that forbids them, has no network to take away this way. There,
-    # the limit of no files keeps the worker from opening a socket.
+    # Without user namespaces the network stays, but without files the worker cannot open a socket.
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.unshare(_NEW_USER_NAMESPACE | _NEW_NETWORK_NAMESPACE)
         libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    if os.geteuid() == 0:  # root is above some of the limits
+    if os.geteuid() == 0:  # some limits do not apply to root
         with contextlib.suppress(OSError):
             os.setgroups([])
             os.setgid(_NOBODY)
@@ -64,17 +63,17 @@ def drop_rights(memory: int) -> None:
 
 
 def allow_seconds(seconds: int) -> None:
-    """Let this process use so many more seconds of CPU time. Beyond them the system ends it with SIGXCPU."""
+    """Allow this process so many more seconds of CPU time. Then the system ends it with SIGXCPU."""
     if resource is None:
         return
-    # The limit is in whole seconds. The hard limit stays, or the next call could not raise the soft one again.
+    # The limit is in whole seconds. The hard limit is kept, so that the next call can raise the soft one.
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     until = math.ceil(time.process_time()) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (until if hard == resource.RLIM_INFINITY else min(until, hard), hard))
 
 
 def used_memory() -> int:
-    """The most bytes of memory that this process has had at a time."""
+    """The peak memory of this process in bytes."""
     if resource is None:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -82,7 +81,7 @@ def used_memory() -> int:
 
 
 def _limit(which: int, most: int) -> None:
-    # macOS has some of these limits by name only, and a limit below what is in use is an error there.
+    # macOS does not enforce all of these limits, and a limit below the current use is an error there.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(which, (most, most))
 

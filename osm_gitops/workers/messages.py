@@ -1,7 +1,7 @@
-"""What goes through the pipes of a worker: frames of pickled messages, which are read back with care.
+"""Messages of a worker: frames of pickled data in its pipes.
 
-A worker trusts what it is sent. What it answers may have been made by whoever took it over, so an answer can hold
-nothing but plain values and frozen records of this package.
+A worker trusts its parent. Its answers are not trusted, since an attacker may have taken it over: they can contain only
+plain values and frozen records of this package.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any, Final
 from osm_gitops.errors import OsmGitopsError
 
 LENGTH: Final = struct.Struct(">Q")
-"""What stands before each frame: how many bytes it has."""
+"""The length of a frame, before its content."""
 
 LARGEST_ANSWER: Final = 256 << 20
-"""Bytes. A frame beyond is no answer."""
+"""Limit of a frame in bytes."""
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _PLAIN: Final = {
@@ -35,7 +35,7 @@ _PLAIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Import these modules, then give up all rights but ``memory`` more bytes."""
+    """Import these modules, then drop all rights except ``memory`` additional bytes."""
 
     modules: tuple[str, ...]
     memory: int
@@ -45,7 +45,7 @@ class Start:
 class Request:
     """Call ``function`` with ``arguments`` within ``seconds`` of CPU time.
 
-    The state ``series`` is its first argument where it is set; with ``makes`` the result becomes that state.
+    The state ``series``, if set, is its first argument; with ``makes`` the result becomes that state.
     """
 
     function: Callable[..., Any]
@@ -57,7 +57,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """These states are needed no more; there is no answer."""
+    """Drop these states. There is no answer."""
 
     series: tuple[int, ...]
 
@@ -79,12 +79,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class OutOfMemory:
-    """The function needed more memory than it may have."""
+    """The function exceeded its memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The function raised something that nobody expected: its ``kind``, and the place in our code."""
+    """The function raised an unexpected error: its ``kind``, and the place in our code."""
 
     kind: str
     place: str
@@ -92,14 +92,14 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker has imported these modules, and given up its rights."""
+    """The worker has imported these modules and dropped its rights."""
 
     modules: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``worn``: the worker has used so much memory that another should take the next call."""
+    """``worn``: the worker has used so much memory that a new one should take the next call."""
 
     outcome: Done | Failed | OutOfMemory | Broken
     worn: bool = False
@@ -107,7 +107,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A request as it goes through a pipe, and the modules that reading it takes."""
+    """A request in its frame, and the modules needed to read it."""
 
     data: bytes
     modules: frozenset[str]
@@ -115,7 +115,7 @@ class Encoded:
 
 
 def encode(request: Request) -> Encoded:
-    """A request as it goes through a pipe."""
+    """The frame of a request."""
     stream = io.BytesIO()
     writer = _Writer(stream)
     writer.dump(request)
@@ -124,13 +124,13 @@ def encode(request: Request) -> Encoded:
 
 
 def frame(message: Start | Forget | Ready | Answer) -> bytes:
-    """Any other message as it goes through a pipe."""
+    """The frame of any other message."""
     data = pickle.dumps(message, protocol=5)
     return LENGTH.pack(len(data)) + data
 
 
 class _Writer(pickle.Pickler):
-    """Notes which modules have what it writes: a worker that is at work cannot import them any more."""
+    """Notes the modules of written objects: a running worker cannot import them."""
 
     def __init__(self, stream: io.BytesIO) -> None:
         super().__init__(stream, protocol=5)
@@ -143,22 +143,22 @@ class _Writer(pickle.Pickler):
 
 
 def read_request(data: bytes) -> Start | Request | Forget:
-    """A frame's content in a worker, which trusts its parent."""
+    """Read a frame's content in a worker, which trusts its parent."""
     message: Start | Request | Forget = pickle.loads(data)  # noqa: S301 - from the process that started this one
     return message
 
 
 def read_answer(data: bytes) -> Answer | Ready | None:
-    """A frame's content in the parent; ``None`` if it is no answer that a worker of ours gives."""
+    """Read a frame's content in the parent; ``None`` if it is not a valid answer."""
     try:
         message = _Reader(io.BytesIO(data)).load()
-    except Exception:  # noqa: BLE001 - made by whoever took the worker over; whatever it raises, it is no answer
+    except Exception:  # noqa: BLE001 - an attacker may have made it; any error means an invalid answer
         return None
     return message if isinstance(message, Answer | Ready) else None
 
 
 class _Reader(pickle.Unpickler):
-    """Builds plain values, and frozen records and enumerations that this process has loaded itself."""
+    """Builds plain values, and frozen records and enumerations of modules that this process has loaded."""
 
     def find_class(self, module: str, name: str, /) -> Any:
         plain = _PLAIN.get((module, name))
@@ -173,14 +173,14 @@ class _Reader(pickle.Unpickler):
 
 
 def _is_record(found: type) -> bool:
-    """A frozen dataclass, an enumeration, or a class that says of itself that it is data and nothing else."""
+    """A frozen dataclass, an enumeration, or a class with ``IS_DATA``."""
     if is_dataclass(found):
         return bool(found.__dataclass_params__.frozen)  # type: ignore[attr-defined]
     return issubclass(found, Enum) or bool(getattr(found, "IS_DATA", False))
 
 
 def error_kinds() -> dict[str, type[OsmGitopsError]]:
-    """The errors of this package by name, which all are made from their problems."""
+    """The errors of this package by name. All are created from problems."""
     kinds = {}
     waiting: list[type[OsmGitopsError]] = [OsmGitopsError]
     while waiting:

@@ -1,4 +1,4 @@
-"""One worker process, as its parent sees it."""
+"""One worker process, controlled by its parent."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ from osm_gitops.workers.messages import (
     read_answer,
 )
 
-# The child finds the program where this process found it, whatever its own environment would say.
+# The child gets the module search path of this process, regardless of its environment.
 _PROGRAM: Final = "from sys import argv, path; path[:] = argv[1:]; from osm_gitops.workers.child import main; main()"
-_PATIENCE: Final = 10
-"""How much longer than its CPU time a call may take: the machine is shared, and the worker may have to wait. Where the
-system cannot limit CPU time, a call may take as long as it may compute."""
+_TIMEOUT_FACTOR: Final = 10
+"""Factor between a call's CPU time and its timeout, since the machine is shared. If the system cannot limit CPU time,
+the timeout is the CPU time."""
 _NEEDED: Final = ("SYSTEMROOT",)
-"""What Python on Windows cannot start without."""
+"""Variables that Python on Windows needs to start."""
 SIGXCPU: Final = getattr(signal, "SIGXCPU", 24)
 SIGKILL: Final = getattr(signal, "SIGKILL", 9)
 _PART: Final = 1 << 20
 _START: Final = 60
-"""Seconds, as for a call, for a worker to start."""
-_NO_ANSWER: Final = "its worker process gave no answer that can be read"
+"""CPU seconds for the start of a worker."""
+_NO_ANSWER: Final = "its worker process gave no valid answer"
 _SIMPLER: Final = "Make the profile, overlay or script simpler"
 _MORE_TIME: Final = f"{_SIMPLER}, or raise --max-render-seconds"
 _MORE_MEMORY: Final = f"{_SIMPLER}, or raise --max-render-memory"
 
 
 class LimitReached(InputError):
-    """A call that a limit ended; ``memory``: it was that of memory."""
+    """A call reached a limit; ``memory``: that of memory."""
 
     def __init__(self, what: str, fix: str = _SIMPLER, *, memory: bool = False) -> None:
         super().__init__([Problem(Code.WORK_LIMIT, what, fix=fix)])
         self.memory = memory
 
     def named(self, doing: str, *, where: str, about: str = "") -> tuple[Problem, ...]:
-        """Its problems, with what was being done (``rendering``) and the place."""
+        """Its problems, with the task (``rendering``) and the place."""
         return tuple(
             Problem(each.code, f"{doing} failed: {each.what}", where, about, fix=each.fix) for each in self.problems
         )
 
 
 class Worker:
-    """A process that answers requests in their order. Not for several threads at a time."""
+    """A process that answers requests in order. Not thread-safe."""
 
     def __init__(self, modules: Iterable[str], memory: int) -> None:
         self.asked_for = frozenset(modules)
@@ -74,7 +74,7 @@ class Worker:
         self._waiting: deque[int] = deque()  # the seconds of each request
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
         self._incoming: SimpleQueue[bytes | None] = SimpleQueue()
-        # No environment, no open file but the two pipes, no signals of the terminal: it ends when its input ends.
+        # No environment, no open files except two pipes, no signals of the terminal: it ends with its input.
         self._process = subprocess.Popen(  # noqa: S603 - this Python, with a program of ours
             [sys.executable, "-I", "-c", _PROGRAM, *map(os.path.abspath, sys.path)],
             stdin=subprocess.PIPE,
@@ -85,7 +85,7 @@ class Worker:
             start_new_session=True,
             bufsize=0,
         )
-        # Threads, as no other way to read and write pipes at the same time is the same on all systems.
+        # Threads: the only portable way to read and write pipes at the same time.
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._read, self._write)]
         for thread in self._threads:
             thread.start()
@@ -93,17 +93,17 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is due."""
+        """Whether an answer is pending."""
         return bool(self._waiting)
 
     @property
     def usable(self) -> bool:
-        """Whether it can take another request. The pipes of a fork are the parent's."""
+        """Whether it can take another request. A fork must not use its parent's pipes."""
         return self._parent == os.getpid() and self._process.returncode is None and not self.worn
 
     @property
     def modules(self) -> frozenset[str]:
-        """The modules whose functions it can call; waits until it is ready. Raises LimitReached where it cannot be."""
+        """The imported modules; waits until the worker is ready. Raises LimitReached if it cannot start."""
         if self._modules is None:
             message = self._message(_START)
             if not isinstance(message, Ready):
@@ -113,19 +113,19 @@ class Worker:
         return self._modules
 
     def send(self, request: Encoded) -> None:
-        """Send a request; :meth:`receive` has its answer after those of the requests before it."""
+        """Send a request. :meth:`receive` returns answers in the order of requests."""
         self._waiting.append(request.seconds)
         self._outgoing.put(request.data)
 
     def forget(self, series: set[int]) -> None:
-        """Drop states that are needed no more."""
+        """Drop states."""
         gone = self.states & series
         if gone:
             self.states -= gone
             self._outgoing.put(frame(Forget(tuple(gone))))
 
     def receive(self) -> Answer:
-        """The answer to the oldest request. Raises LimitReached where the worker did not give one."""
+        """The answer to the oldest request. Raises LimitReached if there is none."""
         assert self.modules
         answer = self._message(self._waiting[0])
         if not isinstance(answer, Answer):
@@ -141,7 +141,7 @@ class Worker:
         return answer
 
     def end(self) -> None:
-        """Kill it, unless this is a fork of its parent."""
+        """Kill the process, unless this is a fork of its parent."""
         if self._parent != os.getpid():
             return
         if self._process.returncode is None:
@@ -154,23 +154,23 @@ class Worker:
             pipe.close()
 
     def _message(self, seconds: int) -> Answer | Ready | None:
-        patience = _PATIENCE * seconds if LIMITS_CPU_TIME else seconds
+        timeout = _TIMEOUT_FACTOR * seconds if LIMITS_CPU_TIME else seconds
         try:
-            data = self._incoming.get(timeout=patience)
+            data = self._incoming.get(timeout=timeout)
         except Empty:
             self.end()
-            raise LimitReached(f"it takes longer than {patience} s", _MORE_TIME) from None
+            raise LimitReached(f"it takes longer than {timeout} s", _MORE_TIME) from None
         if data is None:
             raise self._ended(seconds)
         return read_answer(data)
 
     def _ended(self, seconds: int) -> LimitReached:
-        """Why the worker ended by itself."""
+        """The reason why the worker ended."""
         code = self._process.wait()
         self.end()
         if code == -SIGXCPU:
             return LimitReached(f"it needs more than {seconds} s of CPU time", _MORE_TIME)
-        if code == -SIGKILL:  # the system's own guard against processes that take all memory
+        if code == -SIGKILL:  # the system's out-of-memory killer
             return LimitReached("the system ended its worker process, usually for too much memory", memory=True)
         if code < 0:
             return LimitReached(f"its worker process ended with signal {-code} ({_signal_name(-code)})")
@@ -185,7 +185,7 @@ class Worker:
             data = _exactly(output, length) if length <= LARGEST_ANSWER else b""
             if data is None:
                 break
-            self._incoming.put(data)  # what is too large is no answer that can be read
+            self._incoming.put(data)  # too large frames are invalid answers
             if length > LARGEST_ANSWER:
                 return
         self._incoming.put(None)
@@ -199,12 +199,12 @@ class Worker:
             try:
                 while view:
                     view = view[stream.write(view) :]
-            except OSError:  # it has ended, which the other thread sees too
+            except OSError:  # the worker has ended, which the other thread detects too
                 return
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes | None:
-    """So many bytes; ``None`` where the stream ends before."""
+    """Read this number of bytes; ``None`` if the stream ends before."""
     data = bytearray()
     while len(data) < size:
         part = stream.read(min(size - len(data), _PART))

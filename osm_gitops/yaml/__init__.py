@@ -1,5 +1,5 @@
-"""The one door to PyYAML and ruamel.yaml: YAML in, as Kubernetes reads it; YAML out, one canonical way; edits of files.
+"""Reading YAML as Kubernetes does, writing canonical YAML, and editing files, with PyYAML and ruamel.yaml.
 
-Belongs here: text ↔ plain Python data, with lines for error messages. May not come
-in: files, Kubernetes objects, templates.
+Belongs here: text ↔ plain Python data, with lines for error messages. May not come in: files, Kubernetes objects,
+templates.
 """

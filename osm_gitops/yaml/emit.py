@@ -1,7 +1,7 @@
-"""JSON as YAML, in one canonical way: the same data gives the same bytes, and every YAML reader the same data back.
+"""JSON data as canonical YAML: equal data gives equal bytes, and all YAML readers read the same data.
 
-Block style, two blanks, sorted keys. Texts of several lines are literal blocks, so that
-a diff shows the line that changed; quotes stand only where YAML 1.1 or 1.2 need them.
+Block style, two spaces, sorted keys. Multi-line texts are literal blocks, so that a diff shows the changed line. Texts
+are quoted only if YAML 1.1 or 1.2 need it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from osm_gitops.gocompat.gojson import encode
 Json = Any
 
 _STEP: Final = "  "
-_LONGEST_KEY: Final = 1000  # YAML's own limit is 1,024 characters, quotes included
+_LONGEST_KEY: Final = 1000  # YAML's limit is 1,024 characters, including quotes
 
-# Numbers and dates start with a digit, a sign or a dot, and are quoted by that alone.
+# Texts that start with a digit, a sign or a dot are always quoted, since they may be numbers or dates.
 _SIMPLE: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+=@-]*")
-# Possessive throughout: linear in the text, whatever it holds.
+# All quantifiers are possessive: the time is linear in the text.
 _PLAIN: Final = re.compile(r'[A-Za-z_/](?:[!-9;-~]++|:(?=[!-~])|\ ++(?=[!-"$-9;-~]))*+')
 _WORDS: Final = frozenset(
     {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"}
@@ -32,15 +32,13 @@ _SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r
 
 
 class Kept(dict[str, Json]):
-    """A mapping that stands as a list's entry in many documents: its lines are made once.
-
-    It must not change after it was dumped.
-    """
+    """A mapping that is an entry of lists in many documents. Its lines are cached, so it must not change after the
+    first dump."""
 
     __slots__ = ("_entries",)
 
     def entry(self, margin: str) -> str:
-        """Its lines as an entry of a list at ``margin``, the dash included."""
+        """Its lines as an entry of a list at ``margin``, including the dash."""
         entries: dict[str, str] = getattr(self, "_entries", None) or {}
         if margin not in entries:
             parts = [margin, "-"]
@@ -53,8 +51,8 @@ class Kept(dict[str, Json]):
 def dump(value: Json) -> str:
     """``value`` as one YAML document that ends in a newline.
 
-    Takes mappings with string keys, lists, tuples, strings, numbers, booleans and ``None``.
-    Raises ValueError for infinite numbers and for text that is no UTF-8, TypeError for other types.
+    Takes mappings with string keys, lists, tuples, strings, numbers, booleans and ``None``. Raises ValueError for
+    infinite numbers and for text that is not UTF-8, TypeError for other types.
     """
     parts: list[str] = []
     if _is_block(value):
@@ -68,13 +66,13 @@ def _is_block(value: Json) -> bool:
     kind = type(value)
     if kind is str:
         return False
-    if kind is dict or kind is list:  # the usual cases first: asking an abstract class is slow
+    if kind is dict or kind is list:  # fast path: isinstance() of an abstract class is slow
         return bool(value)
     return isinstance(value, Mapping | list | tuple) and len(value) > 0
 
 
 def _block(value: Json, margin: str, parts: list[str]) -> None:
-    """A collection that is not empty, every line at ``margin``."""
+    """A non-empty collection, with each line at ``margin``."""
     if isinstance(value, dict | Mapping):
         for key in sorted(value):
             parts.append(margin)
@@ -92,7 +90,7 @@ def _block(value: Json, margin: str, parts: list[str]) -> None:
 
 
 def _beside_dash(value: Json, margin: str, parts: list[str]) -> None:
-    """A collection as an entry of a list: its first line continues that of the dash."""
+    """A collection as an entry of a list: its first line follows the dash."""
     start = len(parts)
     _block(value, margin, parts)
     parts[start] = " "
@@ -113,7 +111,7 @@ def _key(key: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every reader takes the bare ``text`` for this string."""
+    """Whether all readers read ``text`` without quotes as this string."""
     if not (_SIMPLE.fullmatch(text) or _PLAIN.fullmatch(text)):
         return False
     return len(text) > _LONGEST_WORD or text.lower() not in _WORDS
@@ -137,7 +135,7 @@ def _scalar(value: Json, margin: str) -> str:
         return "{}"
     if isinstance(value, list | tuple):
         return "[]"
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _fits_block(text: str) -> bool:
@@ -145,7 +143,7 @@ def _fits_block(text: str) -> bool:
 
 
 def fits_block(text: str) -> bool:
-    """Whether a literal block carries ``text``: its first line is not blank, every character may stand there."""
+    """Whether ``text`` can be a literal block: its first line is not blank, and all its characters are allowed."""
     if not text.lstrip("\n").partition("\n")[0].strip(" \t"):
         return False
     return text.replace("\n", "").replace("\t", "").isprintable() or _BREAKS_BLOCK.search(text) is None
@@ -156,13 +154,13 @@ def _literal(text: str, margin: str) -> str:
     chomping = "-" if text[-1] != "\n" else "+" if text.endswith("\n\n") else ""
     body = text.removesuffix("\n").replace("\n", "\n" + margin)
     blank = f"\n{margin}\n"
-    body = body.replace(blank, "\n\n").replace(blank, "\n\n")  # twice: neighbours share a line break
+    body = body.replace(blank, "\n\n").replace(blank, "\n\n")  # twice: matches next to each other share a line break
     first = "" if body.startswith("\n") else margin
     return f"|{digit}{chomping}\n{first}{body.removesuffix(margin) if text.endswith(chr(10) * 2) else body}"
 
 
 def quoted(text: str) -> str:
-    """``text`` in double quotes. Raises ValueError for text that is no UTF-8."""
+    """``text`` in double quotes. Raises ValueError for text that is not UTF-8."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{_ESCAPED.sub(_escape, text)}"'
@@ -172,13 +170,13 @@ def _escape(match: re.Match[str]) -> str:
     char = match[0]
     code = ord(char)
     if 0xD800 <= code <= 0xDFFF:
-        raise ValueError("the text is no UTF-8 and cannot be written as YAML")
+        raise ValueError("the text is not UTF-8 and cannot be written as YAML")
     short = _SHORT_ESCAPES.get(char)
     return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 def _float(value: float) -> str:
-    """Go's spelling; YAML 1.1 takes it for a float only with a point."""
+    """As Go prints it; YAML 1.1 needs a point in a float."""
     text = encode(value)
     if text == "-0":
         return "-0.0"

@@ -15,17 +15,15 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 
 
 def json_documents(text: str, name: str, max_depth: int) -> list[tuple[Json, int]] | None:
-    """The values of a JSON text, each with its line; ``None`` where the text is no JSON.
+    """The values of a JSON text, each with its line; ``None`` if the text is not JSON.
 
-    Raises InputError for duplicate keys and for what is nested more than ``max_depth`` deep.
+    Raises InputError for duplicate keys and for nesting deeper than ``max_depth``.
     """
 
     def unique(members: list[tuple[str, Json]]) -> dict[str, Json]:
         found = dict(members)
         if len(found) < len(members):
-            raise input_error(
-                Code.DUPLICATE_KEY, "a key stands twice in the same mapping", where=name, fix="Remove one of them"
-            )
+            raise input_error(Code.DUPLICATE_KEY, "duplicate key in a mapping", where=name, fix="Remove one of them")
         return found
 
     decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse)
@@ -59,7 +57,7 @@ def _refuse(_: str) -> Json:
 
 
 def _cleaned(value: Json, depth: int) -> Json:
-    """``value`` with U+FFFD for half surrogate pairs, as Go decodes them; infinite numbers are no JSON."""
+    """``value`` with U+FFFD for lone surrogates, as in Go. Raises ValueError for infinite numbers."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, float):
@@ -74,7 +72,7 @@ def _cleaned(value: Json, depth: int) -> Json:
 
 
 def whole(number: float) -> int | float:
-    """The number as Go's JSON spells it: whole below 1e21 is an integer, but -0 stays what it is.
+    """The number as Go's JSON prints it: whole numbers below 1e21 are integers, except -0.
 
     Raises ValueError for infinite numbers and NaN.
     """
@@ -82,7 +80,7 @@ def whole(number: float) -> int | float:
         if number - number != 0:
             raise ValueError
         return number
-    # The digits that Go prints: the shortest, filled with zeros.
+    # Go prints the shortest digits, then zeros.
     digits, _, exponent = repr(number).partition("e")
     if exponent:
         mantissa, _, fraction = digits.partition(".")

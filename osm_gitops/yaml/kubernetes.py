@@ -1,8 +1,7 @@
-"""YAML and JSON text as Kubernetes' loader reads it: yaml.v2's scalars, then JSON (osm-behaviour.md, "Kinds and shared
-types").
+"""Read YAML and JSON as Kubernetes does: yaml.v2's scalars, then JSON (osm-behaviour.md, "Kinds and shared types").
 
-libyaml scans and parses; what its events mean is decided here, in one pass, because a
-fleet has 10,000 documents. Lines are found in a second pass, and only when asked for.
+libyaml scans and parses. Its events are converted here in one pass, since a fleet has 10,000 documents. Lines are
+computed in a second pass, only on demand.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ Json = Any
 
 MAX_DEPTH: Final = 100
 MAX_REPEATED: Final = 200_000
-"""How many values all aliases of a document may repeat; 16 characters of text weigh as one value."""
+"""Limit of values that the aliases of a document may repeat; 16 characters of text count as one value."""
 MOST_DUPLICATES: Final = 20
-"""How many duplicate keys of a text are named; the others are counted."""
+"""Limit of duplicate keys that are reported; others are counted."""
 
 _SHORT: Final = 48
 _TOO_DEEP: Final = f"lists and mappings are nested more than {MAX_DEPTH} deep"
@@ -57,16 +56,16 @@ _TYPED_TAGS: Final[dict[str, frozenset[str]]] = {
     "tag:yaml.org,2002:timestamp": frozenset({TIMESTAMP}),
 }
 _NOT_TEXT: Final = frozenset("+-.0123456789~NntTfF") | {word[0] for word in OLD_BOOLS}
-"""What a plain scalar that is no text may start with."""
+"""First characters of plain scalars that may not be texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """One document, or one entry of its list ``items``.
 
-    ``value`` is JSON; ``line`` (1-based) is where it starts; ``lines`` maps a field path
-    (``spec.files[0].path``) to its line and is computed on first use. ``items`` are the
-    entries of a top-level list of that name, so that each object of a ``List`` knows its place.
+    ``value`` is JSON, ``line`` (1-based) its first line. ``lines`` maps field paths (``spec.files[0].path``) to lines,
+    computed on first use. ``items`` are the entries of a top-level list of that name, so that each object of a ``List``
+    has its line.
     """
 
     value: Json
@@ -78,10 +77,9 @@ class Document:
 def load_documents(text: str | bytes, name: str) -> list[Document]:
     """Read all documents of a YAML or JSON text; empty ones are left out.
 
-    ``name`` stands in the errors. Raises :class:`~osm_gitops.errors.InputError` with the
-    duplicate keys (the first :data:`MOST_DUPLICATES`, and how many more), or the first fault
-    of another kind: no YAML, no UTF-8, keys that are no scalars, infinite numbers, nesting
-    deeper than :data:`MAX_DEPTH`, aliases without end.
+    ``name`` is the file in errors. Raises InputError with the duplicate keys (at most :data:`MOST_DUPLICATES`, and the
+    number of others), or with the first other fault: invalid YAML or UTF-8, keys that are not scalars, infinite
+    numbers, nesting deeper than :data:`MAX_DEPTH`, too many repeated values of aliases.
     """
     plain = decode_text(text, name)
     canonical = read_canonical(plain)
@@ -154,9 +152,8 @@ class _Reader:
         return self.part(value, root, end.start_mark.index, tuple(self.items))
 
     def part(self, value: Json, start: Any, end: int, items: tuple[Document, ...] = ()) -> Document:
-        """A document or entry; only where its columns mean something are those before it blanks.
-
-        Between brackets they mean nothing, and on a single line of many entries they are many.
+        """A document or entry. Spaces replace the columns before it in block style, where columns have a meaning; in
+        flow style they have none, and a line with many entries would need many spaces.
         """
         mark = start.start_mark
         text = self.text[mark.index : end]
@@ -221,7 +218,7 @@ class _Reader:
             result.append(self.node(event, depth))
 
     def listed(self, start: Any) -> list[Json]:
-        """The list ``items`` of a document, whose entries are documents of their own."""
+        """The list ``items`` of a document, whose entries become documents."""
         before = self.weight
         self.deepest = max(self.deepest, 2)
         if start.anchor:
@@ -243,12 +240,12 @@ class _Reader:
         return values
 
     def before_dash(self, entry: Any, index: int) -> int:
-        """The end of an entry: what stands before the dash (or comma) of the next one, at ``index``, is its text."""
+        """The end of an entry: before the dash (or comma) of the next one, at ``index``."""
         start: int = entry.start_mark.index
         return max(self.text.rfind("-", start, index), self.text.rfind(",", start, index), start)
 
     def merge(self, into: dict[str, Json], event: Any, depth: int) -> None:
-        """yaml.v2's merge: it replaces what stood before it; the first of a list wins."""
+        """yaml.v2's merge: it replaces earlier keys; of a list, the first mapping wins."""
         value = self.node(event, depth)
         sources = value if isinstance(value, list) else [value]
         for source in reversed(sources):
@@ -259,11 +256,10 @@ class _Reader:
     def alias(self, event: Any, depth: int) -> Json:
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            self.refuse(
-                event, "a text that starts with * is an alias, and no anchor of its name stands before", "Quote it"
-            )
+            what = "a text that starts with * is an alias, and there is no anchor of this name before it"
+            self.refuse(event, what, "Quote it")
         if anchored is _OPEN:
-            self.refuse(event, "an alias stands inside of its own anchor")
+            self.refuse(event, "an alias is inside of its own anchor")
         if depth + anchored.height > MAX_DEPTH:
             self.refuse(event, _TOO_DEEP, code=Code.YAML_TOO_COMPLEX)
         self.deepest = max(self.deepest, depth + anchored.height)
@@ -295,7 +291,7 @@ class _Reader:
         if event.tag == _BINARY:
             data = decode_base64(text)
             if data is None:
-                self.refuse(event, "what is tagged !!binary is no base64")
+                self.refuse(event, "the value tagged !!binary is not base64")
             return runes(from_bytes(data))
         wanted = _TYPED_TAGS.get(event.tag)
         if wanted is None:
@@ -327,7 +323,7 @@ class _Reader:
     def no_key(self, event: Any, value: Json) -> NoReturn:
         if isinstance(value, dict | list):
             templated = "{{" in line_text(self.text, event.start_mark.line)
-            what = "a mapping or a list stands where a key belongs"
+            what = "a mapping or a list is used as a key"
             self.refuse(event, what, TEMPLATE_HINT if templated else "")
         self.refuse(event, "null and numbers beyond 64 bits cannot be keys", "Quote the key")
 
@@ -336,11 +332,11 @@ class _Reader:
             self.unnamed += 1
             return
         line = event.start_mark.line + 1
-        shown = f"the key {key}" if len(key) <= 200 and key.isprintable() else "a key"
+        shown = f" {key}" if len(key) <= 200 and key.isprintable() else ""
         self.problems.append(
             Problem(
                 Code.DUPLICATE_KEY,
-                f"{shown} stands twice in the same mapping, in line {first + 1} and in line {line}",
+                f"duplicate key{shown} in this mapping, in line {first + 1} and in line {line}",
                 where=f"{self.name}:{line}",
                 fix="Remove one of them",
             )
@@ -354,13 +350,13 @@ class _Reader:
 def _plain(text: str) -> Json:
     try:
         tag, value = resolve(text, old=True)
-    except ValueError:  # thousands of digits, beyond every Go number
+    except ValueError:  # thousands of digits: beyond all numbers of Go
         return text
     return text if tag == TIMESTAMP else value
 
 
 def _key_text(value: Json) -> str:
-    """A scalar that is no string as a JSON key; empty where the loader has none."""
+    """A scalar that is not a string as a JSON key; empty if the loader does not support it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Lines of fields, found when an error message needs them."""
+"""Lines of fields, computed when an error message needs them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from yaml.events import (
 )
 
 MOST_PATHS: Final = 32 << 20
-"""How much memory the paths of a text may take, about, in bytes: each repeats those around it, long keys too."""
+"""Approximate memory limit for the paths of a text, in bytes: each path repeats its parents."""
 _ENTRY: Final = 64
 
 
 class Lines(Mapping[str, int]):
     """Field path → line (1-based) of a YAML text whose first line is number ``offset + 1`` of its file.
 
-    The text is read on first use. Paths look like ``spec.files[0].path``; the line of an
-    entry is that of its key; ``PATH|`` is the first line of a literal block's text. What
-    follows a fault has no lines, nor has what follows :data:`MOST_PATHS` of them.
+    The text is read on first use. Paths look like ``spec.files[0].path``; the line of an entry is that of its key;
+    ``PATH|`` is the first line of a literal block's text. Fields after a syntax error, or beyond :data:`MOST_PATHS`,
+    have no lines.
     """
 
     IS_DATA: ClassVar = True  # for answers of workers
@@ -56,7 +56,7 @@ class Lines(Mapping[str, int]):
 
 
 class _TooManyPaths(Exception):
-    """The paths would take more memory than they are worth."""
+    """The paths take too much memory."""
 
 
 class _Walk:

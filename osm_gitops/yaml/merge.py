@@ -1,8 +1,8 @@
-"""Three-way merge of a text that a library has written twice, before and after an edit, into a person's original.
+"""Three-way merge: the difference of two texts of a library, before and after an edit, into the user's original.
 
-The layout that the library prefers (indentation, blanks, line ends) is no part of the edit. So both of its texts first
-get the layout of the original's lines; then lines are merged, and words where lines conflict. Where words conflict too,
-the edit wins: whether all comments are still there is for the caller to see.
+The layout of the library (indentation, spaces, line endings) is not a part of the edit. So both texts first get the
+layout of the original's lines. Then lines are merged, and words if lines conflict. If words conflict too, the edit
+wins: the caller must check that all comments are kept.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ _Places = dict[int, int]
 _WORDS: Final = re.compile(r'\s+|[|>][-+0-9]+|"(?:[^"\\\n]|\\.)*+"|\w+|[^\w\s]')
 _INDICATOR: Final = re.compile(r"(?:^|[:-]\s+(?:[&!]\S+\s+)*)[|>]([1-9])[-+]?\s*(?:\s#.*)?$")
 _MOST_WORDS: Final = 20_000
-"""Of lines that conflict: comparing them takes time that grows faster than their number."""
+"""Limit of words in conflicting lines: the time for comparison grows faster than their number."""
 
 
 def merge_texts(base: str, after: str, original: str) -> str:
-    """``original`` with what differs between ``base`` and ``after``.
-
-    All three end with a line break.
-    """
+    """``original`` with the differences between ``base`` and ``after``. All three end with a line break."""
     if base == original:
         return after
     before: _Parts
@@ -41,13 +38,14 @@ def merge_texts(base: str, after: str, original: str) -> str:
 
 
 def keeps_lines(text: str, original: str, changing: Container[int]) -> bool:
-    """Whether all lines of ``original`` but these, counted from 0, are in ``text`` in the same order."""
+    """Whether ``text`` has all lines of ``original`` in the same order, except ``changing`` (counted from 0)."""
     lines = iter(text.split("\n"))
     return all(line in lines for number, line in enumerate(original.split("\n")) if number not in changing)
 
 
 def _laid_out(texts: _Texts, kept: _Places, at: _Places) -> tuple[_Parts, _Parts]:
-    """The lines of base and edit with the layout of the original's; lines that the edit leaves are the original's."""
+    """Lines of base and edit with the layout of the original. Lines that the edit does not change are the
+    original's."""
     before, after, original = texts
     laid = list(before)
     for i in range(len(before)):
@@ -57,7 +55,7 @@ def _laid_out(texts: _Texts, kept: _Places, at: _Places) -> tuple[_Parts, _Parts
     edited: list[str] = []
     i = 0
     for here in sorted(kept):
-        # By how much lines of an indentation move: as those that they replace, else as their neighbours.
+        # The shift of each indentation: that of the replaced lines, else that of lines nearby.
         moves: dict[int, int] = {}
         for near in (*range(i, here), i - 1, here):
             if near in at and near < len(before) and before[near].strip():
@@ -72,9 +70,9 @@ def _laid_out(texts: _Texts, kept: _Places, at: _Places) -> tuple[_Parts, _Parts
 
 
 def _with_indicators(lines: _Parts, laid: _Parts) -> _Parts:
-    """``laid``, with the indentation indicators of blocks (``|2``) whose lines have moved otherwise than their key."""
+    """``laid``, with correct indentation indicators (``|2``) of blocks that moved differently from their keys."""
     result = list(laid)
-    body = 0  # by how much the next line with words has moved
+    body = 0  # the shift of the next line with words
     for i, (line, new) in reversed([*enumerate(zip(lines, laid, strict=True))]):
         if not line.strip():
             continue
@@ -88,7 +86,7 @@ def _with_indicators(lines: _Parts, laid: _Parts) -> _Parts:
 
 
 def _between(line: str, other: str) -> str:
-    """The words of a line with what is around those of the other one."""
+    """The words of a line with the surrounding spaces of the other one."""
     content = other.strip()
     start = other.index(content)
     return other[:start] + line.strip() + other[start + len(content) :]
@@ -99,13 +97,13 @@ def _indent(line: str) -> int:
 
 
 def _aligned(one: _Parts, other: _Parts) -> _Places:
-    """Which entries are the same in both; the ends of both are."""
+    """Places of equal entries in both, including the ends."""
     blocks = SequenceMatcher(str.isspace, one, other).get_matching_blocks()
     return {i + step: j + step for i, j, size in blocks for step in range(size or 1)}
 
 
 def _merge(texts: _Texts, kept: _Places, at: _Places, resolve: Callable[[_Texts], _Parts]) -> _Parts:
-    """Where one of two has changed an entry, its change; where both have, what ``resolve`` makes of it."""
+    """Merge entries: the change of either side, or the result of ``resolve`` if both changed the same place."""
     before, after, original = texts
     merged: list[str] = []
     i = j = k = 0
@@ -119,17 +117,17 @@ def _merge(texts: _Texts, kept: _Places, at: _Places, resolve: Callable[[_Texts]
 
 
 def _choose(before: _Parts, after: _Parts, original: _Parts) -> _Parts | None:
-    """``None`` where both have changed the same."""
+    """The change of one side; ``None`` if both changed."""
     if after == original:
         return original
     for one, other in ((original, after), (after, original)):
-        # The change of the one ends where that of the other begins, or before.
+        # The changes do not overlap.
         kept = _common(before, other)
         if kept + _common(before[::-1], one[::-1]) >= len(before):
             return [*one[: len(one) - len(before) + kept], *other[kept:]]
     if not len(before) == len(after) == len(original):
         return None
-    # Of each entry at most one may have changed it, as where blanks are around a word.
+    # Each entry is changed by at most one side, such as spaces around a word.
     triples = list(zip(before, after, original, strict=True))
     if any(old not in (new, there) and new != there for old, new, there in triples):
         return None
@@ -137,7 +135,7 @@ def _choose(before: _Parts, after: _Parts, original: _Parts) -> _Parts | None:
 
 
 def _common(one: _Parts, other: _Parts) -> int:
-    """How many entries both begin with."""
+    """The number of equal entries at the start."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), min(len(one), len(other)))
 

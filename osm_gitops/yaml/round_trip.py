@@ -1,10 +1,10 @@
-"""Texts of a YAML or JSON file that a person wrote replaced: comments, layout and every other byte stay.
+"""Edit texts in a YAML or JSON file of a user: comments, layout and all other bytes are kept.
 
-ruamel.yaml reads a document and writes it twice, without the edits and with them, in the indentation that the file has.
-What differs between the two is merged into the original, so what ruamel.yaml lays out otherwise stays as it was.
-JSON, which has no comments, is written twice by Python. The result is read again and compared.
+ruamel.yaml reads a document and writes it twice, without and with the edits, in the indentation of the file. The
+differences of the two are merged into the original, so the layout of ruamel.yaml does not show. JSON, which has no
+comments, is written twice by Python. The result is read again and compared.
 
-Only what edits imports this module: reading by ruamel.yaml takes 25 times as long as reading by libyaml.
+Import this module only for edits: ruamel.yaml reads 25 times slower than libyaml.
 """
 
 from __future__ import annotations
@@ -43,25 +43,24 @@ _NULL: Final = "tag:yaml.org,2002:null"
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _JSON_INDENT: Final = re.compile(r"\s*[{\[][ \t\r]*\n([ \t]+)")
 _SHARED: Final = "an alias or a merge key (<<) may share them"
-_WRITE_OUT: Final = "Write out what the alias stands for"
+_WRITE_OUT: Final = "Replace the alias by its value"
 _UNREAD: Final = "ruamel.yaml, which keeps the layout, cannot read and write this document"
-_LAYOUT: Final = "their lines are laid out in a way that cannot be kept"
-_INDENT: Final = "Indent the lines around them by two blanks a level"
+_LAYOUT: Final = "the layout of their lines cannot be kept"
+_INDENT: Final = "Indent the lines around them by two spaces per level"
 MOST_VALUES: Final = 250_000
-"""Of a document that is edited: ruamel.yaml takes some kilobytes of memory for each."""
+"""Limit of values in an edited document: ruamel.yaml takes some kilobytes of memory for each."""
 LARGEST: Final = 4 << 20
-"""Characters of such a document."""
+"""Limit of characters in an edited document."""
 _STEP: Final = 2
 _NAMED: Final = 3
-"""How many fields an error names; the others are counted."""
+"""Limit of fields that an error names; others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A new text at a path of a document, counted from 0 as :func:`load_documents` returns them.
 
-    Where nothing is at the path it is added to its mapping, together with mappings that are
-    missing; keys and text must then be plain words.
+    If the path does not exist, it is added with missing mappings; keys and text must then be plain words.
     """
 
     document: int
@@ -70,7 +69,7 @@ class Edit:
 
 
 def edit_texts(text: str | bytes, name: str, edits: Sequence[Edit]) -> str:
-    """The file with these texts. Raises InputError where it cannot be read, or its layout cannot be kept."""
+    """The file with these texts. Raises InputError if it is invalid, or its layout cannot be kept."""
     plain = decode_text(text, name)
     documents = load_documents(plain, name)
     before = [document.value for document in documents]
@@ -87,7 +86,7 @@ def edit_texts(text: str | bytes, name: str, edits: Sequence[Edit]) -> str:
 
 
 def _put(value: Json, path: Path, text: str) -> bool:
-    """Set the text at ``path``; whether that changes anything. New keys come first."""
+    """Set the text at ``path``; returns whether that changes the value. New keys come first."""
     *parents, last = path
     for step in parents:
         if isinstance(value, dict) and value.get(step) is None:
@@ -97,7 +96,7 @@ def _put(value: Json, path: Path, text: str) -> bool:
         value[last] = text
         return True
     if value.get(last, text) is None and not text:
-        return False  # Kubernetes takes nothing there for the empty text
+        return False  # for Kubernetes, null is an empty text
     changes = last not in value or value[last] != text
     _set(value, last, text)
     return changes
@@ -122,7 +121,7 @@ def _not_replaced(where: str, edits: Sequence[Edit], why: str, fix: str) -> Inpu
     shown = ["".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in edit.path) for edit in edits]
     named = ", ".join(each.removeprefix(".") for each in shown[:_NAMED])
     more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-    what = f"texts in this file cannot be replaced where they are: {why}"
+    what = f"texts in this file cannot be replaced in place: {why}"
     return input_error(Code.YAML_EDIT_FAILED, what, where=where, fix=f"{fix}, or edit by hand: {named}{more}")
 
 
@@ -130,7 +129,7 @@ def _not_replaced(where: str, edits: Sequence[Edit], why: str, fix: str) -> Inpu
 
 
 def _edit_json(text: str, before: Sequence[Json], after: Sequence[Json]) -> str:
-    """Written anew where the lines of the original cannot be kept: nothing but blanks is lost."""
+    """If the lines of the original cannot be kept, the file is written again: only spaces are lost."""
     found = _JSON_INDENT.match(text)
     indent = found[1] if found else None
     texts = ["".join(f"{_json(value, indent)}\n" for value in values) for values in (before, after)]
@@ -142,7 +141,7 @@ def _edit_json(text: str, before: Sequence[Json], after: Sequence[Json]) -> str:
 
 
 def _json(value: Json, indent: str | None) -> str:
-    """JSON that is YAML too: what YAML would take for a line break, or refuse, is escaped."""
+    """JSON that is also YAML: characters that are line breaks or invalid in YAML are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -171,7 +170,7 @@ def _edit_yaml(text: str, name: str, edits: Sequence[Edit], before: Sequence[Doc
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Where a document is: the line of its value, its start and end in the text, and how many values it has."""
+    """The place of a document: the line of its value, its start and end in the text, and its number of values."""
 
     line: int
     start: int
@@ -196,9 +195,9 @@ def _spans(text: str) -> Iterator[_Span]:
 def _edit_document(
     text: str, at: tuple[str, int], edits: Sequence[Edit], values: tuple[Json, Json], *, unindented: bool
 ) -> str:
-    """The text of a document with its edits. ``at`` is its file and line, ``values`` what it holds before and after.
+    """The text of a document with its edits. ``at`` is its file and line, ``values`` its data before and after.
 
-    ``unindented``: ruamel.yaml gets comments without indentation, which else may become part of a block before them.
+    ``unindented``: remove the indentation of comments for ruamel.yaml, since it may add them to a block before them.
     """
     name, line = at
     end = "\r\n" if "\r\n" in text else "\n"
@@ -208,7 +207,7 @@ def _edit_document(
         root = _composed(plain, unindented=unindented)
         indentation = _indentation(root)
         base = _written(root, indentation)
-        root = _composed(plain, unindented=unindented)  # writing uses comments up
+        root = _composed(plain, unindented=unindented)  # writing consumes comments
         known: dict[int, dict[str | int, Node]] = {}
         places = [_set_text(root, edit, known) for edit in edits]
         after = _written(root, indentation)
@@ -222,7 +221,7 @@ def _edit_document(
         raise _not_replaced(name, edits, _SHARED, _WRITE_OUT)
     merged = merge_texts(base, after, original)
     changing = {number for place in places if place for number in place}
-    # A file without a line break at its end stays so, unless its last text needs one.
+    # Without a line break at the end of the file, none is added unless the last text needs it.
     candidates = [merged.removesuffix(end), merged] if text != original else [merged]
     for each in candidates:
         if _holds(each, [values[1]]) and keeps_lines(each, text, changing) and _comments(each) == _comments(text):
@@ -231,7 +230,7 @@ def _edit_document(
 
 
 class _Emitter(Emitter):
-    """An indentation indicator only for blocks that need one: the library writes too many, too few and wrong ones."""
+    """Writes indentation indicators only for blocks that need them: the library's are often wrong."""
 
     def determine_block_hints(self, text: str) -> tuple[str, int, str]:
         hints, indent, indicator = super().determine_block_hints(text)
@@ -250,10 +249,10 @@ def _yaml() -> YAML:
 
 
 def _composed(text: str, *, unindented: bool) -> Node:
-    """The document's nodes, without what the library cannot write: the merge brings it back from the original."""
+    """The document's nodes, without parts that the library cannot write: the merge keeps them from the original."""
     root: Node = _yaml().compose(text)
     for node in _nodes(root):
-        if isinstance(node.anchor, str):  # it would be given another name
+        if isinstance(node.anchor, str):  # the library would rename it
             named: Any = Anchor()
             named.value, named.always_dump = node.anchor, True
             node.anchor = named
@@ -269,7 +268,7 @@ def _composed(text: str, *, unindented: bool) -> Node:
 
 
 def _comments(text: str) -> Counter[str]:
-    """The comments of a text: what is between its tokens, and behind the headers of blocks."""
+    """The comments of a text: between its tokens, and after the headers of blocks."""
     found = Counter[str]()
     done = 0
     for token in yaml.scan(text, yaml.CSafeLoader):
@@ -283,7 +282,7 @@ def _comments(text: str) -> Counter[str]:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Each once, aliases or not."""
+    """Each node once, despite aliases."""
     waiting, seen = [root], {id(root)}
     while waiting:
         node = waiting.pop()
@@ -302,7 +301,7 @@ def _children(node: Node) -> list[Node]:
 
 def _written(root: Node, indentation: tuple[int, int, int]) -> str:
     for node in _nodes(root):
-        if isinstance(node, ScalarNode) and node.style == ">":  # folds are marks in the text, some of which fail
+        if isinstance(node, ScalarNode) and node.style == ">":  # the library's fold marks may fail
             node.value, node.style, node.comment = node.value.replace("\a", ""), '"', None
     made = _yaml()
     made.indent(*indentation)
@@ -312,7 +311,7 @@ def _written(root: Node, indentation: tuple[int, int, int]) -> str:
 
 
 def _indentation(root: Node) -> tuple[int, int, int]:
-    """By how much mappings, the entries of lists and their dashes are indented, mostly."""
+    """The most frequent indentation of mappings, of entries of lists and of their dashes."""
     mappings, entries = Counter[int](), Counter[tuple[int, int]]()
     for node in _nodes(root):
         for key, value in node.value if isinstance(node, MappingNode) else ():
@@ -334,9 +333,9 @@ def _indentation(root: Node) -> tuple[int, int, int]:
 
 
 def _set_text(root: Node, edit: Edit, known: dict[int, dict[str | int, Node]]) -> range | None:
-    """The lines that setting the text changes; ``None`` where it has no place of its own.
+    """Set the text; returns the lines that change, or ``None`` if its node is shared.
 
-    ``known`` is what is inside of nodes: many edits go through the same mappings and lists.
+    ``known`` caches the content of nodes: many edits pass the same mappings and lists.
     """
     parent, node, in_flow = root, root, False
     for depth, step in enumerate(edit.path):
@@ -359,7 +358,7 @@ def _set_text(root: Node, edit: Edit, known: dict[int, dict[str | int, Node]]) -
 
 
 def _lines(node: Node) -> range:
-    """The lines of a node in the original; none where an edit has made it."""
+    """The lines of a node in the original; empty if an edit created it."""
     if node.start_mark is None:
         return range(0)
     return range(
@@ -369,7 +368,7 @@ def _lines(node: Node) -> range:
 
 
 def _below(node: Node) -> dict[str | int, Node]:
-    """What is inside of a node; of a key that stands several times the one that counts."""
+    """The content of a node; of duplicate keys the one that counts."""
     if isinstance(node, SequenceNode):
         return dict(enumerate(node.value))
     found: dict[str | int, Node] = {}
@@ -383,7 +382,7 @@ def _below(node: Node) -> dict[str | int, Node]:
 
 
 def _restyle(node: ScalarNode, text: str, *, takes_block: bool, in_flow: bool) -> None:
-    """The text in the style that was there as far as it takes it."""
+    """Keep the style of the text if possible."""
     was_block = node.style in {"|", ">"}
     behind = _comment_of(node)
     if takes_block and fits_block(text) and (was_block or ("\n" in text and not behind.startswith("#"))):
@@ -395,7 +394,7 @@ def _restyle(node: ScalarNode, text: str, *, takes_block: bool, in_flow: bool) -
     header = node.comment[1][0] if was_block and node.comment and node.comment[1] else ""
     following = behind if was_block else behind.partition("\n")[2]
     if style == "|":
-        # A block ends its own last line, and takes blank lines behind it for its own where it keeps any.
+        # A block ends with a line break, and with "keep" chomping includes blank lines after it.
         _set_comment(node, following.lstrip("\n") if text.endswith("\n\n") else following, header)
     elif was_block:
         _set_comment(node, f"{header.strip()}\n{following}" if header or following else "")
@@ -403,14 +402,13 @@ def _restyle(node: ScalarNode, text: str, *, takes_block: bool, in_flow: bool) -
 
 
 def _add(node: MappingNode, keys: Sequence[str], text: str, *, in_flow: bool) -> range:
-    """Add a text, and the mappings around it that are missing: in front between brackets, else behind the last entry
-    of a single line."""
+    """Add a text and missing mappings: in front in flow style, else after the last entry on a single line."""
     style = node.value[0][0].style if in_flow and node.value else None
     new = _nested(keys, text, style, in_flow=in_flow)
     short = [] if in_flow else [at for at, pair in enumerate(node.value) if _is_on_one_line(*pair)]
     place = short[-1] + 1 if short else 0
     if short and (comment := _comment_of(before := node.value[short[-1]][1])):
-        # What follows the line of the entry is about the next one.
+        # Comments after the line of the entry belong to the next one.
         own, _, following = comment.partition("\n")
         _set_comment(before, f"{own}\n" if own else "", column=before.comment[0].start_mark.column)
         _set_comment(_innermost(new), f"\n{following}" if following else "")
@@ -419,7 +417,7 @@ def _add(node: MappingNode, keys: Sequence[str], text: str, *, in_flow: bool) ->
 
 
 def _fill(parent: Node, empty: Node, keys: Sequence[str], text: str) -> range:
-    """Put a mapping in the place of a null."""
+    """Replace a null by a mapping."""
     filled = _nested(keys, text, None, in_flow=True)
     filled.comment, filled.anchor = empty.comment, empty.anchor
     first = parent.start_mark.line
@@ -450,7 +448,7 @@ def _is_on_one_line(key: Node, value: Node) -> bool:
 
 
 def _comment_of(node: Node) -> str:
-    """What is behind a node up to the next one: behind a block whole lines, else first the rest of its own line."""
+    """The comment between a node and the next: whole lines after a block, else starting in the node's line."""
     token = node.comment[0] if node.comment else None
     if token is None:
         return ""
@@ -460,8 +458,8 @@ def _comment_of(node: Node) -> str:
 
 
 def _set_comment(node: Node, behind: str, header: str = "", column: int = 0) -> None:
-    """``behind`` as :func:`_comment_of` gives it, ``header`` the comment on the first line of a block. ``column`` is
-    where a comment in the same line begins."""
+    """Set the comment ``behind`` a node (from :func:`_comment_of`), and the ``header`` of a block. ``column`` is
+    that of a comment in the same line."""
     text = behind.lstrip(" ")
     token = CommentToken(text, CommentMark(max(column, len(behind) - len(text)))) if text else None
     node.comment = [token, [header] if header else None] if token or header else None

@@ -20,7 +20,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.sops.document import decrypt, encrypt
 from osm_gitops.sops.keys import find_keys, new_identity

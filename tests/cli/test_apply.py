@@ -227,7 +227,7 @@ def test_apply_wants_a_git_work_tree_and_plan_does_not(tree: Path, tmp_path: Pat
     assert tree.is_dir()
     ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "plain", _PLAINTEXT)
     assert ran.code == 1
-    assert f"{tmp_path}/plain: is in no git work tree. Run git init, or use render --to" in ran.err
+    assert f"{tmp_path}/plain: is not in a git work tree. Run git init, or use render --to" in ran.err
     assert osm_gitops("plan", "--from", "tree", "--to", "plain").code == 0
     assert osm_gitops("render", "--from", "tree", "--to", "plain").code == 0
     assert osm_gitops("plan", "--from", "tree", "--to", "plain").out == "No changes.\n"
@@ -269,7 +269,7 @@ def test_sources_and_target_may_share_a_repository(repo: Path, monkeypatch: pyte
     ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 0, ran.err
     assert ran.out.endswith("\nNo changes.\n")
-    assert "this Secret stands in plain text in git. " in ran.out  # ours are not counted
+    assert "this Secret is in plain text in git. " in ran.out  # ours are not counted
 
 
 def test_a_hook_that_refuses_leaves_all_as_it_was(tree: Path, repo: Path) -> None:
@@ -413,4 +413,4 @@ def test_figures_tell_of_runs_into_git_too(tree: Path, repo: Path, tmp_path: Pat
     assert "osm_gitops_last_good_run_timestamp_seconds{" in text  # that of the run before
     refused = _apply("--pushgateway", "nonsense")
     assert refused.code == 1
-    assert "--pushgateway: is no address" in refused.err
+    assert "--pushgateway: is not an address" in refused.err

@@ -199,7 +199,7 @@ def test_a_read_that_fails_is_told_with_the_cluster_and_nothing_is_deleted(
     assert ran.code == 1
     assert ran.err == (
         f"Error: {worker.server} (context worker): cluster default: list machinedeployments.cluster.k8s.io: "
-        "it is forbidden (403). Give reader the verb list on machinedeployments.cluster.k8s.io in all namespaces, "
+        "it is forbidden (403). Grant reader the verb list on machinedeployments.cluster.k8s.io in all namespaces, "
         "as the roles of osm-gitops install do [OG1714]\n"
     )
     assert _rendered(rendered) == before

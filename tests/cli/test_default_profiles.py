@@ -85,7 +85,7 @@ def test_a_broken_profile_of_the_source_is_not_papered_over(tmp_path: Path) -> N
     write_tree(tmp_path / "tree", pool(), profile(version="one"))
     ran = osm_gitops("render", "--from", "tree", "--to", "-")
     assert ran.code == 1
-    assert "spec.version: is no version of the form v1.2.3" in ran.err
+    assert "spec.version: is not a version of the form v1.2.3" in ran.err
 
 
 def test_a_pool_with_a_misspelt_profile_is_told_of_the_built_in_ones(tmp_path: Path) -> None:

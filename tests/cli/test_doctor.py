@@ -241,7 +241,7 @@ def test_all_that_would_refuse_a_run_in_the_target_is_told_at_once(repo: Path) -
 def test_a_target_outside_of_git_and_a_cluster_without_one_are_told(repo: Path) -> None:
     write_fleet(repo, "clusters:\n- {name: a, from: ../tree, to: {git: {path: ../out}}}\n- {name: b, from: ../tree}\n")
     wrong = _lines(osm_gitops("doctor"), "fix")
-    assert _has(wrong, "target ../out", "is in no git work tree")
+    assert _has(wrong, "target ../out", "is not in a git work tree")
     assert _has(wrong, "cluster b: it has no target")
 
 
@@ -323,7 +323,7 @@ def test_of_several_kubeconfigs_the_first_that_names_a_context_wins_and_a_fault_
     ran = osm_gitops("doctor")
     assert ran.code == 0
     assert _lines(ran, "ok", "kubeconfig") == [f"kubeconfig: {two}: context prod leads to api.example.com:6443"]
-    assert _has(_lines(ran, "note", "kubeconfig"), f"{tmp_path}/gone: the file is not there")
+    assert _has(_lines(ran, "note", "kubeconfig"), f"{tmp_path}/gone: the file does not exist")
 
 
 def test_a_kubeconfig_that_was_named_must_serve(tmp_path: Path) -> None:
@@ -334,19 +334,19 @@ def test_a_kubeconfig_that_was_named_must_serve(tmp_path: Path) -> None:
     assert ran.code == 1
     wrong = _lines(ran, "fix")
     assert _has(wrong, "kubeconfig, management", 'there is no context "dev". Name one of prod')
-    assert _has(wrong, "kubeconfig, worker", "gone: the file is not there")
+    assert _has(wrong, "kubeconfig, worker", "gone: the file does not exist")
 
 
 @pytest.mark.parametrize(
     ("other", "fault"),
     [
-        ({"current-context": ""}, "no context is chosen. Name one of prod"),
+        ({"current-context": ""}, "no context is selected. Name one of prod"),
         ({"users": []}, 'names the user "u", of which there is no entry'),
         ({"clusters": [{"name": "c", "cluster": {"certificate-authority": "ca.pem"}}]}, "certificate-authority ca.pem"),
         ({"users": [{"name": "u", "user": {"exec": {"command": "no-such-plugin"}}}]}, "no-such-plugin, which is not"),
-        ({"users": "a-very-secret-token"}, "its users are no list of named entries"),
-        ({"contexts": ["a-very-secret-token"]}, "its contexts are no list of named entries"),
-        ({"kind": "Secret"}, "it is no kubeconfig"),
+        ({"users": "a-very-secret-token"}, "its users are not a list of named entries"),
+        ({"contexts": ["a-very-secret-token"]}, "its contexts are not a list of named entries"),
+        ({"kind": "Secret"}, "it is not a kubeconfig"),
     ],
 )
 def test_what_a_kubeconfig_lacks_is_told_without_what_is_in_it(
@@ -364,14 +364,14 @@ def test_a_key_where_a_kubeconfig_wants_the_name_of_a_file_is_not_told(tmp_path:
     for user in users:  # the second is longer than any name of a file
         ran = osm_gitops("doctor", "--kubeconfig", str(_config(tmp_path / "config", users=[user])))
         assert ran.code == 1
-        assert _has(_lines(ran, "fix", "kubeconfig, management"), f"the file of {key} is not there")
+        assert _has(_lines(ran, "fix", "kubeconfig, management"), f"the file of {key} does not exist")
         assert "a-very-secret-token" not in ran.out + ran.err
 
 
 def test_a_kubeconfig_that_is_no_yaml_is_not_cited(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("token: 'a-very-secret-token\n", "utf-8")
     ran = osm_gitops("doctor", "--kubeconfig", "config")
-    assert _has(_lines(ran, "fix"), "config: it is no YAML")
+    assert _has(_lines(ran, "fix"), "config: it is not YAML")
     assert "a-very-secret-token" not in ran.out
 
 

@@ -117,7 +117,7 @@ def test_sources_and_target_may_share_a_repository_and_its_rules(
     assert "plain text" not in ran.out
     ran = osm_gitops("apply", "--yes", "-v")
     assert (ran.code, ran.out) == (0, "No changes.\n"), ran.err
-    assert "2 of kind Secret, encrypted and written by osm-gitops, passed over" in ran.err
+    assert "2 of kind Secret, encrypted and written by osm-gitops, ignored" in ran.err
 
 
 def test_sources_and_target_share_one_search_for_keys(

@@ -142,7 +142,7 @@ def test_a_webhook_without_a_pod_is_named_and_ends_the_run_at_once(adopted: Adop
     assert ran.err.count("Error: ") == 1
     assert (
         f"the API server cannot call webhook {name} of ValidatingWebhookConfiguration osm "
-        '(500: service "operating-system-manager-webhook" not found). Start its pods; if its program is gone, '
+        '(500: service "operating-system-manager-webhook" not found). Start its pods; if it was uninstalled, '
         "kubectl delete validatingwebhookconfiguration osm [OG1715]\n"
     ) in ran.err
     assert "default: 0 of 5 pools written\n" in ran.err
@@ -208,7 +208,7 @@ def test_a_pool_that_two_runs_in_a_row_have_left_fails_the_second(adopted: Adopt
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00001", {"spec": {"paused": True}})
     figures = adopted.folder / "metrics.prom"
     why = "the MachineSet of its revision 1 has another template (old-machine-set"
-    fix = "Look at the logs of machine-controller, and at kubectl describe machinedeployment"
+    fix = "Check the logs of machine-controller, and kubectl describe machinedeployment"
     ran = adopted.run("apply")
     assert ran.code == 0
     assert f"default: left for now: kube-system/pool-00002: {why}). {fix}\n" in ran.err
@@ -226,9 +226,9 @@ def test_a_pool_that_two_runs_in_a_row_have_left_fails_the_second(adopted: Adopt
     status = json.loads(osm_gitops("status", "--kubeconfig", kubeconfig, *settings, "--output", "json").out)
     pools = {each["name"]: each for each in status["clusters"][0]["pools"]}
     assert pools["pool-00002"]["lastRun"]["code"] == "old-machine-set"
-    (told,) = [each for each in pools["pool-00002"]["troubles"] if each.startswith("runs have skipped it since 20")]
+    (told,) = [each for each in pools["pool-00002"]["troubles"] if each.startswith("runs leave it since 20")]
     assert told.endswith(f"{why}). {fix}")
-    assert not any("runs have skipped it" in each for each in pools["pool-00001"]["troubles"])
+    assert not any("runs leave it" in each for each in pools["pool-00001"]["troubles"])
 
 
 def test_one_pool_that_cannot_be_rendered_stops_no_other(adopted: Adopted) -> None:
@@ -275,7 +275,7 @@ def test_a_saved_plan_is_applied_or_refused(adopted: Adopted) -> None:
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00000", {"metadata": {"annotations": {"example.com/a": "b"}}})
     ran = osm_gitops("apply", str(plan), "--settle", "0s")
     assert ran.code == 1
-    assert "cluster default has changed since" in ran.err
+    assert "cluster default has moved since" in ran.err
     adopted.run("plan", "--out", str(plan))
     assert osm_gitops("apply", str(plan), "--settle", "0s").err == "default: 5 pools written\n"
 
@@ -383,7 +383,7 @@ def test_a_user_whom_our_own_policy_refuses_is_told_its_name_and_the_way_past_it
     assert ran.code == 1
     assert "it is forbidden by ValidatingAdmissionPolicy osm-gitops-configurations (403)" in ran.err
     assert "osm-gitops install --part admission --writer 'admin'" in ran.err
-    assert "Ask who keeps the admission rules" not in ran.err
+    assert "Ask the administrators of the cluster" not in ran.err
     install(adopted.osm.management, replace(PLAN, writers=("admin",)), without=[Part.GETTER])
     until_allowed(adopted.osm.management.client(), [body | {"spec": config["spec"] | {"osVersion": "other"}}])
     ran = adopted.run("apply", "-cluster-dns=10.0.0.10")

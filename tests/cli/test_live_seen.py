@@ -26,7 +26,7 @@ _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeploym
 _STOPS = """
 import sys
 from functools import partial
-from osm_gitops.__main__ import run
+from osm_gitops.commands.entry import run
 from osm_gitops.pipeline import live_work
 from osm_gitops.targets.cluster import target
 from osm_gitops.targets.cluster.lease import Pace, lease
@@ -82,14 +82,14 @@ def test_a_second_run_says_who_is_at_work_and_takes_over_once_that_one_was_kille
         told = figures.read_text("utf-8")
         assert 'osm_gitops_run_success{cluster="default"} 0\n' in told
         assert 'osm_gitops_last_good_run_timestamp_seconds{cluster="default"} 1767607200\n' in told
-        assert f"another run of osm-gitops is at work: {name}, since 20" in ran.err
+        assert f"another run of osm-gitops is active: {name}, since 20" in ran.err
         assert labelled(adopted) == 0
         assert adopted.run("plan").code == 0  # what only reads waits for nobody
         other.send_signal(signal.SIGKILL)
     assert holder(adopted) == name
     ran = adopted.run("apply", "--lock-timeout", "60s")
     assert ran.code == 0, ran.err
-    assert f"default: Waiting: another run of osm-gitops is at work: {name}" in ran.err
+    assert f"default: Waiting: another run of osm-gitops is active: {name}" in ran.err
     assert labelled(adopted) == 10
     assert holder(adopted) == ""
 
@@ -107,7 +107,7 @@ def test_a_run_whose_lease_is_taken_away_writes_no_more(adopted: Adopted, monkey
     monkeypatch.setattr(Held, "check", stolen)
     ran = adopted.run("apply", "--concurrency", "1")
     assert ran.code == 1
-    assert "this run lost the lock: the Lease went to thief" in ran.err
+    assert "this run lost the lock: the Lease is held by thief" in ran.err
     assert "Warning" not in ran.err
     assert labelled(adopted) < 10
     assert holder(adopted) == "thief"
@@ -167,7 +167,7 @@ def test_figures_go_to_a_file_and_a_gateway_that_is_not_there_is_a_warning(adopt
     started = datetime.now(UTC).timestamp()
     ran = adopted.run("apply", "--metrics-file", str(path), "--pushgateway", "http://me:secret-word@127.0.0.1:1")
     assert ran.code == 0
-    assert "Warning: Pushgateway http://127.0.0.1:1: it gave no answer" in ran.err
+    assert "Warning: Pushgateway http://127.0.0.1:1: it did not answer" in ran.err
     assert "secret-word" not in ran.err
     found = {
         (sample.name, *sample.labels.values()): sample.value

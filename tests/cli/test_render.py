@@ -53,7 +53,7 @@ def test_stale_files_of_ours_go_and_those_of_others_stay(tmp_path: Path) -> None
     (tree / "MachineDeployment-b.yaml").unlink()
     ran = osm_gitops(*_RENDER)
     assert "3 removed" in ran.err
-    assert "files that osm-gitops did not write are left alone" in osm_gitops("plan", *_RENDER[1:]).out
+    assert "files that osm-gitops did not write are not changed" in osm_gitops("plan", *_RENDER[1:]).out
     secrets = {path.name for path in (tmp_path / "out/default/worker/secrets").iterdir()}
     assert secrets == {"a-kube-system-bootstrap-config.yaml", "a-kube-system-provisioning-config.yaml", "mine.yaml"}
 

@@ -65,7 +65,7 @@ def test_git_gets_the_same_bytes_from_a_dump_and_from_what_its_author_wrote(tmp_
     assert warning.strip() == (
         f"Warning: {source}/MachineDeployment-workers.yaml:8: MachineDeployment kube-system/workers: "
         f"metadata.annotations.{_REVISION}: machine-controller sets this in the cluster, so the value of a file is "
-        "ignored. Remove it: osm-gitops import writes manifests without what servers add [OG1219]"
+        "ignored. Remove it: osm-gitops import writes manifests without server-side additions [OG1219]"
     )
     text = (repo / "clusters/default/worker/secrets" / f"{_SECRET[1]}.yaml").read_text("utf-8")
     assert _STAMP not in _annotations(text)
@@ -93,7 +93,7 @@ def test_a_file_that_says_deleted_deletes_nothing(tmp_path: Path, repo: Path, co
     ran = osm_gitops(command, *to, *(["--yes", "--dangerously-plaintext-secrets"] if command == "apply" else []))
     assert ran.code == 1
     assert (
-        "MachineDeployment kube-system/workers: metadata.deletionTimestamp: only an API server sets this, and with it "
+        "MachineDeployment kube-system/workers: metadata.deletionTimestamp: only an API server sets this; with it "
         "the pool would count as deleted. Remove the file to delete the pool, or this field to keep it"
     ) in ran.err + ran.out
     assert git(repo, "rev-parse", "HEAD") == head

@@ -33,7 +33,7 @@ def main(words: str) -> None:
         binaries = find_binaries(os.environ)
         unhurried = RetryPolicy(sleep=lambda _: None)
         with (
-            patch("osm_gitops.kube.connecting.RETRY_POLICY", unhurried),
+            patch("osm_gitops.kube.api.RETRY_POLICY", unhurried),
             running("management", folders[0], binaries) as management,
             running("worker", folders[1], binaries) as worker,
             scenes(management, worker, folders[2]) as scene,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from osm_gitops.kube import connecting
+from osm_gitops.kube import api as api_module
 from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.cluster_faults.scene import scenes
@@ -17,7 +17,7 @@ from tests.cluster_faults.trials import Trials
 def trials(_management: Cluster, _worker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
     """Runs that do not wait between tries."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
+        patch.setattr(api_module, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
         with scenes(_management, _worker, tmp_path_factory.mktemp("scene")) as scene:
             yield Trials(scene)
     _management.restore()

@@ -16,7 +16,7 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.boot_documents import Places, boot_document
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.tree import read_tree

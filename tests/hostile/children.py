@@ -12,15 +12,15 @@ _MEMORY: Final = 1 << 30  # bytes of addresses
 _CPU: Final = 20  # seconds
 
 
-def child(*arguments: str, cwd: Path, patience: str = "") -> subprocess.Popen[str]:
-    """The command line with limits of the system; ``patience`` are arguments of the RetryPolicy that it has."""
+def child(*arguments: str, cwd: Path, retries: str = "") -> subprocess.Popen[str]:
+    """The command line with limits of the system; ``retries`` are arguments of the RetryPolicy that it has."""
     code = (
         "import resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))\n"
         f"resource.setrlimit(resource.RLIMIT_CPU, ({_CPU}, {_CPU}))\n"
-        "from osm_gitops.kube import connecting\n"
+        "from osm_gitops.kube import api\n"
         "from osm_gitops.kube.transport import RetryPolicy\n"
-        f"connecting.RETRY_POLICY = RetryPolicy({patience})\n"
+        f"api.RETRY_POLICY = RetryPolicy({retries})\n"
         "from osm_gitops.__main__ import main\n"
         "main()\n"
     )

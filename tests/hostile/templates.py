@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from osm_gitops.gotemplate.engine import Engine
-from osm_gitops.gotemplate.functions.table import FUNCTIONS
+from osm_gitops.gotemplate.functions import FUNCTIONS
 from osm_gitops.gotemplate.sandbox import OPERATORS
 
 _OWN: Final = "_"

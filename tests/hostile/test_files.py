@@ -118,7 +118,7 @@ def test_links_are_followed_where_they_may_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_a_name_that_no_file_can_have_is_told(name: str) -> None:
-    with pytest.raises(OSError, match="its name holds a character that no file name can hold"):
+    with pytest.raises(OSError, match="its name contains a character that is not allowed in file names"):
         read_file(name, SMALL)
 
 

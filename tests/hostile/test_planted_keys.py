@@ -30,7 +30,7 @@ from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.leaves import BrokenLeaf, unseal
 from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.targets.file_encryption import HIDDEN, FileEncryption
-from osm_gitops.targets.inspection import data_keys
+from osm_gitops.targets.git import data_keys
 from osm_gitops.yaml.emit import dump
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
@@ -253,10 +253,10 @@ def test_rekey_and_doctor_find_planted_files(tmp_path: Path, person: Person, att
     _write(tmp_path, desired({"a": "x\n"}), person.environment)
     path = tmp_path / _FOLDER / "a-kube-system-provisioning-config.yaml"
     path.write_text(plant(_bait(path.stem), person, attacker).text)
-    sealing = FileEncryption(person.environment)
-    found = data_keys(tmp_path, ["prod"], sealing)
+    encryption = FileEncryption(person.environment)
+    found = data_keys(tmp_path, ["prod"], encryption)
     assert {*found.former, *found.unverified, *found.foreign, *found.repeated} == {path.relative_to(tmp_path)}
-    rekeying = rekeyed_files([tmp_path], sealing, Rotation())
+    rekeying = rekeyed_files([tmp_path], encryption, Rotation())
     assert {*rekeying.unverified, *(file.path for file in rekeying.files)} == {path}
 
 
@@ -355,11 +355,11 @@ def test_every_change_of_the_entries_breaks_the_seal(
     _write(tmp_path, desired({"a": "x\n"}), person.environment)
     path = tmp_path / _FOLDER / "a-kube-system-provisioning-config.yaml"
     text = path.read_text()
-    sealing = FileEncryption(person.environment)
-    assert sealing.is_sealed(text.encode())
+    encryption = FileEncryption(person.environment)
+    assert encryption.is_sealed(text.encode())
     assert _set_entries(text, lambda entries: entries) == text
     changed = _set_entries(text, change)
-    assert not sealing.is_sealed(changed.encode())
+    assert not encryption.is_sealed(changed.encode())
     path.write_text(changed)
     _write(tmp_path, desired({"a": "z\n"}), person.environment)
     before, after = (_ciphertexts(each) for each in (text, path.read_text()))

@@ -20,9 +20,8 @@ from osm_gitops.bounded.programs import Limits
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, OsmGitopsError
 from osm_gitops.kube import api as api_module
-from osm_gitops.kube import connecting, credentials, pushgateway
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube import credentials, pushgateway
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP, LEASE, MACHINE_DEPLOYMENT, Kind
 from osm_gitops.kube.pushgateway import Pushgateway
 from osm_gitops.kube.transport import RetryPolicy
@@ -47,14 +46,14 @@ from tests.hostile.servers import (
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second for a request with all its tries, though a server may be silent for a minute."""
-    patience = RetryPolicy(total=0.5, sleep=lambda _: None)
-    monkeypatch.setattr(connecting, "RETRY_POLICY", patience)
+    retries = RetryPolicy(total=0.5, sleep=lambda _: None)
+    monkeypatch.setattr(api_module, "RETRY_POLICY", retries)
 
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """No wait between tries."""
-    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
+    monkeypatch.setattr(api_module, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
 
 
 def _api(server: Hostile, folder: Path) -> Api:
@@ -271,7 +270,7 @@ def test_a_refusal_of_any_shape_is_a_sentence(status: Any, code: int, tmp_path: 
 def test_tokens_and_reviews_of_any_shape_are_told(value: Any, tmp_path: Path) -> None:
     with hostile(says({"status": value, "resources": value})) as server:
         api = _api(server, tmp_path)
-        assert "it holds no token with its end" in _refused(lambda: api.token("default", "a", 600))
+        assert "it contains no token with an expiry" in _refused(lambda: api.token("default", "a", 600))
         asks: list[Callable[[], bool]] = [lambda: api.may("get", LEASE), lambda: api.serves(LEASE)]
         for ask in asks:
             try:
@@ -322,10 +321,10 @@ PLUGINS: dict[str, tuple[str, str]] = {
     "that ignores signals": ("trap '' TERM INT HUP; while :; do sleep 1; done", "gave no answer within 2 s"),
     "endless": ("exec cat /dev/zero", "printed more than 1024 KiB"),
     "endless on stderr": ("exec cat /dev/zero >&2", "(gave no answer|did not end) within 2 s"),
-    "with nested JSON": ("printf '%0100000d' 0 | tr 0 '['", "gave no ExecCredential"),
+    "with nested JSON": ("printf '%0100000d' 0 | tr 0 '['", "printed no ExecCredential"),
     "with a time that is none": (
         f"echo '{json.dumps(_EARLY)}'",
-        "gave no ExecCredential",
+        "printed no ExecCredential",
     ),
 }
 
@@ -411,8 +410,8 @@ def _some(pairs: Iterable[tuple[str, str]], every: int) -> list[Any]:
 def test_every_command_ends_with_sentences(command: str, name: str, tmp_path: Path) -> None:
     with hostile(BEHAVIOURS[name]) as server:
         arguments = _commands(server.kubeconfig(tmp_path / "config"), tmp_path)[command]
-        patience = "total=1.0, read=0.5, sleep=lambda _: None"
-        with child(*arguments, cwd=tmp_path, patience=patience) as process:
+        retries = "total=1.0, read=0.5, sleep=lambda _: None"
+        with child(*arguments, cwd=tmp_path, retries=retries) as process:
             out, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
     assert server.address in out + err
@@ -431,7 +430,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_server(command: str, name: str, tm
     with hostile(noted) as server:
         arguments = _commands(server.kubeconfig(tmp_path / "config"), tmp_path)[command]
         # Without the signal it would be an hour.
-        with child(*arguments, cwd=tmp_path, patience="total=3600, read=3600") as process:
+        with child(*arguments, cwd=tmp_path, retries="total=3600, read=3600") as process:
             assert waits.wait(120)
             process.send_signal(signal.SIGTERM if name == "dead" else signal.SIGINT)
             out, err = process.communicate(timeout=60)

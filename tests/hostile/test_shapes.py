@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from osm_gitops.errors import LONGEST
-from osm_gitops.kube import connecting
+from osm_gitops.kube import api as api_module
 from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import osm_gitops
@@ -85,7 +85,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pin_git(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
+    monkeypatch.setattr(api_module, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
     for name in [name for name in os.environ if name.startswith("SOPS_")]:
         monkeypatch.delenv(name)
 
@@ -355,7 +355,7 @@ def recorded(
     """What two real clusters answer to all commands that read, and the folder of the profiles."""
     folder = tmp_path_factory.mktemp("scene")
     with pytest.MonkeyPatch.context() as patch, scenes(_management, _worker, folder) as scene:
-        patch.setattr(connecting, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
+        patch.setattr(api_module, "RETRY_POLICY", RetryPolicy(sleep=lambda _: None))
         scene.set_out()
         answers = tuple(record(door) for door in scene.doors)
         one, other = (str(door.cluster.kubeconfig(folder / f"{door.cluster.name}.yaml")) for door in scene.doors)
@@ -451,8 +451,8 @@ def test_a_signal_ends_a_delivery_that_waits_for_a_server(
         clusters = (str(one.kubeconfig(tmp_path / "one")), str(other.kubeconfig(tmp_path / "other")))
         plan = _commands(*clusters, tree)["plan"]
         # Without the signal it would be an hour.
-        patience = "total=3600, read=3600"
-        with child("apply", "--yes", *plan[1:], "--settle", "0", cwd=tmp_path, patience=patience) as process:
+        retries = "total=3600, read=3600"
+        with child("apply", "--yes", *plan[1:], "--settle", "0", cwd=tmp_path, retries=retries) as process:
             assert other.waits.wait(120), process.communicate(timeout=1)
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=60)

@@ -19,9 +19,8 @@ import pytest
 from osm_gitops import __version__
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import ClusterError, Code
-from osm_gitops.kube import connecting
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube import api as api_module
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP
 from tests.apiserver.authority import issue
 from tests.apiserver.cluster import Cluster
@@ -234,7 +233,7 @@ def test_a_token_comes_from_its_file_and_anew_when_it_is_refused(worker: Cluster
 def test_a_pod_asks_as_its_account(worker: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text(worker.tokens["admin"], "utf-8")
     (tmp_path / "ca.crt").write_text(worker.authority, "utf-8")
-    monkeypatch.setattr(connecting, "ACCOUNT", tmp_path)
+    monkeypatch.setattr(api_module, "ACCOUNT", tmp_path)
     port = worker.server.rpartition(":")[2]
     _ask(connect(UNNAMED, {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": port}))
 

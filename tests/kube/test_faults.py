@@ -15,9 +15,9 @@ import pytest
 
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
-from osm_gitops.kube import connecting, pool, transport
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube import api as api_module
+from osm_gitops.kube import connections, transport
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE_DEPLOYMENT, PROFILE, SECRET
 from osm_gitops.kube.transport import RetryPolicy
 from tests.apiserver.cluster import Cluster
@@ -123,10 +123,10 @@ def test_a_server_says_how_long_to_wait(api: Api, proxy: Proxy, patient: list[fl
 
 
 def test_a_date_to_wait_for_is_understood() -> None:
-    patience = RetryPolicy(chance=lambda: 0.0, today=lambda: datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC))
-    assert patience.pause(1, "Sat, 21 Nov 2026 10:00:09 GMT") == 9.0
-    assert patience.pause(1, "Sat, 21 Nov 2026 10:00:09 -0000") == 9.0
-    assert patience.pause(1, "Sat, 21 Nov 2026 09:00:00 GMT") == 0.125
+    retries = RetryPolicy(chance=lambda: 0.0, today=lambda: datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC))
+    assert retries.pause(1, "Sat, 21 Nov 2026 10:00:09 GMT") == 9.0
+    assert retries.pause(1, "Sat, 21 Nov 2026 10:00:09 -0000") == 9.0
+    assert retries.pause(1, "Sat, 21 Nov 2026 09:00:00 GMT") == 0.125
 
 
 def test_many_clients_do_not_come_back_at_the_same_moment() -> None:
@@ -136,8 +136,8 @@ def test_many_clients_do_not_come_back_at_the_same_moment() -> None:
 
 def test_all_tries_together_have_a_time(proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    patience = RetryPolicy(clock=lambda: sum(waited), sleep=waited.append, chance=lambda: 0.0)
-    monkeypatch.setattr(connecting, "RETRY_POLICY", patience)
+    retries = RetryPolicy(clock=lambda: sum(waited), sleep=waited.append, chance=lambda: 0.0)
+    monkeypatch.setattr(api_module, "RETRY_POLICY", retries)
     api = _api(proxy.cluster, tmp_path)
     proxy.when(answer(429, retry_after="50"), times=None)
     with refused(Expected(Code.REQUEST_REFUSED, "429"), kind=ClusterError):
@@ -149,7 +149,7 @@ def test_a_server_that_does_not_answer_is_given_up(
     proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(connect=0.05, read=0.05, sleep=waited.append))
+    monkeypatch.setattr(api_module, "RETRY_POLICY", RetryPolicy(connect=0.05, read=0.05, sleep=waited.append))
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
         address = f"https://127.0.0.1:{silent.getsockname()[1]}"
         api = _api(replace(proxy.cluster, server=address), tmp_path)
@@ -160,8 +160,8 @@ def test_a_server_that_does_not_answer_is_given_up(
 
 def test_an_answer_that_never_ends_is_given_up(proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(0, 10_000, 100))
-    monkeypatch.setattr(connecting, "RETRY_POLICY", RetryPolicy(clock=lambda: next(ticks), sleep=lambda _: None))
-    monkeypatch.setattr(pool, "_CONNECTIONS", 1)
+    monkeypatch.setattr(api_module, "RETRY_POLICY", RetryPolicy(clock=lambda: next(ticks), sleep=lambda _: None))
+    monkeypatch.setattr(connections, "_CONNECTIONS", 1)
     monkeypatch.setattr(transport, "_CHUNK", 10)
     api = _api(proxy.cluster, tmp_path)
     for _ in range(2):  # its connection is given up too, and its place is free for the next request

@@ -11,10 +11,10 @@ import pytest
 
 from osm_gitops.context_ref import UNNAMED, ContextRef
 from osm_gitops.errors import Code, InputError
-from osm_gitops.kube import connecting
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube import api as api_module
+from osm_gitops.kube.api import connect
+from osm_gitops.kube.connections import Server
 from osm_gitops.kube.kubeconfig import Entry
-from osm_gitops.kube.pool import Server
 from tests.faults import Expected, refused
 
 
@@ -149,7 +149,7 @@ def test_a_kubeconfig_may_be_empty_as_new_ones_are(tmp_path: Path, text: str) ->
 
 def test_a_pod_without_kubeconfigs_takes_its_own_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ca.crt").write_bytes(b"its authority")
-    monkeypatch.setattr(connecting, "ACCOUNT", tmp_path)
+    monkeypatch.setattr(api_module, "ACCOUNT", tmp_path)
     pod = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "6443", "HOME": str(tmp_path)}
     api = connect(UNNAMED, pod)
     assert (api.display, api.certificate_authority) == ("https://10.96.0.1:6443 (in-cluster)", b"its authority")

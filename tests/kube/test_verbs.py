@@ -9,8 +9,7 @@ import pytest
 
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, ConflictError
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.kinds import CONFIG_MAP, MACHINE, SECRET, SERVICE_ACCOUNT, Kind
 from tests.apiserver.cluster import Cluster
 from tests.faults import Expected, refused

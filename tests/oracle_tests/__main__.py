@@ -12,7 +12,7 @@ from random import Random, SystemRandom
 from time import monotonic
 from typing import Any, Final
 
-from osm_gitops.gotemplate.functions.table import FUNCTIONS
+from osm_gitops.gotemplate.functions import FUNCTIONS
 from tests.oracle_tests.bodies import Bodies
 from tests.oracle_tests.comparison import differences, one_file
 from tests.oracle_tests.expressions import Expressions

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from osm_gitops.gotemplate.functions.table import FUNCTIONS
+from osm_gitops.gotemplate.functions import FUNCTIONS
 from tests.oracle_tests.expressions import Expressions
 
 _TEXTS: Final = (

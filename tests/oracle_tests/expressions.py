@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from osm_gitops.gotemplate.calls import GoFunction
-from osm_gitops.gotemplate.functions.table import FUNCTIONS
+from osm_gitops.gotemplate.functions import FUNCTIONS
 from tests.oracle_tests.fragments import TEXTS, quoted
 
 # What kind of text a function's arguments are (fragments.TEXTS); others take any text.

@@ -114,7 +114,7 @@ def test_new_recipients_and_data_keys_by_sops_are_no_change_and_ours_are_none_fo
     _real("sops", "rotate", "--in-place", sealed[1])
     git(repo, "commit", "--quiet", "--all", "--message", "sops")
     plan = _succeed("plan").out
-    assert "are encrypted for others than the rules name. Run osm-gitops rekey" in plan
+    assert "are encrypted for other recipients than the rules name. Run osm-gitops rekey" in plan
     assert "No changes." in plan
     told = _succeed("rekey", "clusters").out.splitlines()
     assert len(told) == len(sealed) - 1

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from osm_gitops.gotemplate.functions.table import FUNCTIONS
+from osm_gitops.gotemplate.functions import FUNCTIONS
 from tests.oracle_tests.comparison import compare, one_file
 from tests.oracle_tests.expressions import Expressions
 from tests.oracle_tests.random_data import random_data

@@ -13,7 +13,7 @@ from osm_gitops.pipeline.rendering import render_cluster
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.fingerprint import fingerprint
 from osm_gitops.report.text import Style, format_plan
-from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.folder import FolderTarget, render_to
 from osm_gitops.targets.target import plan_for
 from osm_gitops.workers import messages
@@ -40,16 +40,16 @@ def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatc
     monkeypatch.setattr("osm_gitops.workers.calls.encode", encode)
     inputs = inputs_of(tmp_path, profile("a"), pool("p", "a"), pool("q", "a"))
     folder = tmp_path / "target"
-    render_to(folder, render_cluster("c", inputs, Settings()), NO_SEALING)
+    render_to(folder, render_cluster("c", inputs, Settings()), NO_ENCRYPTION)
     for path in folder.rglob("*-config.yaml"):  # every object differs
         path.write_text(path.read_text().replace("osm-gitops\n", "osm-gitops\n    more: label\n"))
     asked.clear()
 
     desired = render_cluster("c", inputs, Settings())
-    plan = plan_for(FolderTarget(folder, NO_SEALING), desired, PlanOptions())
+    plan = plan_for(FolderTarget(folder, NO_ENCRYPTION), desired, PlanOptions())
     assert format_plan(Plan((plan,)), Style())
     assert fingerprint(plan)
-    assert render_to(folder, desired, NO_SEALING).files_written
+    assert render_to(folder, desired, NO_ENCRYPTION).files_written
 
     assert len(plan.effective) == 6
     assert asked["render_pool"] == 2

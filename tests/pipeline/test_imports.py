@@ -13,6 +13,6 @@ def test_a_run_from_a_tree_into_git_imports_nothing_of_kube() -> None:
 
 def test_a_traced_run_goes_from_the_source_through_the_renderer_into_git() -> None:
     found = traced()
-    assert {"sources.tree", "render.pools", "plan.compare", "targets.session", "git.repository"} <= found.modules
+    assert {"sources.tree", "render.pools", "plan.compare", "targets.git", "git.repository"} <= found.modules
     assert found.paths
     assert found.crossings >= len(found.paths)

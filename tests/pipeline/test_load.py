@@ -43,7 +43,7 @@ def test_plain_secrets_are_warned_of_where_git_keeps_them(tmp_path: Path, monkey
     ref = TreeRef(tmp_path / "link" / "tree", "tree")
     inputs = load_inputs(ClusterSpec("c", SourceSpec(ref, ref, ref), (), None), Settings(), {})
     (warning,) = inputs.warnings
-    assert str(warning).startswith("tree/Secret-ours.yaml:1: Secret ns/ours: this Secret stands in plain text in git. ")
+    assert str(warning).startswith("tree/Secret-ours.yaml:1: Secret ns/ours: this Secret is in plain text in git. ")
     (repo / ".gitignore").write_text("tree/\n")
     assert load_inputs(ClusterSpec("c", SourceSpec(ref, ref, ref), (), None), Settings(), {}).warnings == ()
 

@@ -12,7 +12,7 @@ import pytest
 from osm_gitops.config.spec import ClusterSpec, LiveRef, LiveTarget, SourceSpec
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import connect
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from osm_gitops.model.plan import unwatched
 from osm_gitops.model.record import PoolState

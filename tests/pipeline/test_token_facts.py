@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import connect
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster

@@ -8,14 +8,14 @@ import pytest
 
 from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.plan.gate import (
+from osm_gitops.plan.machines import template_difference
+from osm_gitops.plan.stamps import (
     LiveMachineDeployment,
     MachineSetFact,
     annotations_key,
     gate_of,
     template_key,
 )
-from osm_gitops.plan.machines import template_difference
 
 
 def _machine(**more: Any) -> LiveMachineDeployment:

@@ -19,7 +19,7 @@ from osm_gitops.model.profile import File, OperatingSystemConfig, OperatingSyste
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.render.resolve.cluster import ClusterFacts, resolve_cluster
+from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources import builtin
 from osm_gitops.sources.inputs_builder import InputsBuilder

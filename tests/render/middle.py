@@ -12,7 +12,7 @@ from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.data import ROOT_TYPES
 from osm_gitops.render.pools import PoolRenderer
-from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder

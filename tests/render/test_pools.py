@@ -8,7 +8,7 @@ import pytest
 
 from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from osm_gitops.render.resolve.pools import resolve_pool
 from tests.cli.scenes import pool, profile, secret
 from tests.faults import refused

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.model.profile import ConfigHalf, File, Modules, OperatingSystemConfig, Unit
-from osm_gitops.render.user_data_warnings import user_data_warnings
+from osm_gitops.render.user_data import user_data_warnings
 from tests.conformance_data import load_case, outside_names
 from tests.render.test_user_data_conformance import config_of
 

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import osm_gitops
 from osm_gitops.errors import Code, Problem
 from osm_gitops.plan.sensitive import PUBLIC_WORDS
+from osm_gitops.report import mask
 from osm_gitops.report.mask import Masker
 
 _TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=40)
@@ -227,3 +228,21 @@ class _Texts(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
             self.found.append(node.value)
+
+
+def test_each_line_of_a_large_rotation_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    real = mask._between
+
+    def between(data: bytes, around: Sequence[bytes]) -> list[bytes]:
+        nonlocal compared
+        compared += 1
+        return real(data, around)
+
+    monkeypatch.setattr(mask, "_between", between)
+    numbers = range(300)
+    masker = Masker(f"new-secret-{number:04}" for number in numbers)
+    removed = [f"-  token-{number:04}: old-secret-{number:04}" for number in numbers]
+    masker.learn_from_diff([*removed, *(f"+  token-{number:04}: new-secret-{number:04}" for number in numbers)])
+    assert masker.line("old-secret-0000 old-secret-0299") == "*** ***"
+    assert compared == 2 * len(numbers)

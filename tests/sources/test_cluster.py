@@ -11,8 +11,7 @@ import yaml
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code
 from osm_gitops.kube import api as door
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin

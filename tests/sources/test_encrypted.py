@@ -158,8 +158,8 @@ def test_what_is_not_read_needs_no_key(tmp_path: Path) -> None:
     assert (problems(inputs), inputs.facts.secrets) == ([], {})
     assert inputs.notes == (
         "t/values.yaml: holds no Kubernetes objects",
-        "1 of kind HelmRelease passed over",
-        "1 of kind Secret, encrypted and written by osm-gitops, passed over",
+        "1 of kind HelmRelease ignored",
+        "1 of kind Secret, encrypted and written by osm-gitops, ignored",
     )
 
 

@@ -190,10 +190,10 @@ def test_files_that_are_no_manifests_are_passed_over_with_a_reason(tmp_path: Pat
         "t/chart/templates/a.yaml: a Helm template; render the chart to have its objects read",
         "t/chart/templates/c.yaml:1: a Helm template; render the chart to have it read",
         "t/chart/templates/sub/b.yaml: a Helm template; render the chart to have its objects read",
-        "t/tasks.yaml: no YAML and, without apiVersion and kind, no manifest",
+        "t/tasks.yaml: neither YAML nor, without apiVersion and kind, a manifest",
         "t/values.yaml: holds no Kubernetes objects",
-        "1 of kind Fleet passed over",
-        "1 of kind Kustomization passed over",
+        "1 of kind Fleet ignored",
+        "1 of kind Kustomization ignored",
     )
 
 
@@ -250,7 +250,7 @@ def test_our_own_encrypted_objects_are_passed_over(tmp_path: Path) -> None:
     text = SECRET.replace("namespace: ns", f"namespace: ns, labels: {{{MANAGED_BY_LABEL}: {MANAGED_BY}}}")
     inputs = read(tmp_path, {"a.yaml": text + "sops: {mac: x}\n"})
     assert (inputs.unreadable, inputs.facts.secrets) == ((), {})
-    assert inputs.notes == ("1 of kind Secret, encrypted and written by osm-gitops, passed over",)
+    assert inputs.notes == ("1 of kind Secret, encrypted and written by osm-gitops, ignored",)
 
 
 def test_plain_secrets_in_git_are_warned_of_once(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_links_are_followed_inside_of_the_tree_only_and_once(tmp_path: Path) -> 
     assert [problem.where for problem in inputs.unreadable] == ["t/gone.yaml", "t/sub/circle.yaml"]
     assert inputs.notes == (
         "t/out.yaml: a link that leads out of the source is not followed",
-        "t/pipe.yaml: no regular file",
+        "t/pipe.yaml: not a regular file",
         "t/sub/again.yaml: a link to what is read already",
         "t/sub/loop: a link to what is read already",
     )

@@ -14,7 +14,7 @@ from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.current import read_folder
-from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.files import FileChanges, path_of, place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to, stream
 from osm_gitops.targets.target import plan_for
@@ -35,7 +35,7 @@ def _profile(name: str = "osp-a") -> DesiredObject:
 
 
 def _changes(root: Path, wanted: Desired, options: PlanOptions) -> FileChanges:
-    return FolderTarget(root, NO_SEALING).changes(plan_for(FolderTarget(root, NO_SEALING), wanted, options))
+    return FolderTarget(root, NO_ENCRYPTION).changes(plan_for(FolderTarget(root, NO_ENCRYPTION), wanted, options))
 
 
 def _apply(root: Path, wanted: Desired, options: PlanOptions = PlanOptions()) -> None:  # noqa: B008 (frozen)
@@ -44,7 +44,7 @@ def _apply(root: Path, wanted: Desired, options: PlanOptions = PlanOptions()) ->
 
 def test_the_layout_is_that_of_the_design(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())), NO_SEALING)
+    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())), NO_ENCRYPTION)
     assert _files(tmp_path) == [
         "prod/management/kustomization.yaml",
         "prod/management/operatingsystemconfigs/a-kube-system-config.yaml",
@@ -64,21 +64,21 @@ def test_the_layout_is_that_of_the_design(tmp_path: Path) -> None:
 
 
 def test_both_kustomizations_exist_even_when_empty(tmp_path: Path) -> None:
-    render_to(tmp_path, Desired("prod", ()), NO_SEALING)
+    render_to(tmp_path, Desired("prod", ()), NO_ENCRYPTION)
     assert _files(tmp_path) == ["prod/management/kustomization.yaml", "prod/worker/kustomization.yaml"]
     assert (tmp_path / "prod/worker/kustomization.yaml").read_text().endswith("resources: []\n")
 
 
 def test_what_was_written_is_unchanged(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n", "b": "y\n"})
-    render_to(tmp_path, wanted, NO_SEALING)
-    assert read_folder(tmp_path, wanted, NO_SEALING).identical == frozenset(each.ref for each in wanted.objects)
-    assert not plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).has_changes
+    render_to(tmp_path, wanted, NO_ENCRYPTION)
+    assert read_folder(tmp_path, wanted, NO_ENCRYPTION).identical == frozenset(each.ref for each in wanted.objects)
+    assert not plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), wanted, PlanOptions()).has_changes
 
 
 def test_another_spelling_of_the_same_content_is_left_alone(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted, NO_SEALING)
+    render_to(tmp_path, wanted, NO_ENCRYPTION)
     file = tmp_path / _SECRET
     file.write_text(f"# a comment\n---\n{file.read_text()}")
     before = file.read_bytes()
@@ -88,11 +88,11 @@ def test_another_spelling_of_the_same_content_is_left_alone(tmp_path: Path) -> N
 
 def test_an_edited_file_is_healed(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted, NO_SEALING)
+    render_to(tmp_path, wanted, NO_ENCRYPTION)
     good = (tmp_path / _SECRET).read_text()
     for broken in (good.replace("Opaque", "Other"), "{", "a: 1\n---\nb: 2\n", ""):
         (tmp_path / _SECRET).write_text(broken)
-        plan = plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions())
+        plan = plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), wanted, PlanOptions())
         assert len(plan.effective) == 1
         _apply(tmp_path, wanted)
         assert (tmp_path / _SECRET).read_text() == good
@@ -100,45 +100,45 @@ def test_an_edited_file_is_healed(tmp_path: Path) -> None:
 
 def test_a_lost_kustomization_is_written_again(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted, NO_SEALING)
+    render_to(tmp_path, wanted, NO_ENCRYPTION)
     (tmp_path / "prod/worker/kustomization.yaml").unlink()
-    assert plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).layout == (
+    assert plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), wanted, PlanOptions()).layout == (
         "prod/worker/kustomization.yaml",
     )
     _apply(tmp_path, wanted)
-    assert not plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).has_changes
+    assert not plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), wanted, PlanOptions()).has_changes
 
 
 def test_stale_files_of_ours_go_and_all_others_stay(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_ENCRYPTION)
     foreign = ["note.txt", "prod/README.md", "prod/worker/secrets/mine.yaml", "staging/x.yaml"]
     for name in foreign:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("kind: Secret\nmetadata: {name: mine}\n")
-    render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
+    render_to(tmp_path, desired({"a": "x\n"}), NO_ENCRYPTION)
     assert not [name for name in _files(tmp_path) if "/b-" in name]
     assert set(foreign) <= set(_files(tmp_path))
     assert "mine.yaml" not in (tmp_path / "prod/worker/kustomization.yaml").read_text()
-    warnings = plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions()).warnings
+    warnings = plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), desired({"a": "x\n"}), PlanOptions()).warnings
     assert warnings[0] == Expected(Code.FILES_OF_OTHERS, "prod/README.md", "prod/worker/secrets/mine.yaml")
 
 
 def test_files_of_failed_pools_stay_and_stay_listed(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_ENCRYPTION)
     before = _files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()
     render_to(
         tmp_path,
         replace(desired({"a": "x\n"}), failed={pool("b"): (Problem(Code.INVALID_VALUE, "broken"),)}),
-        NO_SEALING,
+        NO_ENCRYPTION,
     )
     assert (_files(tmp_path), (tmp_path / "prod/worker/kustomization.yaml").read_text()) == before
 
 
 def test_an_unreadable_file_of_ours_forbids_deletion_and_stays_listed(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_SEALING)
+    render_to(tmp_path, desired({"a": "x\n", "b": "x\n"}), NO_ENCRYPTION)
     broken = tmp_path / "prod/worker/secrets/b-kube-system-bootstrap-config.yaml"
     broken.write_text(broken.read_text() + "{")
-    plan = plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions())
+    plan = plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), desired({"a": "x\n"}), PlanOptions())
     assert not plan.count()[Action.DELETE]
     assert len(plan.not_deleted) == 2
     _apply(tmp_path, desired({"a": "x\n"}))
@@ -147,7 +147,7 @@ def test_an_unreadable_file_of_ours_forbids_deletion_and_stays_listed(tmp_path: 
 
 def test_files_with_secrets_are_private(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())), NO_SEALING)
+    render_to(tmp_path, replace(wanted, objects=(*wanted.objects, _profile())), NO_ENCRYPTION)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*.yaml")}
     assert modes["a-kube-system-config.yaml"] == modes["a-kube-system-bootstrap-config.yaml"] == 0o600
     assert modes["osp-a.yaml"] & 0o400
@@ -156,7 +156,7 @@ def test_files_with_secrets_are_private(tmp_path: Path) -> None:
 def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "important.txt").write_text("x")
     with refused(Code.TARGET_OF_OTHERS, kind=TargetError):
-        render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
+        render_to(tmp_path, desired({"a": "x\n"}), NO_ENCRYPTION)
     assert _files(tmp_path) == ["important.txt"]
 
 
@@ -167,8 +167,8 @@ def test_the_first_render_can_be_killed_and_done_again(tmp_path: Path) -> None:
     )
     (tmp_path / "prod/management/.osm-gitops-abc.tmp").write_text("half")
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted, NO_SEALING)
-    assert not plan_for(FolderTarget(tmp_path, NO_SEALING), wanted, PlanOptions()).has_changes
+    render_to(tmp_path, wanted, NO_ENCRYPTION)
+    assert not plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), wanted, PlanOptions()).has_changes
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -178,15 +178,15 @@ def test_a_link_in_the_owned_path_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "prod").mkdir(parents=True)
     (tmp_path / "out" / "prod" / "worker").symlink_to(elsewhere)
     with refused(Code.TARGET_SYMLINK, kind=TargetError):
-        plan_for(FolderTarget(tmp_path / "out", NO_SEALING), desired({"a": "x\n"}), PlanOptions())
+        plan_for(FolderTarget(tmp_path / "out", NO_ENCRYPTION), desired({"a": "x\n"}), PlanOptions())
 
 
 def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
-    render_to(tmp_path, desired({"a": "x\n"}), NO_SEALING)
+    render_to(tmp_path, desired({"a": "x\n"}), NO_ENCRYPTION)
     (tmp_path / _SECRET).unlink()
     (tmp_path / _SECRET).symlink_to("/etc/hostname")
     with refused(Code.FILE_UNREADABLE, kind=TargetError):
-        plan_for(FolderTarget(tmp_path, NO_SEALING), desired({"a": "x\n"}), PlanOptions())
+        plan_for(FolderTarget(tmp_path, NO_ENCRYPTION), desired({"a": "x\n"}), PlanOptions())
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", "..", "a\x00b", "a\nb", "x" * 300])
@@ -206,7 +206,9 @@ def test_two_objects_in_one_file_are_refused(tmp_path: Path) -> None:
     wanted = desired({"a": "x\n"})
     other = replace(wanted.objects[1], ref=replace(wanted.objects[1].ref, namespace="other"))
     with refused(Code.FILES_COLLIDE, kind=TargetError):
-        plan_for(FolderTarget(tmp_path, NO_SEALING), replace(wanted, objects=(*wanted.objects, other)), PlanOptions())
+        plan_for(
+            FolderTarget(tmp_path, NO_ENCRYPTION), replace(wanted, objects=(*wanted.objects, other)), PlanOptions()
+        )
 
 
 def test_a_stream_is_one_text_of_all_documents() -> None:

@@ -16,12 +16,10 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.commits import GitPlace
-from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.files import no_step
-from osm_gitops.targets.folder import FolderTarget
-from osm_gitops.targets.git import git_session
-from osm_gitops.targets.plaintext import is_kept_by_git, refuse_plaintext
-from osm_gitops.targets.session import GitSession
+from osm_gitops.targets.folder import FolderTarget, is_kept_by_git, refuse_plaintext
+from osm_gitops.targets.git import GitSession, git_session
 from osm_gitops.targets.target import plan_for
 from tests.faults import Expected, refused
 from tests.git.repos import git, new_repository, pin_git, write_hook
@@ -51,7 +49,7 @@ def _commit(session: GitSession, wanted: Desired, step: Callable[[str], None] = 
 
 
 def _apply(repository: Path, wanted: Desired) -> str | None:
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         return _commit(session, wanted)
 
 
@@ -134,7 +132,7 @@ def test_an_edit_while_the_run_makes_its_files_is_kept_and_the_run_refused(repos
             (repository / _SECRET).write_text("mine: 1\n")
 
     with (
-        git_session(_place(repository), NO_SEALING) as session,
+        git_session(_place(repository), NO_ENCRYPTION) as session,
         refused(Expected(Code.OWNED_FILES_EDITED, _SECRET), kind=TargetError),
     ):
         _commit(session, desired({"b": "y\n"}), edit)
@@ -161,7 +159,7 @@ def test_files_that_git_does_not_look_at_are_refused_by_name(repository: Path, h
 def test_a_folder_may_have_any_name(repository: Path, name: str) -> None:
     place = GitPlace(folder=repository / name, plaintext_secrets=True)
     for text in ("x\n", "y\n"):
-        with git_session(place, NO_SEALING) as session:
+        with git_session(place, NO_ENCRYPTION) as session:
             assert _commit(session, desired({"a": text}, sources=(name,)))
     assert git(repository, "status", "--porcelain") == ""
 
@@ -183,7 +181,7 @@ def test_line_endings_of_a_work_tree_are_no_change(repository: Path) -> None:
     git(repository, "rm", "--quiet", "-r", "--cached", "clusters")
     git(repository, "reset", "--quiet", "--hard")
     assert b"\r\n" in (repository / _SECRET).read_bytes()
-    assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), desired({"a": "x\n"}), _OPTIONS).effective
+    assert not plan_for(FolderTarget(repository / "clusters", NO_ENCRYPTION), desired({"a": "x\n"}), _OPTIONS).effective
     assert _apply(repository, desired({"a": "x\n"})) is None
     assert git(repository, "status", "--porcelain") == ""
 
@@ -250,7 +248,7 @@ def test_a_detached_head_is_refused(repository: Path) -> None:
 
 def test_another_branch_than_asked_for_is_refused(repository: Path) -> None:
     place = GitPlace(folder=repository / "clusters", branch="release", plaintext_secrets=True)
-    with refused(Expected(Code.WRONG_BRANCH, "main", "release"), kind=TargetError), git_session(place, NO_SEALING):
+    with refused(Expected(Code.WRONG_BRANCH, "main", "release"), kind=TargetError), git_session(place, NO_ENCRYPTION):
         pass
 
 
@@ -262,14 +260,14 @@ def test_an_unfinished_merge_is_refused(repository: Path) -> None:
 
 def test_of_two_runs_at_once_the_second_is_told_of_the_first(repository: Path) -> None:
     ours = Expected(Code.ANOTHER_RUN, f"process {os.getpid()} ")
-    with git_session(_place(repository), NO_SEALING), refused(ours, kind=TargetError):
+    with git_session(_place(repository), NO_ENCRYPTION), refused(ours, kind=TargetError):
         _apply(repository, desired({"a": "x\n"}))
     assert _apply(repository, desired({"a": "x\n"}))
 
 
 def test_the_lock_of_a_run_that_was_killed_is_free(repository: Path) -> None:
     def hold() -> None:
-        with git_session(_place(repository), NO_SEALING):
+        with git_session(_place(repository), NO_ENCRYPTION):
             os._exit(9)
 
     process = multiprocessing.get_context("fork").Process(target=hold)
@@ -306,8 +304,8 @@ def test_a_folder_that_is_a_link_is_refused(repository: Path, tmp_path: Path) ->
 def test_secrets_in_plain_text_are_refused_in_a_work_tree_only(repository: Path, tmp_path: Path) -> None:
     clusters = ["prod"]
     with refused(Code.PLAIN_SECRETS_IN_GIT, kind=TargetError):
-        refuse_plaintext(repository / "new" / "folder", clusters, NO_SEALING)
-    refuse_plaintext(tmp_path / "outside", clusters, NO_SEALING)
+        refuse_plaintext(repository / "new" / "folder", clusters, NO_ENCRYPTION)
+    refuse_plaintext(tmp_path / "outside", clusters, NO_ENCRYPTION)
     (repository / ".gitignore").write_text("/out/\n")
     places = (repository / "out", repository / "other", tmp_path / "outside")
     assert [is_kept_by_git(folder, clusters) for folder in places] == [False, True, False]
@@ -331,7 +329,7 @@ def _killed_at(repository: Path, wanted: Desired, number: int) -> None:
         if seen == number:
             os._exit(9)
 
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         _commit(session, wanted, step)
 
 
@@ -348,7 +346,7 @@ def test_a_run_that_is_killed_leaves_before_or_after_and_the_next_one_finishes(r
     assert bool(_apply(repository, wanted)) is not committed
     assert git(repository, "status", "--porcelain") == ""
     assert git(repository, "rev-list", "--count", f"{before}..HEAD") == "1"
-    assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), wanted, _OPTIONS).has_changes
+    assert not plan_for(FolderTarget(repository / "clusters", NO_ENCRYPTION), wanted, _OPTIONS).has_changes
     assert not list(repository.rglob("*.tmp"))
 
 
@@ -390,7 +388,7 @@ def _foreign_commit(clone: Path, name: str = "other.txt") -> None:
 
 
 def test_a_commit_is_pushed(repository: Path, remote: Path) -> None:
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         commit = _commit(session, desired({"a": "x\n"}))
         assert session.publish() is PushOutcome.PUSHED
     assert git(remote, "rev-parse", "main") == commit
@@ -400,7 +398,7 @@ def test_a_push_that_lost_the_race_plans_again_on_the_others_commit(
     repository: Path, remote: Path, tmp_path: Path
 ) -> None:
     clone = _other_clone(tmp_path, remote)
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         _commit(session, desired({"a": "x\n"}))
         _foreign_commit(clone)
         git(clone, "push", "--quiet")
@@ -417,7 +415,7 @@ def test_two_runs_that_race_with_the_same_result_end_in_one_commit(
     repository: Path, remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = _other_clone(tmp_path, remote)
-    with git_session(_place(repository), NO_SEALING) as one, git_session(_place(clone), NO_SEALING) as two:
+    with git_session(_place(repository), NO_ENCRYPTION) as one, git_session(_place(clone), NO_ENCRYPTION) as two:
         _commit(one, desired({"a": "x\n"}))
         monkeypatch.setenv("GIT_COMMITTER_NAME", "Another")  # else both could be one and the same commit
         _commit(two, desired({"a": "x\n"}))
@@ -430,7 +428,7 @@ def test_two_runs_that_race_with_the_same_result_end_in_one_commit(
 
 def test_a_run_killed_before_its_push_is_pushed_by_the_next(repository: Path, remote: Path) -> None:
     commit = _apply(repository, desired({"a": "x\n"}))
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         session.catch_up()
         assert _commit(session, desired({"a": "x\n"})) is None
         assert session.publish() is PushOutcome.PUSHED
@@ -440,7 +438,7 @@ def test_a_run_killed_before_its_push_is_pushed_by_the_next(repository: Path, re
 def test_commits_of_the_user_are_not_pushed_unasked(repository: Path, remote: Path) -> None:
     before = git(remote, "rev-parse", "main")
     _foreign_commit(repository)
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         assert session.publish() is PushOutcome.KEPT
     assert git(remote, "rev-parse", "main") == before
 
@@ -450,7 +448,7 @@ def test_a_branch_that_diverged_by_others_is_refused(repository: Path, remote: P
     _foreign_commit(clone)
     git(clone, "push", "--quiet")
     _foreign_commit(repository, "local.txt")
-    with git_session(_place(repository), NO_SEALING) as session, refused(Code.BRANCHES_DIVERGED, kind=TargetError):
+    with git_session(_place(repository), NO_ENCRYPTION) as session, refused(Code.BRANCHES_DIVERGED, kind=TargetError):
         session.catch_up()
 
 
@@ -458,7 +456,7 @@ def test_catching_up_moves_the_branch_forward(repository: Path, remote: Path, tm
     clone = _other_clone(tmp_path, remote)
     _foreign_commit(clone)
     git(clone, "push", "--quiet")
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         session.catch_up()
     assert git(repository, "rev-parse", "HEAD") == git(clone, "rev-parse", "HEAD")
 
@@ -467,7 +465,7 @@ def test_a_hook_of_the_remote_that_refuses_is_told(repository: Path, remote: Pat
     hook = remote / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'protected branch' >&2\nexit 1\n")
     hook.chmod(0o755)
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         _commit(session, desired({"a": "x\n"}))
         with refused(Expected(Code.PUSH_REFUSED, "protected branch"), kind=TargetError):
             session.publish()
@@ -475,7 +473,7 @@ def test_a_hook_of_the_remote_that_refuses_is_told(repository: Path, remote: Pat
 
 def test_credentials_in_an_address_are_not_told(repository: Path) -> None:
     git(repository, "remote", "add", "origin", "https://user:top-secret@localhost:1/repo.git")
-    with git_session(_place(repository), NO_SEALING) as session, pytest.raises(TargetError) as caught:
+    with git_session(_place(repository), NO_ENCRYPTION) as session, pytest.raises(TargetError) as caught:
         session.catch_up()
     assert "top-secret" not in str(caught.value)
 
@@ -483,5 +481,5 @@ def test_credentials_in_an_address_are_not_told(repository: Path) -> None:
 @pytest.mark.parametrize("name", ["--upload-pack=touch /tmp/x", "ext::sh", "-o", "a..b"])
 def test_a_remote_that_is_no_name_is_refused(repository: Path, name: str) -> None:
     place = GitPlace(folder=repository / "clusters", remote=name, plaintext_secrets=True)
-    with git_session(place, NO_SEALING) as session, pytest.raises(TargetError):
+    with git_session(place, NO_ENCRYPTION) as session, pytest.raises(TargetError):
         session.catch_up()

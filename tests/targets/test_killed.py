@@ -21,7 +21,7 @@ import pytest
 from osm_gitops.errors import TargetError
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.commits import GitPlace
-from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.folder import FolderTarget
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.target import plan_for
@@ -53,7 +53,7 @@ def scene(tmp_path: Path) -> Path:
         git(scene, "clone", "--quiet", "remote.git", name)
         git(scene / name, "remote", "set-url", "origin", "../remote.git")
     repository, human = scene / "repo", scene / "human"
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         wanted = desired({"a": "x\n", "b": "x\n"})
         session.commit(plan_for(session, wanted, PlanOptions()))
     (human / "theirs.txt").write_text("theirs\n")
@@ -92,7 +92,7 @@ def _own_place(repository: Path) -> GitPlace:
 
 
 def _run(place: GitPlace) -> None:
-    with git_session(place, NO_SEALING) as session:
+    with git_session(place, NO_ENCRYPTION) as session:
         session.catch_up()
         session.commit(plan_for(session, _WANTED, PlanOptions()))
         session.publish()
@@ -135,7 +135,7 @@ def _run_again(place: GitPlace) -> None:
         try:
             return _run(place)
         except TargetError as error:
-            lock = re.search(r"Unable to create '(.*\.lock)': File exists.*remove the \.lock file", str(error))
+            lock = re.search(r"Unable to create '(.*\.lock)': File exists.*remove the named \.lock file", str(error))
             if lock is None:
                 raise
             Path(lock[1]).unlink()
@@ -148,7 +148,7 @@ def _clusters_place(repository: Path) -> GitPlace:
 
 def _open(place: GitPlace) -> None:
     """A run that has nothing to do."""
-    with git_session(place, NO_SEALING):
+    with git_session(place, NO_ENCRYPTION):
         pass
 
 
@@ -156,7 +156,7 @@ def _stopped(place: GitPlace, stop: Callable[[str], None]) -> int:
     """How a run ends that commits and calls ``stop`` between its steps, also each time it has made a content."""
 
     def victim() -> None:
-        with git_session(place, NO_SEALING) as session:
+        with git_session(place, NO_ENCRYPTION) as session:
             plan = plan_for(session, _WANTED, PlanOptions())
 
             def advance(done: int, _all: int) -> None:
@@ -201,7 +201,7 @@ def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next(scene: Path, f
         remote = repository.with_name("remote.git")
         assert git(repository, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
         assert git(remote, "log", "--format=%s", "main").splitlines()[-2:] == ["theirs", "start"]
-        assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), _WANTED, PlanOptions()).has_changes
+        assert not plan_for(FolderTarget(repository / "clusters", NO_ENCRYPTION), _WANTED, PlanOptions()).has_changes
     assert steps > 4
 
 
@@ -298,4 +298,4 @@ def test_a_run_for_which_the_disk_has_no_room_loses_nothing_and_is_finished_by_t
     _check_users_work(repository)
     _check_repository(repository)
     assert git(repository, "rev-parse", "HEAD") == git(repository.with_name("remote.git"), "rev-parse", "main")
-    assert not plan_for(FolderTarget(repository / "clusters", NO_SEALING), _WANTED, PlanOptions()).has_changes
+    assert not plan_for(FolderTarget(repository / "clusters", NO_ENCRYPTION), _WANTED, PlanOptions()).has_changes

@@ -12,7 +12,7 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.commits import GitPlace
-from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.target import plan_for
 from tests.faults import Expected, refused
@@ -34,7 +34,7 @@ def _place(repository: Path, *, push: bool = True, cloned: bool = False, branch:
 
 
 def _apply(place: GitPlace, wanted: Desired) -> tuple[PushOutcome, str]:
-    with git_session(place, NO_SEALING) as session:
+    with git_session(place, NO_ENCRYPTION) as session:
         session.catch_up()
         session.commit(plan_for(session, wanted, _OPTIONS))
         return session.publish(), session.remark
@@ -80,7 +80,7 @@ def test_commits_go_to_the_branch_and_the_work_tree_stays_as_it_is(repository: P
 def test_nothing_to_do_makes_no_branch(repository: Path, remote: Path) -> None:
     git(repository, "switch", "--quiet", "-c", "done")
     place = GitPlace(folder=repository / "clusters", plaintext_secrets=True)
-    with git_session(place, NO_SEALING) as session:
+    with git_session(place, NO_ENCRYPTION) as session:
         session.commit(plan_for(session, desired({"a": "x\n"}), _OPTIONS))
     git(repository, "push", "--quiet", "origin", "done")
     assert _run(repository, desired({"a": "x\n"})) is PushOutcome.KEPT
@@ -168,7 +168,7 @@ def test_an_existing_branch_that_was_not_made_for_this_is_never_touched(
 
 def test_another_run_that_is_faster_is_built_upon(repository: Path, remote: Path, tmp_path: Path) -> None:
     other = _clone(tmp_path, remote, "other")
-    with git_session(_place(repository), NO_SEALING) as one:
+    with git_session(_place(repository), NO_ENCRYPTION) as one:
         one.catch_up()
         wanted = desired({"a": "x\n"})
         one.commit(plan_for(one, wanted, _OPTIONS))
@@ -182,7 +182,7 @@ def test_another_run_that_is_faster_is_built_upon(repository: Path, remote: Path
 
 def test_a_push_of_somebody_in_between_is_not_overwritten(repository: Path, remote: Path, tmp_path: Path) -> None:
     human = _clone(tmp_path, remote, "human")
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         session.catch_up()
         wanted = desired({"a": "x\n"})
         session.commit(plan_for(session, wanted, _OPTIONS))
@@ -246,7 +246,7 @@ def test_a_shallow_clone_finds_out_whose_the_branch_is(repository: Path, remote:
 
 def test_without_push_the_branch_is_made_here(repository: Path, remote: Path) -> None:
     outcome, remark = _apply(_place(repository, push=False), desired({"a": "x\n"}))
-    assert (outcome, remark) == (PushOutcome.KEPT, f"the commits are on branch {_BRANCH}; main is as before")
+    assert (outcome, remark) == (PushOutcome.KEPT, f"the commits are on branch {_BRANCH}; main is unchanged")
     assert _apply(_place(repository, push=False), desired({"a": "x\n"})) == (PushOutcome.KEPT, "")
     _run(repository, desired({"a": "y\n"}), push=False)
     assert git(repository, "rev-list", "--count", f"main..{_BRANCH}") == "2"
@@ -289,9 +289,9 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
 def test_two_folders_of_one_repository_do_not_share_a_branch(repository: Path) -> None:
     held: set[Path] = set()
     with (
-        git_session(_place(repository), NO_SEALING, held),
+        git_session(_place(repository), NO_ENCRYPTION, held),
         refused(Code.BRANCH_FOR_SEVERAL, kind=TargetError),
-        git_session(_place(repository), NO_SEALING, held),
+        git_session(_place(repository), NO_ENCRYPTION, held),
     ):
         pass
 

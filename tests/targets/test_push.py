@@ -15,9 +15,8 @@ from osm_gitops.model.desired import Desired
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.targets.commits import GitPlace
-from osm_gitops.targets.file_encryption import NO_SEALING
-from osm_gitops.targets.git import git_session
-from osm_gitops.targets.session import GitSession
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
+from osm_gitops.targets.git import GitSession, git_session
 from osm_gitops.targets.target import plan_for
 from tests.faults import Expected, refused
 from tests.git.repos import git, pin_git, write_hook
@@ -50,7 +49,7 @@ def _commit(session: GitSession, wanted: Desired) -> str | None:
 def _run(place: GitPlace, text: str = "x\n", cluster: str = "prod") -> PushOutcome:
     """A run as the fleet does it: as often as it takes."""
     wanted = replace(desired({"a": text}), cluster=cluster)
-    with git_session(place, NO_SEALING) as session:
+    with git_session(place, NO_ENCRYPTION) as session:
         session.catch_up()
         for _ in range(20):
             _commit(session, wanted)
@@ -102,7 +101,7 @@ def test_many_runs_at_once_all_get_through_and_none_undoes_another(remote: Path,
 
 def test_work_of_the_user_survives_a_race(repository: Path, human: Path, remote: Path) -> None:
     (repository / "README.md").write_text("being edited\n")
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         _commit(session, desired({"a": "x\n"}))
         _push_by_hand(human)
         assert session.publish() is PushOutcome.MOVED
@@ -129,7 +128,7 @@ def test_an_edit_in_a_file_that_the_other_changed_is_kept_and_the_run_refused(
 def test_the_same_files_changed_by_hand_are_planned_upon(repository: Path, human: Path, remote: Path) -> None:
     _run(_place(repository))
     git(human, "pull", "--quiet")
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         _commit(session, desired({"a": "y\n"}))
         git(human, "rm", "--quiet", _SECRET)
         _push_by_hand(human)
@@ -168,7 +167,7 @@ def test_a_branch_that_is_rewritten_during_a_run_is_not_undone_either(
     repository: Path, human: Path, remote: Path
 ) -> None:
     _push_by_hand(human, "wrong.txt")
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         session.catch_up()
         _commit(session, desired({"a": "x\n"}))
         git(human, "reset", "--quiet", "--hard", "HEAD^")
@@ -244,7 +243,7 @@ def test_a_hook_here_that_refuses_a_push_is_told_as_such(repository: Path, remot
 def test_a_remote_that_is_gone_keeps_the_commit_for_the_next_run(
     repository: Path, remote: Path, tmp_path: Path
 ) -> None:
-    with git_session(_place(repository), NO_SEALING) as session:
+    with git_session(_place(repository), NO_ENCRYPTION) as session:
         session.catch_up()
         commit = _commit(session, desired({"a": "x\n"}))
         remote.rename(tmp_path / "away")
@@ -300,7 +299,7 @@ def test_a_shallow_clone_pushes_onto_what_others_pushed_since(remote: Path, huma
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{remote}", "shallow")
     shallow = tmp_path / "shallow"
     place = GitPlace(folder=shallow / "clusters", push=True, plaintext_secrets=True, cloned=True)
-    with git_session(place, NO_SEALING) as session:
+    with git_session(place, NO_ENCRYPTION) as session:
         session.catch_up()
         _commit(session, desired({"a": "x\n"}))
         _push_by_hand(human, "since.txt")

@@ -20,7 +20,7 @@ from osm_gitops.plan.guards import Limits, MaxDelete
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule, Selection
-from osm_gitops.targets.file_encryption import NO_SEALING, FileEncryption
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION, FileEncryption
 from osm_gitops.targets.files import place_files, stage_files
 from osm_gitops.targets.folder import FolderTarget, render_to
 from osm_gitops.targets.target import plan_for
@@ -65,9 +65,9 @@ def _plan(root: Path, wanted: Desired, environment: Mapping[str, str]) -> Cluste
 
 
 def _write(root: Path, wanted: Desired, environment: Mapping[str, str]) -> ClusterPlan:
-    sealing = FileEncryption(environment)
-    plan = plan_for(FolderTarget(root, sealing), wanted, _ANY)
-    place_files(root, stage_files(root, FolderTarget(root, sealing).changes(plan)))
+    encryption = FileEncryption(environment)
+    plan = plan_for(FolderTarget(root, encryption), wanted, _ANY)
+    place_files(root, stage_files(root, FolderTarget(root, encryption).changes(plan)))
     return plan
 
 
@@ -142,7 +142,7 @@ def test_it_is_seen_for_whom_a_file_is_encrypted_keys_of_ssh_too(tmp_path: Path,
 
 def test_plain_files_are_encrypted_once_recipients_are_known(tmp_path: Path, person: Person) -> None:
     wanted = desired({"a": "x\n"})
-    render_to(tmp_path, wanted, NO_SEALING)
+    render_to(tmp_path, wanted, NO_ENCRYPTION)
     _rules(tmp_path, person.recipient)
     plan = _write(tmp_path, wanted, person.environment)
     assert {change.reason for change in plan.effective} == {"in plain text so far"}

@@ -16,7 +16,7 @@ import yaml
 from osm_gitops.errors import Code, TargetError
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.targets.commits import GitPlace
-from osm_gitops.targets.file_encryption import NO_SEALING
+from osm_gitops.targets.file_encryption import NO_ENCRYPTION
 from osm_gitops.targets.git import git_session
 from osm_gitops.targets.target import plan_for
 from tests.faults import Expected, refused
@@ -58,7 +58,7 @@ def _place(repository: Path, *, sign: bool | None = None) -> GitPlace:
 
 
 def _apply(place: GitPlace, text: str = "x\n") -> str | None:
-    with git_session(place, NO_SEALING) as session:
+    with git_session(place, NO_ENCRYPTION) as session:
         wanted = desired({"a": text})
         commit = session.commit(plan_for(session, wanted, PlanOptions()))
         if session.is_published:
@@ -152,7 +152,7 @@ def test_logs_that_verify_signatures_do_not_hide_whose_commits_are(repository: P
     git(repository, "config", "log.showSignature", "true")
     place = replace(_place(repository, sign=True), own_branch="osm-gitops/update")
     for text in ("x\n", "y\n"):
-        with git_session(place, NO_SEALING) as session:
+        with git_session(place, NO_ENCRYPTION) as session:
             session.catch_up()
             wanted = desired({"a": text})
             assert session.commit(plan_for(session, wanted, PlanOptions()))

@@ -80,7 +80,7 @@ def test_a_crash_is_a_sentence() -> None:
 
 
 def test_a_worker_that_hangs_without_working_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_PATIENCE", 1)
+    monkeypatch.setattr(process, "_TIMEOUT_FACTOR", 1)
     with pytest.raises(LimitReached, match="takes longer than 1 s"):
         call(time.sleep, 600, limits=_SHORT)
 
@@ -201,7 +201,7 @@ def test_an_answer_that_is_no_answer_is_refused() -> None:
 
 
 def test_a_call_whose_result_is_no_data_is_a_sentence() -> None:
-    with pytest.raises(LimitReached, match="gave no answer that can be read"):
+    with pytest.raises(LimitReached, match="gave no valid answer"):
         call(_Evil, print)
 
 

@@ -56,7 +56,7 @@ def test_long_keys_are_written_out() -> None:
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(TypeError):
         dump({"a": object()})
-    with pytest.raises(ValueError, match="no UTF-8"):
+    with pytest.raises(ValueError, match="not UTF-8"):
         dump({"a": "\udcff"})
     with pytest.raises(ValueError, match="unsupported value"):
         dump({"a": float("inf")})

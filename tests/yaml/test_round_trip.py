@@ -141,7 +141,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, fault: Expected
 @pytest.mark.parametrize(
     ("text", "path", "why"),
     [
-        ("a: {b: c,\n  d: e # f\n  }\n", ("a", "d"), "their lines are laid out in a way that cannot be kept"),
+        ("a: {b: c,\n  d: e # f\n  }\n", ("a", "d"), "the layout of their lines cannot be kept"),
         ("b:\n- a:\tx\n", ("b", 0, "a"), "ruamel.yaml, which keeps the layout, cannot read and write this document"),
     ],
 )

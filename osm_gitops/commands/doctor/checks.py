@@ -128,7 +128,7 @@ class Keys:
         except InputError:
             return Keyring()
 
-    def sealing(self) -> FileEncryption:
+    def encryption(self) -> FileEncryption:
         """Encryption in a target."""
         return FileEncryption(self.environment, self.recipients, self.search)
 
@@ -160,7 +160,7 @@ def _digest_key(keys: Keys) -> Iterator[Finding]:
     if not keys.environment.get(DIGEST_KEY):
         return
     try:
-        if keys.sealing().can_compare:
+        if keys.encryption().can_compare:
             yield ok(_KEYS, f"{DIGEST_KEY} is set: what no key opens can be compared")
     except InputError as failure:
         yield from found(_KEYS, failure.problems)

@@ -36,7 +36,7 @@ from osm_gitops.sops.rules import Rule
 from osm_gitops.targets.commits import GitPlace
 from osm_gitops.targets.file_encryption import DIGEST_KEY, FileEncryption
 from osm_gitops.targets.files import named_files, secret_places
-from osm_gitops.targets.inspection import DataKeys, data_keys, obstacles
+from osm_gitops.targets.git import DataKeys, data_keys, obstacles
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +178,12 @@ def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys, connections: Conne
 
 def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterator[Finding]:
     area = f"target {target.display}"
-    sealing = keys.sealing()
+    encryption = keys.encryption()
     place = GitPlace(
         folder=target.path, branch=target.branch, remote=target.remote, push=target.push, clusters=clusters
     )
     try:
-        problems = list(obstacles(place, sealing))
+        problems = list(obstacles(place, encryption))
         yield from found(area, problems)
         root = find_work_tree(target.path)
         if root is not None:
@@ -191,25 +191,25 @@ def _target(target: TargetSpec, clusters: tuple[str, ...], keys: Keys) -> Iterat
                 yield ok(area, f"commits can be made in {root}")
             yield from look_at_signing(root, target.sign, keys.environment)
             yield from look_at_line_ends(root, str(target.path / clusters[0] / "name.yaml"))
-        yield from _encryption(area, target.path, clusters, sealing, keys)
+        yield from _encryption(area, target.path, clusters, encryption, keys)
     except OsmGitopsError as failure:
         yield from found(area, failure.problems)
 
 
 def _encryption(
-    area: str, folder: Path, clusters: tuple[str, ...], sealing: FileEncryption, keys: Keys
+    area: str, folder: Path, clusters: tuple[str, ...], encryption: FileEncryption, keys: Keys
 ) -> Iterator[Finding]:
     """For whom secrets are encrypted, and whether somebody here can read them again."""
     rules: dict[Rule, None] = {}
     for cluster in clusters:
         for path in secret_places(cluster):
-            rule = sealing.rule(folder / path)
+            rule = encryption.rule(folder / path)
             if rule is not None:
                 rules[rule] = None
     for rule in rules:
         yield _readable(area, rule, keys)
     if rules:
-        yield from _data_keys(area, data_keys(folder, clusters, sealing))
+        yield from _data_keys(area, data_keys(folder, clusters, encryption))
 
 
 def _data_keys(area: str, found: DataKeys) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""``explain``: where the boot configuration of a pool comes from, and what its nodes download."""
+"""``osm-gitops explain``: what made a pool's configuration, and what its nodes download."""

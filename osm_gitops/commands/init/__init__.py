@@ -1,1 +1,1 @@
-"""``init``: a new config repository, or one made from a cluster of Operating System Manager."""
+"""``osm-gitops init``: a new config repository, or one from what a cluster has (``adopting``)."""

@@ -1,4 +1,4 @@
-"""``init --from cluster``: write what a cluster of Operating System Manager has as a config repository."""
+"""What a cluster of Operating System Manager has, written as a config repository: settings, profiles and pools."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from osm_gitops.sources.osm_deployment import OsmDeployment, Pod, PodText, find_
 from osm_gitops.yaml.emit import dump
 
 NO_DEPLOYMENT: Final = "none"
-"""The value of ``--osm-deployment`` if OSM is gone."""
+"""Said in the place of a Deployment's name where OSM is gone."""
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptionRequest:
-    """What to read. ``deployment`` is ``NAMESPACE/NAME``, empty to search, or :data:`NO_DEPLOYMENT`; it is in the
-    cluster ``osm``, or else in the management cluster. ``bundles`` are CA files that the user passed, by flag."""
+class Wanted:
+    """What to look at. ``deployment`` is ``NAMESPACE/NAME``, empty to search, or :data:`NO_DEPLOYMENT`; it is in the
+    cluster ``osm``, else in the management cluster. ``bundles`` are CA files given by the user, by flag."""
 
     cluster: str
     management: ContextRef = UNNAMED
@@ -57,7 +57,7 @@ class AdoptionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What was found, and how many of the cluster's configurations it reproduces."""
+    """What was found, and how far it agrees with what is there."""
 
     adopted: Adopted
     osm: OsmSettings | None
@@ -65,58 +65,61 @@ class Adoption:
     warnings: tuple[Problem, ...] = ()
 
     def findings(self) -> Iterator[str]:
-        """What was found, as text without values."""
+        """What was found, as sentences for people; no value is in them."""
         machines, inputs = self.adopted.machines, self.adopted.inputs
         yield f"Found {len(machines)} MachineDeployments and {len(inputs.profiles)} OperatingSystemProfiles."
         leaving = len(inputs.machines) - len(machines)
         if leaving:
-            yield f"{leaving} more are being deleted and are skipped."
+            yield f"{leaving} more are being deleted, and left out."
         if self.osm is not None:
             deployment = self.osm.deployment
-            yield f"Settings come from {deployment} ({deployment.ready} of {deployment.replicas} replicas run):"
+            yield f"Settings are those of {deployment} ({deployment.ready} of {deployment.replicas} replicas run):"
             for each in self.osm.settings:
-                hint = f"; it has a credential, so set {each.setting.environment}" if each.secret else ""
+                hint = f"; it holds a credential, so set {each.setting.environment}" if each.secret else ""
                 yield f"  {each.setting.key}: {', '.join(each.origins)}{hint}"
-            yield from (f"  {note}" for note in self.osm.notes)
+            yield from (f"  {note}" for note in self.osm.passed_over)
         if self.adopted.authority is not None:
             yield f"CA certificates are pinned: {self.adopted.authority.origin}."
         if self.osm is not None and self.osm.credentials:
             names = ", ".join(self.osm.credentials)
-            yield f"Its container has cloud credentials in {names}: set the same variables for osm-gitops."
+            yield f"Its container has cloud credentials in {names}: osm-gitops needs the same ones where it runs."
+        yield from self._agreement()
+
+    def _agreement(self) -> Iterator[str]:
         same, other = self.agreement.same, self.agreement.other
         known = len(same) + len(other)
         if not known:
             yield "There are no OperatingSystemConfigs to compare with."
             return
-        yield f"{len(same)} of {known} OperatingSystemConfigs are rendered as they are in the cluster."
+        yield f"{len(same)} of {known} OperatingSystemConfigs come out as they are in the cluster."
         if other:
-            yield f"Different: {some(other, _SHOWN)}. Run osm-gitops plan to see how."
+            yield f"Different are {some(other, _SHOWN)}: osm-gitops plan shows in what."
 
 
-def adopt(request: AdoptionRequest, environment: Mapping[str, str]) -> Adoption:
-    """Read the cluster; write nothing. Raises InputError and ClusterError."""
+def adopt(wanted: Wanted, environment: Mapping[str, str]) -> Adoption:
+    """Read all of it; writes nothing. Raises InputError and ClusterError."""
     connections = Connections(environment)
     try:
-        return _adopt(request, environment, connections)
+        return _adopt(wanted, environment, connections)
     finally:
         connections.close()
 
 
-def _adopt(request: AdoptionRequest, environment: Mapping[str, str], connections: Connections) -> Adoption:
+def _adopt(wanted: Wanted, environment: Mapping[str, str], connections: Connections) -> Adoption:
     spec = ClusterSpec(
-        request.cluster, SourceSpec(LiveRef(), LiveRef(), LiveRef()), (), None, request.management, request.worker
+        wanted.cluster, SourceSpec(LiveRef(), LiveRef(), LiveRef()), (), None, wanted.management, wanted.worker
     )
     clusters = connections.clusters(spec)
-    seed = replace(spec, management=request.osm) if request.osm.is_named else spec
-    osm = _osm(connections.management(seed), request)
+    seed = replace(spec, management=wanted.osm) if wanted.osm.is_named else spec
+    osm = _osm(connections.management(seed), wanted)
     raw = osm.raw() if osm is not None else []
     settings = parse_settings(raw, osm.read_file) if osm is not None else Settings()
-    # All profiles of the cluster are written as they are, also built-in ones of an earlier run.
+    # What the cluster has is written down as it is, built-in profiles of an earlier run among it.
     inputs = load_inputs(spec, replace(settings, disable_default_osps=True), environment, connections=connections)
     profiles: list[Problem] = []
     problems = list(inputs.unreadable)
     for ref, broken in inputs.broken.items():
-        # A missing profile matters only to its pools; a missing pool would look deleted.
+        # Without a profile that nobody uses there is nothing amiss; without a pool it would look deleted.
         (profiles if ref.kind == PROFILE.name else problems).extend(broken)
     if problems:
         raise InputError(problems)
@@ -125,21 +128,21 @@ def _adopt(request: AdoptionRequest, environment: Mapping[str, str], connections
     pinned = replace(settings, kubernetes_ca_bundle=authority.text) if authority else settings
     agrees = agreement(inputs, pinned, live)
     found = osm.settings if osm is not None else ()
-    adopted = Adopted(inputs, found, authority, request.management, request.worker)
+    adopted = Adopted(inputs, found, authority, wanted.management, wanted.worker)
     warnings = (*profiles, *agrees.failed, *credential_warnings(adopted.machines))
     return Adoption(adopted, osm, agrees, warnings)
 
 
-def _osm(api: Api, request: AdoptionRequest) -> OsmSettings | None:
-    if request.deployment == NO_DEPLOYMENT:
+def _osm(api: Api, wanted: Wanted) -> OsmSettings | None:
+    if wanted.deployment == NO_DEPLOYMENT:
         return None
-    deployment = _only(api, request.deployment)
+    deployment = _only(api, wanted.deployment)
     pod = Pod(api, deployment.namespace, deployment.pod, deployment.container)
-    return read_osm_settings(pod, deployment, request.bundles)
+    return read_osm_settings(pod, deployment, wanted.bundles)
 
 
 def _only(api: Api, named: str) -> OsmDeployment:
-    """The named Deployment, or the only one of OSM."""
+    """The Deployment that was named, or the only one of OSM."""
     namespace, _, name = named.rpartition("/")
     default = Settings().namespace
     found: Sequence[OsmDeployment] = find_osm(api, namespace, name) if named else find_reachable_osm(api, default)
@@ -149,10 +152,14 @@ def _only(api: Api, named: str) -> OsmDeployment:
     if not found:
         what = f"there is no Deployment {named}" if named else "there is no Deployment of Operating System Manager"
         fix = (
-            f"Name it with {option} NAMESPACE/NAME (in KKP it is in the seed: --osm-kubeconfig, --osm-context); "
-            f"if it is gone, add {option} {NO_DEPLOYMENT}"
+            f"Name it with {option} NAMESPACE/NAME (in KKP it is in the seed cluster: --osm-kubeconfig, --osm-context)"
         )
-        raise input_error(Code.OSM_NOT_FOUND, what, where=api.display, fix=fix)
+        raise input_error(
+            Code.OSM_NOT_FOUND,
+            what,
+            where=api.display,
+            fix=f"{fix}; where it is gone already, {option} {NO_DEPLOYMENT}",
+        )
     names = ", ".join(f"{each.namespace}/{each.name}" for each in found)
     raise input_error(
         Code.OSM_NOT_FOUND,
@@ -170,14 +177,14 @@ PLACES: Final[Mapping[str, str]] = {
     "pre-commit-config.yaml": ".pre-commit-config.yaml",
     "adopted-README.md": "README.md",
 }
-"""Path of each text in the repository."""
+"""Where each text of such a repository goes."""
 
 _BUNDLES: Final[Mapping[str, str]] = {"kubernetes-ca-bundle": "kubernetes.pem", "host-ca-bundle": "hosts.pem"}
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What a cluster has. ``authority``: the CA certificates to pin, and their origin."""
+    """What a cluster has. ``authority`` is what the pinned CA certificates are and where they stood."""
 
     inputs: Inputs
     settings: Sequence[FoundSetting]
@@ -187,12 +194,13 @@ class Adopted:
 
     @property
     def machines(self) -> tuple[MachineDeployment, ...]:
-        """The pools that are not being deleted."""
+        """The pools that stay."""
         return tuple(machine for machine in self.inputs.machines if not machine.deleting)
 
 
 def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str, *, with_pools: bool) -> dict[str, bytes]:
-    """All files by path; ``with_pools``: also the MachineDeployments. Raises InputError for unusable recipients."""
+    """All files by their path, ``with_pools`` the MachineDeployments too. Raises InputError for recipients that cannot
+    be used."""
     words = {
         **_machine_words(scaffold.cluster, with_pools=with_pools),
         "__SETTINGS__": "".join(_setting_lines(adopted, scaffold.cluster)),
@@ -216,38 +224,38 @@ def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str, *, with_
 
 
 def _machine_words(cluster: str, *, with_pools: bool) -> dict[str, str]:
-    """The words of the texts on MachineDeployments, which are read from the cluster, or kept in the repository."""
+    """What the texts say of MachineDeployments: they are read from the cluster, or kept in the repository."""
     if not with_pools:
-        source, rows = "# Read from the cluster in each run.\n    machineDeployments: cluster", ""
-        where = "MachineDeployments stay in the cluster. Change them there: every run reads them."
+        source, rows = "# As they are at each run: a new pool counts at once.\n    machineDeployments: cluster", ""
+        where = "MachineDeployments stay in the cluster and are changed there: every run reads them."
     else:
         source = (
             "# `osm-gitops apply` applies them to the cluster, and deletes none.\n"
             f"    machineDeployments: {{path: pools/{cluster}, apply: true}}"
         )
-        rows = f"| `pools/{cluster}/` | the MachineDeployments; those with credentials are encrypted |\n"
+        rows = f"| `pools/{cluster}/` | the MachineDeployments; those with credentials in them are encrypted |\n"
         where = (
-            "Change MachineDeployments in `pools/`; `osm-gitops apply` applies them. Those that only the cluster has\n"
-            "get no boot configuration from here; `plan` and `status` name them."
+            "MachineDeployments are changed in `pools/`, from where `osm-gitops apply` brings them to the cluster. "
+            "Those that\nonly the cluster has get no boot configuration from here; `plan` and `status` name them."
         )
     return {"__MACHINES__": f"    {source}\n", "__POOLS__": rows, "__WHERE_POOLS_CHANGE__": f"{where}\n"}
 
 
 def credential_warnings(machines: Sequence[MachineDeployment]) -> Iterator[Problem]:
-    """Name each credential in plain text in a MachineDeployment, never its value."""
+    """Name each credential that stands in a MachineDeployment itself, never its value."""
     for machine in machines:
         for path in inline_credentials(machine.provider_spec):
             yield Problem(
                 Code.CREDENTIAL_IN_PLAIN_TEXT,
-                "is a credential in plain text, which everyone who can read MachineDeployments sees",
+                "is a credential in clear text, which every reader of MachineDeployments sees",
                 about=str(machine.ref),
                 field=f"{PROVIDER_CONFIG_FIELD}.{path}",
-                fix="Move it into a Secret and name that under secretKeyRef (this changes the boot configuration)",
+                fix="Put it into a Secret and name that under secretKeyRef (this makes new boot configuration)",
             )
 
 
 def _bundles(adopted: Adopted) -> Iterator[tuple[str, str]]:
-    """The CA files that settings name, with their text."""
+    """The files that settings name, with their text."""
     if adopted.authority is not None:
         yield _BUNDLES["kubernetes-ca-bundle"], adopted.authority.text
     for setting in adopted.settings:
@@ -262,7 +270,7 @@ def _bundle_path(cluster: str, name: str) -> str:
 def _setting_lines(adopted: Adopted, cluster: str) -> Iterator[str]:
     lines = list(_settings(adopted, cluster))
     if lines:
-        yield "  # The settings of Operating System Manager, each with its origin.\n  settings:\n"
+        yield "  # What Operating System Manager had, each with where it stood.\n  settings:\n"
         yield from lines
 
 
@@ -276,7 +284,7 @@ def _settings(adopted: Adopted, cluster: str) -> Iterator[str]:
             continue
         yield f"    # {', '.join(each.origins)}\n"
         if each.secret:
-            yield f"    # {each.setting.key} has a credential: set {each.setting.environment} instead\n"
+            yield f"    # {each.setting.key} holds a credential: set {each.setting.environment} instead\n"
             continue
         value = _bundle_path(cluster, _BUNDLES[each.flag]) if each.content is not None else each.value
         yield "".join(f"    {line}\n" for line in dump({each.setting.key: value}).splitlines())

@@ -1,6 +1,7 @@
-"""Write a new config repository: its files, and git's repository.
+"""A config repository to start with: its files, its repository, and its key.
 
-If one of its files exists, nothing is written. If one cannot be written, the others are removed again.
+Nothing is written where anything of it is there already, and what was written is taken back where
+the rest cannot be.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from osm_gitops.config.fleet_keys import SCHEMA_FILE
-from osm_gitops.errors import Code, InputError, Problem, TargetError
+from osm_gitops.errors import Code, InputError, Problem, TargetError, target_error
 from osm_gitops.git.repository import Repository, find_work_tree, require_git, start_repository
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.recipients import recipient_problem
@@ -30,7 +31,7 @@ CREDENTIALS: Final = (
     r"(?i)^(cloudProviderSpec|operatingSystemSpec|overwriteCloudConfig"
     r"|kubectl\.kubernetes\.io/last-applied-configuration)$"
 )
-"""The fields of a MachineDeployment that can have credentials, as an ``encrypted_regex``."""
+"""The parts of a MachineDeployment in which credentials stand, as an ``encrypted_regex``."""
 _FILES: Final[Mapping[str, str]] = {
     "fleet.yaml": "osm-gitops.yaml",
     "pool.yaml": "pools/__CLUSTER__/example.yaml",
@@ -44,9 +45,9 @@ _FILES: Final[Mapping[str, str]] = {
     "workflow.yml": ".github/workflows/osm-gitops.yml",
     "README.md": "README.md",
 }
-"""Path of each text in the repository."""
+"""Where each text of the scaffold goes."""
 _ENCRYPTED: Final = "getter-token.yaml"
-# Only prose: a repository that was created on a server already has one.
+# Prose alone: a repository that was made on a server has one already.
 _OPTIONAL: Final = "README.md"
 _ON_GITHUB: Final = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -58,9 +59,9 @@ _WORKFLOW_BRANCH: Final = "branches: [main]"
 
 @dataclass(frozen=True, slots=True)
 class Scaffold:
-    """The content of a new config repository. ``texts`` are by file name; ``schema`` is the schema of fleet files.
+    """What a new config repository is made from. ``texts`` are by file name, ``schema`` is that of fleet files.
 
-    ``places`` are the paths of the texts to write, ``filled`` are further placeholders with their values.
+    ``places`` says which of the texts go where, ``filled`` what stands for further words in them.
     """
 
     texts: Mapping[str, str]
@@ -72,7 +73,7 @@ class Scaffold:
     filled: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, branch: str) -> dict[str, bytes]:
-        """The files by their path in the repository. Raises InputError for unusable recipients."""
+        """The files by their path in the repository. Raises InputError for recipients that cannot be used."""
         recipients = checked_recipients(self.recipients)
         names = {
             "__CLUSTER_NAME__": yaml_scalar(self.cluster),
@@ -84,8 +85,8 @@ class Scaffold:
             "__RECIPIENTS__": ",\n".join(f"    {recipient}" for recipient in recipients),
             **self.filled,
         }
-        files = {_filled(place, names): self._content(name, names) for name, place in self.places.items()}
-        return files | {SCHEMA_FILE: self.schema.encode()}
+        made = {_filled(place, names): self._content(name, names) for name, place in self.places.items()}
+        return made | {SCHEMA_FILE: self.schema.encode()}
 
     def _content(self, name: str, names: Mapping[str, str]) -> bytes:
         text = _filled(self.texts[name], names)
@@ -99,9 +100,9 @@ class Scaffold:
 
 
 def checked_recipients(recipients: Sequence[str]) -> tuple[str, ...]:
-    """Remove duplicates, and comments of SSH keys, which may contain a separator of .sops.yaml.
+    """Each once, without the comment that ends an SSH key: it may hold what .sops.yaml takes for a separator.
 
-    Raises InputError for unusable recipients.
+    Raises InputError for those that cannot be used.
     """
     plain = tuple(dict.fromkeys(" ".join(recipient.split()[:2]) for recipient in recipients))
     problems = [problem for recipient in plain if (problem := recipient_problem(recipient))]
@@ -112,7 +113,7 @@ def checked_recipients(recipients: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The folder of the repository."""
+    """Where the repository is or will be."""
 
     root: Path
     branch: str
@@ -120,28 +121,23 @@ class Place:
 
 
 def place_of(root: Path) -> Place:
-    """Inspect a folder, which need not exist. Raises TargetError if it is inside of a work tree, or without git."""
+    """Look at a folder, which need not exist. Raises TargetError for one inside of a work tree, and without git."""
     work_tree = find_work_tree(root)
     if work_tree is None:
         require_git()
         return Place(root, DEFAULT_BRANCH, is_repository=False)
     if work_tree.resolve() != root.resolve():
-        raise TargetError(
-            [
-                Problem(
-                    Code.NOT_AT_THE_ROOT,
-                    f"is inside of the git work tree {work_tree}, but workflows work only at its root",
-                    where=str(root),
-                    fix=f"Run osm-gitops init {work_tree}, or run git init {root} first for a separate repository",
-                )
-            ]
+        raise target_error(
+            Code.NOT_AT_THE_ROOT,
+            f"is inside of the git work tree {work_tree}, and a workflow counts only at its root",
+            where=str(root),
+            fix=f"Run osm-gitops init {work_tree}, or for a repository of its own first git init {root}",
         )
     return Place(root, Repository(work_tree).branch() or DEFAULT_BRANCH, is_repository=True)
 
 
 def free_files(place: Place, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files to write: all except an optional one that exists. Raises TargetError that names all others that
-    exist."""
+    """The files to write: all, but for prose whose name is taken. Raises TargetError that names all others that are."""
     chosen = {path: content for path, content in files.items() if path != _OPTIONAL or _is_free(place.root / path)}
     problems = list(_obstacles(place.root, chosen))
     if problems:
@@ -150,7 +146,7 @@ def free_files(place: Place, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def write_files(place: Place, files: Mapping[str, bytes]) -> None:
-    """Write all files and make the repository if there is none; on failure, remove what was written and raise."""
+    """Write all files and make the repository where there is none, or raise and leave nothing behind."""
     done = _Writing(place.root)
     try:
         for path, content in files.items():
@@ -158,15 +154,15 @@ def write_files(place: Place, files: Mapping[str, bytes]) -> None:
         if not place.is_repository:
             start_repository(place.root, place.branch)
     except BaseException:  # an interrupt too
-        done.undo()
+        done.take_back()
         raise
 
 
 def pinned_workflow(text: str, direct_url: str) -> str:
-    """The workflow with the repository and the commit that this program was installed from, if they are known.
+    """The workflow with the repository and the commit that this program was installed from, as far as they are known.
 
-    ``direct_url`` is what installers record (PEP 610), or empty. A release does not know its commit, so without a
-    record the placeholders stay.
+    ``direct_url`` is what PEP 610 has installers note, empty where they noted nothing. Which commit a release is cannot
+    be known from the release itself, so otherwise the placeholders stay.
     """
     try:
         noted = json.loads(direct_url)
@@ -181,23 +177,19 @@ def pinned_workflow(text: str, direct_url: str) -> str:
 
 
 def refuse_key_in(root: Path, path: Path) -> None:
-    """Refuse a key file inside of the repository. Raises TargetError."""
+    """Refuse a key file that would lie in the repository. Raises TargetError."""
     if not path.resolve().is_relative_to(root.resolve()):
         return
-    raise TargetError(
-        [
-            Problem(
-                Code.KEY_IN_REPOSITORY,
-                "the new private key would be inside of the repository",
-                where=str(path),
-                fix="Choose another folder, or make a key with age-keygen and pass its public key as --age-recipient",
-            )
-        ]
+    raise target_error(
+        Code.KEY_IN_REPOSITORY,
+        "the new private key would lie in the repository",
+        where=str(path),
+        fix="Choose another folder, or make a key with age-keygen and give its public side as --age-recipient",
     )
 
 
 def yaml_scalar(text: str) -> str:
-    """A name as a YAML scalar, also inside of brackets."""
+    """A name as YAML has it, also between brackets."""
     return json.dumps(text) if set(text) & set(",[]{}") else dump(text).rstrip("\n")
 
 
@@ -217,22 +209,22 @@ def _obstacles(root: Path, files: Mapping[str, bytes]) -> Iterator[Problem]:
         if not _is_free(root / path):
             yield Problem(
                 Code.FILE_EXISTS,
-                "exists, and init overwrites nothing",
+                "is there already, and init overwrites nothing",
                 where=str(root / path),
-                fix="Move it away, or run init in an empty folder and copy what you need",
+                fix="Move it away, or run init in an empty folder and take from there what you need",
             )
-        # The user chose the root and the folders above it, so links there are fine.
+        # Not the root itself and what is above it: that is the user's own way to it.
         folders.update(folder for folder in (root / path).parents if folder.is_relative_to(root) and folder != root)
     folders.add(root)
     for folder in sorted(folders):
         if not _is_free(folder) and (not folder.is_dir() or (folder != root and folder.is_symlink())):
             yield Problem(
-                Code.FILE_EXISTS, "is not a folder, and init needs one here", where=str(folder), fix="Move it away"
+                Code.FILE_EXISTS, "is no folder, and init needs one here", where=str(folder), fix="Move it away"
             )
 
 
 class _Writing:
-    """Records the files and folders that it makes, to remove them again."""
+    """Files and folders that were made, so that they can be taken back."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -249,7 +241,7 @@ class _Writing:
             self._files.append(file)
             opened.write(content)
 
-    def undo(self) -> None:
+    def take_back(self) -> None:
         for file in self._files:
             with suppress(OSError):
                 file.unlink()

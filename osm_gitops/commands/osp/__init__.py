@@ -1,1 +1,1 @@
-"""``osp``: list, show, compare and convert profiles."""
+"""``osm-gitops osp``: the profiles at hand."""

@@ -1,1 +1,1 @@
-"""``status``: the state of each pool, and blockers in the cluster."""
+"""How clusters stand: what Operating System Manager left in the way, and what of each pool is there, right and due."""

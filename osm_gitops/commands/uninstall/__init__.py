@@ -1,1 +1,1 @@
-"""``uninstall``: give a cluster back to Operating System Manager."""
+"""``osm-gitops uninstall``: give a cluster back to Operating System Manager."""

@@ -1,4 +1,4 @@
-"""Remove the labels, annotations and field ownership of osm-gitops from a cluster's objects. The objects stay."""
+"""Clusters back to Operating System Manager: our marks go from objects, the objects stay."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from enum import Enum
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Api, Clusters
 from osm_gitops.kube.kinds import (
     CONFIG,
     CONFIG_MAP,
@@ -28,7 +27,7 @@ from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
 from osm_gitops.plan.compare import is_ours
 from osm_gitops.render.manifests import DELIVERY_ANNOTATIONS
 from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPACE
-from osm_gitops.targets.cluster.applied import STAMPER, handed_over
+from osm_gitops.targets.cluster.applied import STAMPER, released
 from osm_gitops.targets.cluster.bootstrap_tokens import COMPONENT_LABEL
 from osm_gitops.targets.cluster.lease import LEASE_NAME
 from osm_gitops.targets.cluster.pools import NUDGED
@@ -37,7 +36,7 @@ from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
 
 
 class Finalizers(Enum):
-    """What to do with the finalizer on MachineDeployments, which OSM uses too."""
+    """What becomes of the finalizer on MachineDeployments, which is OSM's too."""
 
     AUTO = "auto"
     KEEP = "keep"
@@ -46,7 +45,7 @@ class Finalizers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnObject:
-    """An object with our label, and its metadata as read from the cluster ``side``."""
+    """An object that bears our label: its metadata as the cluster ``side`` had them."""
 
     ref: ObjectRef
     side: Side
@@ -55,12 +54,12 @@ class OwnObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What to do in one cluster, in this order.
+    """All that is to be done in one cluster, in this order.
 
-    ``released`` lose our label and annotations, ``deleted`` are deleted, ``unheld`` lose the finalizer, ``woken``
-    Machines lose our annotation; ``held`` are MachineDeployments that keep the finalizer. ``reason`` says why
-    finalizers stay or go. ``records``, the ConfigMap and the Lease, are deleted last. With ``refusals`` nothing is
-    done.
+    ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken and from
+    ``woken`` Machines our annotation; ``held`` are MachineDeployments that keep the finalizer. ``reason`` says why
+    finalizers stay or go, as a clause. ``records`` are the ConfigMap and the Lease, which go last. ``refusals``
+    forbid all of it.
     """
 
     hosts: tuple[str, ...]
@@ -76,7 +75,7 @@ class Release:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the cluster has nothing of osm-gitops."""
+        """Whether nothing of ours is there."""
         return not (self.released or self.deleted or self.unheld or self.woken or self.records)
 
 
@@ -84,8 +83,8 @@ _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 _PREFIX: Final = "osm-gitops.io/"
 
 
-def own_objects(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[OwnObject]:
-    """All objects with our label; ``profiles`` are the namespaces of profiles. Raises ClusterError.
+def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[OwnObject]:
+    """Everything that bears our label; ``profiles`` are the namespaces of profiles. Raises ClusterError.
 
     Takes a page of metadata for each 500 objects, and no request per pool.
     """
@@ -112,7 +111,7 @@ def held_machines(worker: Api) -> list[OwnObject]:
 
 
 def woken_machines(worker: Api) -> list[OwnObject]:
-    """The Machines with our annotation, because they had to wait for their bootstrap Secret."""
+    """The Machines that bear our annotation, as they had to wait for their bootstrap Secret."""
 
     def keep(body: Mapping[str, Json]) -> OwnObject | None:
         metadata = body["metadata"]
@@ -124,7 +123,7 @@ def woken_machines(worker: Api) -> list[OwnObject]:
 
 
 def records(management: Api, namespace: str) -> tuple[ObjectRef, ...]:
-    """The records of runs that exist: the ConfigMap, then the Lease."""
+    """What runs left behind: the ConfigMap, then the Lease, as far as they are there."""
     known = ((CONFIG_MAP, STATUS_NAME), (LEASE, LEASE_NAME))
     return tuple(
         ObjectRef(kind.name, namespace, name)
@@ -134,7 +133,7 @@ def records(management: Api, namespace: str) -> tuple[ObjectRef, ...]:
 
 
 def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
-    """Other field managers that apply an object, and would restore our labels and annotations."""
+    """Who else applies an object, and would bring our marks back."""
     return {
         str(entry.get("manager"))
         for entry in metadata.get("managedFields") or ()
@@ -144,14 +143,14 @@ def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Carries out a release; ``check`` raises LostLockError as soon as this run must no longer write."""
+    """Carries a release out; ``check`` raises LostLockError as soon as this run must not write any more."""
 
     live: Clusters
     check: Callable[[], None]
 
     def carry_out(self, release: Release) -> tuple[Problem, ...]:
-        """Do everything except deleting the records; return what failed. One object that fails does not stop the
-        others, unless the API server cannot call a webhook."""
+        """Do all but removing the records; what failed. One object that fails stops no other, unless the API server
+        cannot call a webhook."""
         failed: list[Problem] = []
         jobs: list[tuple[OwnObject, Callable[[OwnObject], None]]] = [
             *((each, self._release) for each in release.released),
@@ -167,7 +166,7 @@ class Releasing:
                     raise
                 failed.extend(failure.problems)
                 if isinstance(failure, WebhookError):
-                    break  # the others would fail too
+                    break  # it would refuse the others too
         return tuple(failed)
 
     def _release(self, each: OwnObject) -> None:
@@ -185,7 +184,7 @@ class Releasing:
         api_of(self.live, each.side).delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, uid=uid)
 
     def _patch(self, each: OwnObject, change: Callable[[Mapping[str, Json]], dict[str, Json] | None]) -> None:
-        """Patch metadata of the same object, and retry after conflicts; do nothing if ``change`` returns ``None``."""
+        """Change metadata as long as nobody else does, and the object is the same; nothing where ``None`` is due."""
         api, ref = api_of(self.live, each.side), each.ref
         metadata: Mapping[str, Json] = each.metadata
         for _ in range(ATTEMPTS):
@@ -197,7 +196,7 @@ class Releasing:
             try:
                 api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": precondition | patch})
             except ConflictError:
-                # By a list, which uninstall may do anyway: to get Secrets of kube-system would take another right.
+                # By a list, to which uninstall has a right anyway: to get Secrets of kube-system would be one more.
                 named = f"metadata.name={ref.name}"
                 kind = KINDS[ref.kind]
                 found = next(iter(api.list(kind, dict, ref.namespace, fields=named, metadata_only=True)), None)
@@ -206,13 +205,12 @@ class Releasing:
                 metadata = found["metadata"]
             else:
                 return
-        what = f"was changed by others {ATTEMPTS} times in a row"
+        what = f"others wrote it {ATTEMPTS} times in between"
         raise ConflictError([Problem(Code.WRITTEN_BY_OTHERS, what, where=api.display, about=str(ref), fix="Run again")])
 
 
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """A patch that removes our labels, our annotations and those for Flux and Argo CD, and makes OSM the owner of our
-    fields.
+    """Without our labels, our annotations, those for Flux and Argo CD, and with OSM in our place as an owner of fields.
 
     What OSM compares (osm-behaviour.md, "Annotations that are written") stays.
     """
@@ -222,7 +220,7 @@ def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
     return {
         "labels": dict.fromkeys(labels),
         "annotations": dict.fromkeys(marks),
-        "managedFields": handed_over(metadata.get("managedFields") or (), {*labels, *marks}),
+        "managedFields": released(metadata.get("managedFields") or (), {*labels, *marks}),
     }
 
 

@@ -1,4 +1,4 @@
-"""Output of ``validate``: findings as text, JSON with its schema, SARIF 2.1.0, JUnit XML, and GitHub annotations."""
+"""The findings of ``validate``: as text for people, as JSON, SARIF 2.1.0, JUnit XML, and annotations of GitHub."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _NAMED: Final = 2
-_IN_SARIF: Final = 10  # code scanning limits the size of files
-# Characters that XML 1.0 cannot have, not even escaped.
+_IN_SARIF: Final = 10  # code scanning takes files of a limited size
+# What XML 1.0 cannot hold, not even escaped.
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationReport:
-    """What is shown: masked findings, counts, and the version of the program."""
+class Judgement:
+    """What a report shows: masked findings, what was counted, and the program's version."""
 
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
@@ -38,11 +38,11 @@ class ValidationReport:
 
     @property
     def open(self) -> tuple[Finding, ...]:
-        """The findings that are not suppressed."""
+        """Those that are not suppressed."""
         return tuple(finding for finding in self.findings if not finding.suppressed)
 
     def number(self, severity: Severity) -> int:
-        """The number of open findings with a severity."""
+        """How many that are not suppressed have a severity."""
         return sum(finding.severity is severity for finding in self.open)
 
     @property
@@ -51,7 +51,7 @@ class ValidationReport:
 
 
 def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
-    """The findings with every secret masked and long texts cut."""
+    """The findings as they may be shown: every secret masked, and what is too long cut."""
     return tuple(
         replace(
             finding,
@@ -67,21 +67,21 @@ def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
 
 
 def place(finding: Finding) -> tuple[str, int]:
-    """The file of a finding, as code hosts name it, and its line, or 0."""
+    """The file of a finding, as code hosts name it, and its line, 0 where none is known."""
     where = finding.where.removeprefix("./")
     path, _, line = where.rpartition(":")
     return (path, int(line)) if path and line.isdecimal() else (where, 0)
 
 
-def findings_text(report: ValidationReport) -> str:
-    """A paragraph for each finding, and a summary line."""
-    return "".join(_paragraphs(report)) + _summary(report) + "\n"
+def findings_text(judgement: Judgement) -> str:
+    """A paragraph for each finding, and a line that sums up."""
+    return "".join(_paragraphs(judgement)) + _summary(judgement) + "\n"
 
 
-def _paragraphs(report: ValidationReport) -> Iterator[str]:
-    for finding in report.open:
+def _paragraphs(judgement: Judgement) -> Iterator[str]:
+    for finding in judgement.open:
         severity = finding.severity.value
-        if report.color:
+        if judgement.color:
             severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
         head = f"{visible(finding.where)}: " if finding.where else ""
         code = f" [{finding.problem.value}]" if finding.problem else ""
@@ -98,37 +98,37 @@ def _seen_in(pools: Sequence[str]) -> str:
     return "; ".join(pools[:_NAMED]) + more
 
 
-def _summary(report: ValidationReport) -> str:
-    counts = report.counts
-    checked = ", ".join(
+def _summary(judgement: Judgement) -> str:
+    counts = judgement.counts
+    judged = ", ".join(
         (
             _number(counts["profiles"], "profile"),
             _number(counts["pools"], "pool"),
             _number(counts["combinations"], "combination"),
         )
     )
-    found = ", ".join(_number(report.number(severity), severity.value) for severity in Severity)
-    suppressed = f", {report.suppressed} suppressed" if report.suppressed else ""
+    found = ", ".join(_number(judgement.number(severity), severity.value) for severity in Severity)
+    suppressed = f", {judgement.suppressed} suppressed" if judgement.suppressed else ""
     refused = f" ({counts['refused']} of them refused by their profiles)" if counts["refused"] else ""
-    return f"{found}{suppressed}. Checked: {checked}{refused}."
+    return f"{found}{suppressed}. Judged: {judged}{refused}."
 
 
 def _number(count: int, of: str) -> str:
     return f"{count:,} {of}" if count == 1 else f"{count:,} {of}s"
 
 
-def findings_json(report: ValidationReport) -> str:
-    """JSON with ``formatVersion``, whose first number rises if a key changes its meaning or is removed."""
-    document = {
+def findings_json(judgement: Judgement) -> str:
+    """For programs: ``formatVersion`` rises in its first number where a key changes its meaning or goes."""
+    report = {
         "formatVersion": FORMAT_VERSION,
         "summary": {
-            **{f"{severity.value}s": report.number(severity) for severity in Severity},
-            "suppressed": report.suppressed,
-            **report.counts,
+            **{f"{severity.value}s": judgement.number(severity) for severity in Severity},
+            "suppressed": judgement.suppressed,
+            **judgement.counts,
         },
-        "findings": [_json(finding) for finding in report.findings],
+        "findings": [_json(finding) for finding in judgement.findings],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
 def _json(finding: Finding) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _json(finding: Finding) -> dict[str, Any]:
 
 
 def findings_schema() -> dict[str, Json]:
-    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
+    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
     counted = {
         "errors": "Errors that are not suppressed.",
         "warnings": "Warnings that are not suppressed.",
@@ -165,32 +165,32 @@ def findings_schema() -> dict[str, Json]:
     }
     finding = record(
         "One finding. Texts that do not apply are empty.",
-        **PROBLEM | {"code": text("The code of its error, such as OG2101, or else the id.")},
+        **PROBLEM | {"code": text("The code of the error that it was made from, such as OG2101, else the id.")},
         id=text("The id of the rule, by which it can be suppressed."),
         severity={"enum": [severity.value for severity in Severity], "description": "How much it matters."},
         file=text("The file of where."),
-        line=COUNT | {"description": "The line in the file; 0 if it is not known."},
-        seenIn=texts("Pools or combinations that have it; empty if it does not depend on them."),
+        line=COUNT | {"description": "The line in that file; 0 if it is not known."},
+        seenIn=texts("Pools or combinations in which it shows; empty if it does not depend on them."),
         suppressed=text("The reason that an annotation gives for ignoring it; empty if there is none."),
     )
     return {
         **head("findings", "Findings"),
         **record(
-            "The findings of validate. Contains no secret.",
+            "What validate found. No secret is in it.",
             formatVersion=format_version(),
-            summary=record("Counts.", **{key: COUNT | {"description": text} for key, text in counted.items()}),
+            summary=record("Counts.", **{key: COUNT | {"description": told} for key, told in counted.items()}),
             findings=listing("finding", "All findings, suppressed ones too."),
         ),
         "$defs": {"finding": finding},
     }
 
 
-def findings_sarif(report: ValidationReport) -> str:
-    """SARIF 2.1.0 for code scanning: one run, one result per finding."""
-    rules = list(dict.fromkeys(finding.rule for finding in report.findings))
-    driver = {"name": "osm-gitops", "version": report.version, "rules": [_sarif_rule(rule) for rule in rules]}
+def findings_sarif(judgement: Judgement) -> str:
+    """SARIF 2.1.0, as code scanning takes it: one run, one result a finding."""
+    rules = list(dict.fromkeys(finding.rule for finding in judgement.findings))
+    driver = {"name": "osm-gitops", "version": judgement.version, "rules": [_sarif_rule(rule) for rule in rules]}
     index = {rule: number for number, rule in enumerate(rules)}
-    results = [_sarif_result(finding, index[finding.rule]) for finding in report.findings]
+    results = [_sarif_result(finding, index[finding.rule]) for finding in judgement.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
@@ -227,13 +227,13 @@ def _sentences(finding: Finding) -> str:
     return f"{finding.message}{of}.{fix}".rstrip()
 
 
-def findings_junit(report: ValidationReport) -> str:
-    """JUnit XML with a test case per finding: errors fail, suppressed findings are skipped, all others pass."""
-    cases = [_case(finding) for finding in report.findings] or ['  <testcase name="nothing found"/>\n']
-    failures = report.number(Severity.ERROR)
+def findings_junit(judgement: Judgement) -> str:
+    """JUnit XML: a test case a finding; errors fail, what is suppressed is skipped, all else passes."""
+    cases = [_case(finding) for finding in judgement.findings] or ['  <testcase name="nothing found"/>\n']
+    failures = judgement.number(Severity.ERROR)
     head = (
         f'<testsuite name="osm-gitops validate" tests="{len(cases)}" failures="{failures}" errors="0"'
-        f' skipped="{report.suppressed}">'
+        f' skipped="{judgement.suppressed}">'
     )
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(cases)}</testsuite>\n'
 
@@ -257,15 +257,15 @@ def _attribute(text: str) -> str:
     return quoteattr(_NO_XML.sub("", text))
 
 
-def findings_github(report: ValidationReport) -> str:
-    """Workflow commands, from which GitHub shows each finding at its line of the pull request."""
-    return "".join(f"{_command(finding)}\n" for finding in report.open)
+def findings_github(judgement: Judgement) -> str:
+    """Workflow commands: GitHub shows each finding at its line of the pull request."""
+    return "".join(f"{_command(finding)}\n" for finding in judgement.open)
 
 
 def _command(finding: Finding) -> str:
     path, line = place(finding)
     text = _sentences(finding)
-    if path.startswith(BUILT_IN):  # not a file of the repository, so the place goes into the text
+    if path.startswith(BUILT_IN):  # no file of the repository: GitHub can only show where it is as text
         path, line, text = "", 0, f"{finding.where}: {text}"
     values = {"file": path, "line": str(line) if line else "", "title": finding.id}
     properties = ",".join(f"{key}={_property(value)}" for key, value in values.items() if value)

@@ -1,4 +1,4 @@
-"""All checks of what pools render to, and all of their rules."""
+"""The checks that ``validate`` runs on what pools render to, and the rules that they have."""
 
 from __future__ import annotations
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
-from osm_gitops.errors import Code, InputError, input_error
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.net import parse_ip
@@ -19,7 +19,10 @@ from osm_gitops.gocompat.text import runes
 from osm_gitops.gocompat.yaml2 import encode
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.objects import Json
+from osm_gitops.model.profile import File
 from osm_gitops.model.settings import Settings
+from osm_gitops.render.resolve.bootstrap_token import TokenIndex, getter_token, token_index
+from osm_gitops.render.resolve.containerd import config_toml, hosts_files, registry_credentials
 from osm_gitops.yaml.kubernetes import load_documents
 
 CLUSTER_INFO: Final = ("kube-public", "cluster-info")
@@ -171,8 +174,7 @@ _FIX = "Give it with --kubernetes-ca-bundle"
 def certificate_authority(settings: Settings, facts: Facts) -> str:
     """The CA bundle of the settings, else that of a live source, else that of the only cluster in ``cluster-info``.
 
-    A CA that is given there as a file is the empty string. Raises InputError where
-    none is at hand.
+    A CA that is given there as a file is the empty string. Raises InputError where none is at hand.
     """
     if settings.kubernetes_ca_bundle:
         return settings.kubernetes_ca_bundle
@@ -299,3 +301,59 @@ def _host(address: Json) -> str:
     except GoError:
         return ""
     return f"[{host}]" if ":" in host else host
+
+
+T = TypeVar("T")
+
+
+class ErrorCollector:
+    """Runs steps that may raise InputError, and keeps each problem once, in order."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def run(self, step: Callable[[], T]) -> T | None:
+        """The step's result, or ``None`` where it failed."""
+        try:
+            return step()
+        except InputError as failure:
+            self.problems += [problem for problem in failure.problems if problem not in self.problems]
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """A cluster's settings and what follows from them and its facts alone."""
+
+    settings: Settings
+    facts: Facts
+    tokens: TokenIndex
+    kubeconfig: BaseKubeconfig
+    ca_certificate: str
+    getter_token: str
+    containerd_config: str
+    hosts_files: tuple[File, ...]
+    warnings: tuple[Problem, ...]
+
+
+def resolve_cluster(settings: Settings, facts: Facts) -> ClusterFacts:
+    """Resolve what every pool needs. Raises InputError with everything that is missing or wrong."""
+    faults = ErrorCollector()
+    kubeconfig = faults.run(lambda: base_kubeconfig(settings, facts))
+    authority = faults.run(lambda: certificate_authority(settings, facts))
+    getter = faults.run(lambda: getter_token(facts))
+    registries = faults.run(lambda: registry_credentials(settings, facts))
+    if kubeconfig is None or authority is None or getter is None or registries is None:
+        raise InputError(faults.problems)
+    credentials, warnings = registries
+    return ClusterFacts(
+        settings=settings,
+        facts=facts,
+        tokens=token_index(settings, facts),
+        kubeconfig=kubeconfig,
+        ca_certificate=authority,
+        getter_token=getter,
+        containerd_config=config_toml(settings, credentials),
+        hosts_files=hosts_files(settings),
+        warnings=warnings,
+    )

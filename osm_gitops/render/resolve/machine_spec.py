@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import Version, parse_constraint, parse_version
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, Network, OsSpec, ProviderConfig
@@ -46,19 +46,15 @@ _FIELDS: Final[Mapping[str, Reader]] = {
 def decode_provider_config(value: Json) -> ProviderConfig:
     """Decode ``spec.template.spec.providerSpec.value``.
 
-    Raises InputError with every unknown key and wrong type, each with its field path.
-    Whether the profile supports the system and the provider is checked elsewhere.
+    Raises InputError with every unknown key and wrong type, each with its field path. Whether the profile supports the
+    system and the provider is checked elsewhere.
     """
     if value is None:
-        raise InputError(
-            [
-                Problem(
-                    Code.MISSING_KEY,
-                    "the MachineDeployment has no provider config",
-                    field=PROVIDER_CONFIG_FIELD,
-                    fix="Set at least cloudProvider, cloudProviderSpec and operatingSystem there",
-                )
-            ]
+        raise input_error(
+            Code.MISSING_KEY,
+            "the MachineDeployment has no provider config",
+            field=PROVIDER_CONFIG_FIELD,
+            fix="Set at least cloudProvider, cloudProviderSpec and operatingSystem there",
         )
     problems: list[Problem] = []
     config = _decode(value, problems)
@@ -136,15 +132,11 @@ def decode_os_spec(os: str, value: Json) -> OsSpec:
     """
     if os not in _SPEC_FIELDS:
         what = f'unknown operating system "{os}"' if os else "no operating system is named"
-        raise InputError(
-            [
-                Problem(
-                    Code.UNKNOWN_OPERATING_SYSTEM,
-                    what,
-                    field=f"{PROVIDER_CONFIG_FIELD}.operatingSystem",
-                    fix=did_you_mean(os, _SPEC_FIELDS),
-                )
-            ]
+        raise input_error(
+            Code.UNKNOWN_OPERATING_SYSTEM,
+            what,
+            field=f"{PROVIDER_CONFIG_FIELD}.operatingSystem",
+            fix=did_you_mean(os, _SPEC_FIELDS),
         )
     return OsSpec(**_decode_spec(_SPEC_FIELDS[os], value))
 

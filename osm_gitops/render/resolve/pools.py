@@ -1,8 +1,7 @@
 """One pool resolved: its profile, its decoded provider config, its facts (osm-behaviour.md, "Profile selection" and
 "Template data").
 
-Every refusal that concerns a MachineDeployment and its inputs is raised here, all of
-one pool at once.
+Every refusal that concerns a MachineDeployment and its inputs is raised here, all of one pool at once.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.gojson import annotations_hash
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import (
@@ -28,7 +27,7 @@ from osm_gitops.model.machine import (
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.render.resolve.cloudconfig import CloudConfig, cloud_config
-from osm_gitops.render.resolve.cluster import ClusterFacts, ErrorCollector
+from osm_gitops.render.resolve.cluster_info import ClusterFacts, ErrorCollector
 from osm_gitops.render.resolve.kubelet import kubelet_options
 from osm_gitops.render.resolve.machine_spec import (
     decode_os_spec,
@@ -163,15 +162,11 @@ def _default_profile(config: ProviderConfig) -> str:
         return "osp-flatcar-cloud-init"
     if config.os in _DEFAULTED_SYSTEMS:
         return f"osp-{config.os}"
-    raise InputError(
-        [
-            Problem(
-                Code.PROFILE_NOT_NAMED,
-                f'there is no default profile for operating system "{config.os}"',
-                field="metadata.annotations",
-                fix=f"Name one in annotation {PROFILE_ANNOTATION}",
-            )
-        ]
+    raise input_error(
+        Code.PROFILE_NOT_NAMED,
+        f'there is no default profile for operating system "{config.os}"',
+        field="metadata.annotations",
+        fix=f"Name one in annotation {PROFILE_ANNOTATION}",
     )
 
 
@@ -199,35 +194,21 @@ def _profile(
     ref = ObjectRef("OperatingSystemProfile", namespace, name)
     field = f"metadata.annotations.{PROFILE_ANNOTATION}"
     if ref in inputs.broken:
-        raise InputError(
-            [
-                Problem(
-                    Code.PROFILE_BROKEN,
-                    f"{ref} cannot be used: it has problems of its own, listed with it",
-                    field=field,
-                )
-            ]
+        raise input_error(
+            Code.PROFILE_BROKEN, f"{ref} cannot be used: it has problems of its own, listed with it", field=field
         )
     names = sorted(inputs.unread.union(inputs.profiles))
     there = ", ".join(f"{space}/{known}" for space, known in names) or "none"
     if ref in inputs.left_out:
         what = f"{ref} is not among the profiles that this cluster gets ({inputs.left_out[ref]})"
-        raise InputError(
-            [
-                Problem(
-                    Code.PROFILE_LEFT_OUT, what, field=field, fix=f"Add it to profiles there, or name one of: {there}"
-                )
-            ]
+        raise input_error(
+            Code.PROFILE_LEFT_OUT, what, field=field, fix=f"Add it to profiles there, or name one of: {there}"
         )
-    raise InputError(
-        [
-            Problem(
-                Code.PROFILE_NOT_FOUND,
-                f'OperatingSystemProfile "{name}" not found in namespace {namespace}',
-                field=field,
-                fix=f"Add it to the source, or name one that is there: {there}",
-            )
-        ]
+    raise input_error(
+        Code.PROFILE_NOT_FOUND,
+        f'OperatingSystemProfile "{name}" not found in namespace {namespace}',
+        field=field,
+        fix=f"Add it to the source, or name one that is there: {there}",
     )
 
 
@@ -270,15 +251,11 @@ def _check_match(profile: OperatingSystemProfile, config: ProviderConfig, os_spe
 
 def _check_static_network(config: ProviderConfig) -> None:
     if config.network is not None and config.network.is_static and config.os != "flatcar":
-        raise InputError(
-            [
-                Problem(
-                    Code.STATIC_NETWORK_UNSUPPORTED,
-                    f"static IP config is not supported with: {config.os}",
-                    field="spec.template.spec.providerSpec.value.network",
-                    fix="Only flatcar takes cidr, gateway and dns.servers; remove them or use ipFamily alone",
-                )
-            ]
+        raise input_error(
+            Code.STATIC_NETWORK_UNSUPPORTED,
+            f"static IP config is not supported with: {config.os}",
+            field="spec.template.spec.providerSpec.value.network",
+            fix="Only flatcar takes cidr, gateway and dns.servers; remove them or use ipFamily alone",
         )
 
 

@@ -1,5 +1,5 @@
-"""Live clusters as a target: their state as the plan compares it, and the writes that a plan comes to.
+"""Live clusters as a target: reading their state for comparison, and carrying out a plan.
 
-Belongs here: what is read to compare, the order of writes, tokens, finalizers, the Lease, what a run leaves
-behind to be seen. May not come in: HTTP and kubeconfigs (``kube``), what should exist (``render``, ``plan``).
+Belongs here: the order of writes, tokens, finalizers, the Lease, the recorded status of runs. May not come in: HTTP and
+kubeconfigs (``kube``), what should exist (``render``, ``plan``).
 """

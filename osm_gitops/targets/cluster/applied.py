@@ -1,14 +1,13 @@
-"""What server-side apply leaves on an object, so that its metadata alone tell whether it is still what was applied,
-and how its fields come to be ours alone.
+"""Server-side apply: how metadata shows that an object is unchanged, and how fields of OSM become ours.
 
-An applied object carries the digest of its desired text, and beside it one of the paths of all fields that the apply
-owned. The API server takes a field from us as soon as another writer changes or removes it (Kubernetes, Server-Side
-Apply, "Conflicts"), so while the owned paths are the same and nobody else owns content, the content is the same.
+An applied object has an annotation with two digests: of its desired text, and of the paths of all fields that the apply
+owned. The API server removes our ownership of a field when another writer changes or removes it (Kubernetes,
+Server-Side Apply, "Conflicts"). So as long as the owned paths are the same and no other manager owns content, the
+content is unchanged.
 
-Server-side apply removes a field that is not desired any more only from an object in which nobody else owns it. OSM
-wrote by plain creates and updates, so what it wrote would stay for ever beside what we apply. Its entries in
-``managedFields``, those that a plain write left under our own name, and revision stamps become part of the entry of our
-applies; the next apply then removes what is in them and not desired.
+Server-side apply removes a field that is no longer desired only if no other manager owns it. OSM uses plain creates and
+updates, so its fields would stay forever. Its entries in ``managedFields``, entries that a plain write left under our
+own name, and revision stamps are merged into the entry of our applies; the next apply then removes what is not desired.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from osm_gitops.model.objects import Json
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, REVISION
 
 STAMPER: Final = "osm-gitops-refresh"
-"""Field manager of revision stamps, which are set on what others apply from git."""
+"""Field manager of revision stamps on objects that others apply from git."""
 
 DIGEST: Final = "osm-gitops.io/digest"
 CONTENT: Final = frozenset({"f:data", "f:stringData", "f:spec", "f:type", "f:immutable"})
 
 
 def applied_body(body: Mapping[str, Json], digest: bytes) -> dict[str, Json]:
-    """``body`` as it is sent to the API server: with ``digest``, the SHA-256 of its desired text."""
+    """``body`` with the annotation of digests. ``digest`` is the SHA-256 of its desired text."""
     metadata = body["metadata"]
     annotations = {**(metadata.get("annotations") or {}), DIGEST: ""}
     sent = {**body, "metadata": {**metadata, "annotations": annotations}}
@@ -40,21 +39,18 @@ def applied_body(body: Mapping[str, Json], digest: bytes) -> dict[str, Json]:
 
 
 def is_as_applied(metadata: Mapping[str, Json], digest: bytes) -> bool:
-    """Whether an object with this live metadata is for certain what was last applied with ``digest``.
-
-    False means no more than that its content has to be looked at.
-    """
-    told = (metadata.get("annotations") or {}).get(DIGEST, "")
-    if not told.startswith(f"{digest.hex()}-"):
+    """Whether live metadata proves that an object is what was applied with ``digest``. If not, compare its content."""
+    recorded = (metadata.get("annotations") or {}).get(DIGEST, "")
+    if not recorded.startswith(f"{digest.hex()}-"):
         return False
     if others_own_content(metadata):
         return False
     owned = [entry.get("fieldsV1") or {} for entry in metadata.get("managedFields") or () if is_our_apply(entry)]
-    return bool(owned) and bool(told.endswith(f"-{_digest_of(_field_paths(owned[0]))}"))
+    return bool(owned) and bool(recorded.endswith(f"-{_digest_of(_field_paths(owned[0]))}"))
 
 
 def others_own_content(metadata: Mapping[str, Json]) -> bool:
-    """Whether another writer owns content too, if only because it once wrote the same."""
+    """Whether another manager owns content too, even if it wrote the same values."""
     return any(
         not CONTENT.isdisjoint(entry.get("fieldsV1") or {})
         for entry in metadata.get("managedFields") or ()
@@ -62,8 +58,8 @@ def others_own_content(metadata: Mapping[str, Json]) -> bool:
     )
 
 
-def adders(metadata: Mapping[str, Json]) -> tuple[str, ...]:
-    """Who owns content that our apply does not: it stays beside what we apply, however often we do."""
+def additional_owners(metadata: Mapping[str, Json]) -> tuple[str, ...]:
+    """Managers of content that our apply does not own. Our applies do not remove it."""
     entries = metadata.get("managedFields") or ()
     ours = {path for entry in entries if is_our_apply(entry) for path in _content_paths(entry)}
     others = (entry for entry in entries if not is_our_apply(entry))
@@ -72,23 +68,23 @@ def adders(metadata: Mapping[str, Json]) -> tuple[str, ...]:
     )
 
 
-def without_others(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """The metadata of a merge patch that leaves no owner but our apply, if nobody writes in between.
+def as_sole_owner(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Metadata of a merge patch that makes our apply the only owner, if the object has not changed since.
 
-    The API server takes the ``managedFields`` that a client sends, as long as they are not empty.
+    The API server accepts ``managedFields`` from clients if they are not empty.
     """
     ours = [entry for entry in metadata.get("managedFields") or () if is_our_apply(entry)]
     return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"], "managedFields": ours}
 
 
 def owned_by_our_apply(metadata: Mapping[str, Json]) -> list[FieldPath]:
-    """The paths of the fields that our applies own."""
+    """Paths of the fields that our applies own."""
     entries = (entry for entry in metadata.get("managedFields") or () if is_our_apply(entry))
     return sorted(tuple(path.split("\0")[1:]) for each in entries for path in _field_paths(each.get("fieldsV1") or {}))
 
 
 def is_our_apply(entry: Mapping[str, Json]) -> bool:
-    """Whether an entry of ``managedFields`` is that of our applies."""
+    """Whether an entry of ``managedFields`` belongs to our applies."""
     return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
 
 
@@ -98,14 +94,14 @@ def _content_paths(entry: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _owned(body: Mapping[str, Json]) -> dict[str, Json]:
-    """The part of a body that its applier owns: all but its identity."""
+    """The part of a body that an apply owns: all but its identity."""
     metadata = {key: value for key, value in body["metadata"].items() if key not in {"name", "namespace"}}
     rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
     return {**rest, "metadata": metadata}
 
 
 def _leaves(value: Mapping[str, Json], path: str = "") -> Iterator[str]:
-    """Paths of all leaves; a list is one, and so is an empty map."""
+    """Paths of all leaves. Lists and empty maps are leaves."""
     for key, inner in value.items():
         if isinstance(inner, Mapping) and inner:
             yield from _leaves(inner, f"{path}\0{key}")
@@ -131,16 +127,16 @@ def _digest_of(paths: Iterator[str]) -> str:
 
 OSM_MANAGER: Final = "osm-controller"
 OSM_MANAGERS: Final = frozenset({OSM_MANAGER, "osc-controller", "osp-controller", "operating-system-manager"})
-"""What OSM's writes are signed with. It names no field manager, so API servers take the name of its program: today
-``osm-controller``, in early releases one for each kind."""
+"""Field managers of OSM. It sets none, so API servers use the name of its program: today ``osm-controller``, in early
+releases one for each kind."""
 
 _MARKS: Final = frozenset({f"f:{ANNOTATIONS_HASH}", f"f:{REVISION}"})
 _CONTENT: Final = frozenset({"f:data", "f:spec"})
 
 
-def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
-    """``managedFields`` in which what OSM and plain writes of ours own is owned by our applies; ``None`` where there
-    is no such entry."""
+def taken_over(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
+    """``managedFields`` with the fields of OSM and of our plain writes moved to our applies; ``None`` if there are
+    none."""
     taken = [entry for entry in managed_fields if _is_taken(entry)]
     if not taken:
         return None
@@ -153,8 +149,8 @@ def joined(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json] | None:
     return [{**first, "manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}, *others]
 
 
-def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]:
-    """``managedFields`` in which our applies own all content, whoever else did; all else stays everybody's own."""
+def owning_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]:
+    """``managedFields`` in which our applies own all content. Other fields keep their owners."""
     ours = next(entry for entry in managed_fields if is_our_apply(entry))
     fields = copy.deepcopy(ours["fieldsV1"])
     left = []
@@ -166,10 +162,10 @@ def with_all_content(managed_fields: Sequence[Mapping[str, Json]]) -> list[Json]
     return [{**ours, "fieldsV1": fields}, *left]
 
 
-def whole(body: Mapping[str, Json]) -> list[Json]:
-    """``managedFields`` in which our applies own all labels, annotations and content of an object that has no owner.
+def owning_everything(body: Mapping[str, Json]) -> list[Json]:
+    """``managedFields`` in which our applies own all labels, annotations and content of an object without owners.
 
-    Server-side apply would take such content for that of ``before-first-apply``, and refuse to change it.
+    Server-side apply would attribute such content to ``before-first-apply``, and refuse to change it.
     """
     metadata = {key: body["metadata"][key] for key in ("labels", "annotations") if body["metadata"].get(key)}
     content = {key: body[key] for key in sorted(each.removeprefix("f:") for each in CONTENT) if key in body}
@@ -177,11 +173,10 @@ def whole(body: Mapping[str, Json]) -> list[Json]:
     return [{**entry, "fieldsV1": _paths({**content, "metadata": metadata})}]
 
 
-def handed_over(managed_fields: Sequence[Mapping[str, Json]], marks: Collection[str]) -> list[Json]:
-    """``managedFields`` in which OSM owns what we did, as if it had written it; ``marks`` are the keys of labels and
-    annotations that go.
+def released(managed_fields: Sequence[Mapping[str, Json]], marks: Collection[str]) -> list[Json]:
+    """``managedFields`` in which OSM owns our fields. ``marks`` are the keys of labels and annotations to drop.
 
-    An object without any owner would belong to ``before-first-apply`` at the next server-side apply, ours or another's.
+    The next server-side apply would attribute an object without owners to ``before-first-apply``.
     """
     ours = [entry for entry in managed_fields if entry.get("manager") in {FIELD_MANAGER, STAMPER}]
     theirs = [entry for entry in managed_fields if _is_update_of_osm(entry)]
@@ -197,13 +192,13 @@ def handed_over(managed_fields: Sequence[Mapping[str, Json]], marks: Collection[
     if not metadata:
         fields.pop("f:metadata", None)
     if not fields:
-        return others or [{}]  # so the API server forgets them all
+        return others or [{}]  # makes the API server drop all entries
     first = (*theirs, *ours)[0]
     return [*others, {**first, "manager": OSM_MANAGER, "operation": "Update", "fieldsV1": fields}]
 
 
 def owners(managed_fields: Sequence[Mapping[str, Json]]) -> str:
-    """Those whose fields :func:`joined` takes over, for people."""
+    """Names of the managers whose fields :func:`taken_over` takes over, for people."""
     return ", ".join(sorted({str(entry.get("manager")) for entry in managed_fields if _is_taken(entry)}))
 
 
@@ -211,12 +206,12 @@ def _is_taken(entry: Mapping[str, Json]) -> bool:
     if entry.get("subresource"):
         return False
     if entry.get("operation") != "Update":
-        return entry.get("manager") == STAMPER  # from the time when this object came through git
+        return entry.get("manager") == STAMPER  # the object was applied from git before
     return entry.get("manager") in {FIELD_MANAGER, *OSM_MANAGERS} or _wrote_as_osm(entry.get("fieldsV1") or {})
 
 
 def _wrote_as_osm(fields: Mapping[str, Json]) -> bool:
-    """Whether somebody wrote content together with OSM's annotations: OSM under another name, or its backup."""
+    """Whether a manager wrote content and OSM's annotations: OSM under another name, or a restored backup."""
     annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
     return not _CONTENT.isdisjoint(fields) and not _MARKS.isdisjoint(annotations)
 
@@ -227,7 +222,7 @@ def _is_update_of_osm(entry: Mapping[str, Json]) -> bool:
 
 
 def _paths(value: Mapping[str, Json]) -> dict[str, Json]:
-    """``value`` as a ``fieldsV1``: a list is owned as a whole, and so is an empty map."""
+    """``value`` as a ``fieldsV1``: a list is owned as a owning_everything, and so is an empty map."""
     return {
         f"f:{key}": _paths(inner) if isinstance(inner, Mapping) and inner else {}
         for key, inner in value.items()

@@ -1,5 +1,5 @@
-"""What machines join with, as Secrets of a worker cluster: bootstrap tokens (osm-behaviour.md, "Bootstrap token"), the
-token of a ServiceAccount where one is named, and the kubeconfigs of kubelets, told from metadata (osm-behaviour.md,
+"""Secrets of a worker cluster that machines join with: bootstrap tokens (osm-behaviour.md, "Bootstrap token"), the
+token of a configured ServiceAccount, and kubeconfigs of kubelets, of which only metadata are read (osm-behaviour.md,
 "Kubelet kubeconfig Secret").
 """
 
@@ -14,7 +14,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import Final
 
-from osm_gitops.errors import ClusterError, Code, InputError, Problem
+from osm_gitops.errors import ClusterError, Code, Problem, input_error
 from osm_gitops.gocompat.basetext import decode_base64
 from osm_gitops.kube.api import Api
 from osm_gitops.kube.kinds import SECRET, SERVICE_ACCOUNT
@@ -38,50 +38,50 @@ from osm_gitops.plan.tokens import (
     token_need,
 )
 from osm_gitops.render.resolve.bootstrap_token import NAME_LABEL, NAMESPACE
-from osm_gitops.targets.cluster.applied import DIGEST, applied_body, is_as_applied, others_own_content, without_others
+from osm_gitops.targets.cluster.applied import DIGEST, applied_body, as_sole_owner, is_as_applied, others_own_content
 
 _ATTEMPTS: Final = 4
 
 
 class BootstrapTokens:
-    """The tokens of all pools, by key (osm-behaviour.md, "Object names"). Keys are worked on side by side, each by one
-    thread."""
+    """The tokens of all pools, by key (osm-behaviour.md, "Object names"). Several threads may use it, each for other
+    keys."""
 
     def __init__(self, api: Api, now: int, life: timedelta) -> None:
         self._api, self._now, self._life = api, now, life
         self._found: dict[str, list[BootstrapToken]] = {}
 
     def read(self) -> None:
-        """Take what is there: one list. Raises ClusterError."""
+        """Read all tokens with one list. Raises ClusterError."""
         for token in self._list(NAME_LABEL):
             self._found.setdefault(token.key, []).append(token)
 
     def need(self, key: str) -> TokenNeed:
-        """What is due. Raises InputError where only a person can tell which token is right."""
+        """What is due. Raises InputError if there are several tokens, and a person must choose."""
         return token_need(key, self._found.get(key, ()), self._now, self._life)
 
     def bring(self, key: str) -> str:
-        """Make or extend the pool's token where that is due; the token.
+        """Create or extend the pool's token if that is due, and return it.
 
-        Raises ClusterError, and InputError as :meth:`need` does. Whoever else makes, extends or removes tokens (OSM,
-        the token cleaner) may do so meanwhile: then it is looked at again.
+        Reads again if others (OSM, the token cleaner) created, extended or removed it meanwhile. Raises ClusterError
+        and InputError.
         """
         return self._bring(key, _ATTEMPTS)
 
     def keys(self) -> set[str]:
-        """Those of the pools that have a token of ours."""
+        """Keys that have a token of ours."""
         return {key for key in self._found if self.ours(key)}
 
     def ours(self, key: str) -> list[BootstrapToken]:
-        """The tokens of a pool that bear our label."""
+        """Tokens of a pool with our label."""
         return [token for token in self._found.get(key, ()) if token.ours]
 
     def end(self, key: str) -> int | None:
-        """When the pool's token ends, in seconds since 1970; ``None`` where it has none."""
+        """When the pool's token expires, in Unix seconds; ``None`` if it has none."""
         return max((token.expires for token in self._found.get(key, ())), default=None)
 
     def delete(self, key: str) -> None:
-        """Remove the token of a pool that is gone, if it bears our label. Raises ClusterError."""
+        """Delete the token of a deleted pool, if it has our label. Raises ClusterError."""
         for token in self.ours(key):
             self._api.delete(SECRET, NAMESPACE, token.name, uid=token.uid)
 
@@ -156,7 +156,7 @@ _FLAG = "--bootstrap-token-service-account-name"
 
 @dataclass(frozen=True, slots=True)
 class RequestedToken:
-    """A token that the API server made for this run, and the times of its beginning and end."""
+    """A token that the API server issued for this run, and its times."""
 
     text: str = field(repr=False)
     issued: int
@@ -164,7 +164,7 @@ class RequestedToken:
 
 
 class AccountToken:
-    """The token that the first legacy Secret of the account holds, as OSM takes it, else one that is asked for."""
+    """The token of the account's first legacy Secret, which OSM uses, else a requested token."""
 
     def __init__(self, api: Api, account: tuple[str, str], now: int, life: timedelta, interval: timedelta) -> None:
         self._api, self._account, self._now = api, account, now
@@ -176,16 +176,14 @@ class AccountToken:
 
     @property
     def legacy(self) -> str | None:
-        """The token that lasts, where there is one. Raises InputError where there is no such account."""
+        """The token that does not expire, if any. Raises InputError if the account does not exist."""
         if self._body is None:
             what = f"ServiceAccount {'/'.join(self._account)} was not found in the worker cluster"
-            raise InputError(
-                [Problem(Code.ACCOUNT_NOT_FOUND, what, where=_FLAG, fix="Create it there, or name another one")]
-            )
+            raise input_error(Code.ACCOUNT_NOT_FOUND, what, where=_FLAG, fix="Create it there, or name another one")
         return self._legacy.data["token"].decode(errors="replace") if self._legacy else None
 
     def request(self) -> RequestedToken:
-        """A token for this run, the same however often it is asked for. Raises ClusterError."""
+        """Request a token once per run. Raises ClusterError."""
         with self._lock:
             if self._requested is None:
                 text, end = self._api.token(*self._account, int(self._life.total_seconds()))
@@ -193,20 +191,20 @@ class AccountToken:
             return self._requested
 
     def warnings(self) -> tuple[Problem, ...]:
-        """That the API server gave a token for too short a time."""
+        """Warn if the API server shortened the life of the token too much."""
         token = self._requested
         granted = timedelta(seconds=token.expires - token.issued) if token else self._life
         if granted >= shortest_token_life(self._interval):
             return ()
         what = (
-            f"the API server lets tokens of ServiceAccount {'/'.join(self._account)} live {spoken(granted)} only, "
-            f"so they end before they are renewed by runs that are {spoken(self._interval)} apart"
+            f"the API server limits tokens of ServiceAccount {'/'.join(self._account)} to {spoken(granted)}, "
+            f"so they expire before runs that are {spoken(self._interval)} apart renew them"
         )
-        fix = "Run more often and say so with --interval, or let the API server grant a longer life"
+        fix = "Run more often and set --interval, or let the API server grant a longer life"
         return (Problem(Code.TOKEN_LIFE_SHORTENED, what, where=_FLAG, fix=fix),)
 
     def facts(self) -> tuple[ServiceAccountFact, SecretFact] | None:
-        """The account and its legacy Secret, as a source has them."""
+        """The account and its legacy Secret as facts."""
         if self._legacy is None:
             return None
         return ServiceAccountFact(*self._account, (self._legacy.name,), self._legacy.origin), self._legacy
@@ -217,7 +215,7 @@ class AccountToken:
             body = self._api.get(SECRET, namespace, entry["name"]) if entry.get("name") else None
             if body is not None and body.get("type") == _LEGACY_TYPE:
                 secret = _secret(body, self._api.display)
-                if secret.data.get("token"):  # else nobody has filled it in yet
+                if secret.data.get("token"):  # else it is not filled in yet
                     yield secret
 
 
@@ -230,39 +228,39 @@ def _secret(body: dict[str, Json], display: str) -> SecretFact:
 
 COMPONENT_LABEL: Final = "app.kubernetes.io/component"
 COMPONENT: Final = "kubelet-bootstrap"
-TOKEN_ISSUED: Final = "osm-gitops.io/token-issued"  # noqa: S105 - annotations that tell when
-TOKEN_EXPIRES: Final = "osm-gitops.io/token-expires"  # noqa: S105 - a requested token begins and ends
+TOKEN_ISSUED: Final = "osm-gitops.io/token-issued"  # noqa: S105 - annotations with the times
+TOKEN_EXPIRES: Final = "osm-gitops.io/token-expires"  # noqa: S105 - of a requested token
 NO_KUBECONFIG: Final = f"{COMPONENT_LABEL}!={COMPONENT}"
-"""Selects all other Secrets: there is a kubeconfig for each pool, and nobody has to read them twice."""
+"""Selects all Secrets except kubeconfigs, which are read elsewhere."""
 
 _SELECTOR: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY},{COMPONENT_LABEL}={COMPONENT}"
 
 
 @dataclass(frozen=True, slots=True)
 class LiveKubeconfig:
-    """A kubeconfig Secret as its metadata tell it.
+    """The metadata of a kubeconfig Secret.
 
-    ``told`` is the digest of the text that was applied, ``sound`` whether that is what it still holds for certain.
-    ``issued`` and ``expires`` are those of a requested token. ``ours``: it bears our labels.
+    ``digest`` is that of the applied text; ``unchanged``: the Secret certainly still has this text. ``issued`` and
+    ``expires`` are those of a requested token. ``ours``: it has our labels.
     """
 
     uid: str
-    told: str
-    sound: bool
+    digest: str
+    unchanged: bool
     ours: bool
     issued: int | None = None
     expires: int | None = None
 
 
 def digest_of(text: str) -> bytes:
-    """What an applied kubeconfig is told by."""
+    """The digest of a kubeconfig."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def read_kubeconfigs(api: Api, keys: Iterable[str], digest: Callable[[str], bytes | None]) -> dict[str, LiveKubeconfig]:
-    """Those of ours by their keys, and others for ``keys`` that have none of ours.
+    """Read our kubeconfigs by key, and those of others for ``keys`` without one of ours. Takes only lists.
 
-    ``digest`` tells what the kubeconfig of a key should be, ``None`` where that is not known. Lists only.
+    ``digest`` returns the digest that the kubeconfig of a key should have, or ``None`` if that is not known.
     """
 
     def keep(body: Mapping[str, Json]) -> tuple[str, LiveKubeconfig] | None:
@@ -274,7 +272,7 @@ def read_kubeconfigs(api: Api, keys: Iterable[str], digest: Callable[[str], byte
 
     found = dict(api.list(SECRET, keep, CLOUD_INIT_NAMESPACE, labels=_SELECTOR, metadata_only=True))
     lacking = {key for key in keys if key not in found}
-    if lacking:  # those that OSM made have no labels
+    if lacking:  # OSM's have no labels
         others = api.list(SECRET, keep, CLOUD_INIT_NAMESPACE, metadata_only=True)
         found |= {key: live for key, live in others if key in lacking}
     return found
@@ -283,18 +281,18 @@ def read_kubeconfigs(api: Api, keys: Iterable[str], digest: Callable[[str], byte
 def write_kubeconfig(api: Api, key: str, text: str, digest: bytes, requested: RequestedToken | None = None) -> None:
     """Create or update a pool's kubeconfig Secret. Raises ClusterError.
 
-    Nobody else knows the token, so whatever others wrote there is taken over.
+    Fields of others are taken over: only this run knows the token.
     """
     body = applied_body(_body(key, text, dict(_times(requested))), digest)
     metadata = api.apply(body, force=True, metadata_only=True)["metadata"]
     if others_own_content(metadata):
-        # OSM wrote the same text, and would count as an owner of it for ever: then metadata alone could not tell.
-        patch = {"metadata": without_others(metadata)}
+        # OSM owns the same text: then metadata could not prove that it is unchanged.
+        patch = {"metadata": as_sole_owner(metadata)}
         api.merge(SECRET, CLOUD_INIT_NAMESPACE, metadata["name"], patch)
 
 
 def delete_kubeconfig(api: Api, key: str, uid: str) -> None:
-    """Remove the kubeconfig Secret of a pool that is gone. Raises ClusterError."""
+    """Delete the kubeconfig Secret of a deleted pool. Raises ClusterError."""
     api.delete(SECRET, CLOUD_INIT_NAMESPACE, kubelet_kubeconfig_name(key), uid=uid)
 
 
@@ -302,8 +300,8 @@ def _live(metadata: Mapping[str, Json], digest: bytes | None) -> LiveKubeconfig:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return LiveKubeconfig(
         uid=metadata["uid"],
-        told=annotations.get(DIGEST, "").partition("-")[0],
-        sound=digest is not None and is_as_applied(metadata, digest),
+        digest=annotations.get(DIGEST, "").partition("-")[0],
+        unchanged=digest is not None and is_as_applied(metadata, digest),
         ours=labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(COMPONENT_LABEL) == COMPONENT,
         issued=seconds_of(annotations.get(TOKEN_ISSUED, "")),
         expires=seconds_of(annotations.get(TOKEN_EXPIRES, "")),

@@ -1,10 +1,10 @@
-"""One run at a time for each desired cluster: a Lease in the management cluster that a run holds while it writes.
+"""The lock of a live cluster: a Lease in the management cluster that a run holds while it writes.
 
-There is one Lease in each management namespace, for a namespace belongs to one desired cluster: its configurations
-are named after pools alone (osm-behaviour.md, "Object names"), and what of ours is there and not desired is deleted. So
-no name of a cluster can get it wrong, run from whatever fleet file.
+Each management namespace has one Lease, since it belongs to one desired cluster: configurations are named after pools
+only (osm-behaviour.md, "Object names"), and objects of ours that are not desired are deleted. So the lock does not
+depend on the name of the cluster in a fleet file.
 
-Rights that it takes, in that namespace: ``get``, ``create`` and ``update`` on leases.coordination.k8s.io.
+It needs the rights ``get``, ``create`` and ``update`` on leases.coordination.k8s.io in this namespace.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, 
 from osm_gitops.kube.kinds import LEASE
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL
 from osm_gitops.model.objects import Json
+from osm_gitops.model.span import rfc3339_micro
 
 if TYPE_CHECKING:
     from osm_gitops.kube.api import Api
 
 LEASE_NAME: Final = "osm-gitops"
 _RACES: Final = 5
-"""How often a Lease may be lost to a faster run when there is no more time."""
+"""Attempts after which a conflict is an error, once the timeout has passed."""
 
 
 def _clock() -> float:
-    """Seconds that also pass while a machine sleeps, where the system counts them."""
+    """Monotonic seconds, including time in which the machine was suspended if the system counts it."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long a Lease lives without a word of its holder, in whole seconds, and ways to wait that tests replace.
+    """The life of a Lease without renewal, in whole seconds, and clocks that tests replace.
 
-    ``today`` is for people who read the Lease: nothing is decided by it, as clocks of machines differ.
+    ``today`` is written to the Lease for people. It decides nothing, since clocks of machines differ.
     """
 
     duration: int = 60
@@ -55,16 +56,16 @@ class Pace:
 
     @property
     def interval(self) -> float:
-        """Between renewals."""
+        """Seconds between renewals."""
         return self.duration / 5
 
     @property
     def trusted(self) -> float:
-        """How long a holder believes in its last renewal: what it began to write is done before others take over."""
+        """Seconds after a renewal in which the holder may write: writes end before another run takes over."""
         return self.duration * 2 / 3
 
     def pause(self, tried: int) -> float:
-        """Between looks at a Lease of another: longer each time, and never many runs at the same moment."""
+        """Seconds to wait for the Lease of another run: exponential, with jitter."""
         return float(min(self.duration / 10, 0.5 * 2 ** min(tried, 8))) * (0.5 + self.chance() / 2)
 
 
@@ -72,7 +73,7 @@ PACE: Final = Pace()
 
 
 def holder_name() -> str:
-    """Who holds a Lease: the machine, the process, and a part that no other run has."""
+    """The identity of a holder: machine, process and a random part."""
     return f"{platform.node()}_{os.getpid()}_{secrets.token_hex(4)}"
 
 
@@ -80,11 +81,11 @@ def holder_name() -> str:
 def lease(
     api: Api, namespace: str, *, holder: str, timeout: float, note: Callable[[str], None], pace: Pace = PACE
 ) -> Iterator[Held]:
-    """Hold the Lease of ``namespace`` in the management cluster, and renew it in the background until this ends.
+    """Hold the Lease of ``namespace`` in the management cluster, and renew it in the background.
 
-    Waits ``timeout`` seconds for another holder. Raises ClusterError that names it where that is not enough.
+    Waits ``timeout`` seconds for another holder, then raises a ClusterError that names it.
     """
-    taking = _Taking(api, namespace, holder, note, pace)
+    taking = _Acquisition(api, namespace, holder, note, pace)
     held = Held(api, taking.take(timeout), taking.asked, holder, pace)
     renewing = threading.Thread(target=held.keep, name="lease", daemon=True)
     renewing.start()
@@ -95,66 +96,66 @@ def lease(
 
 
 class Held:
-    """The Lease while a run has it. :meth:`check` is asked before every write."""
+    """A Lease that this run holds. :meth:`check` is called before each write."""
 
     def __init__(self, api: Api, body: Mapping[str, Json], asked: float, holder: str, pace: Pace) -> None:
         self._api, self._body, self._holder, self._pace = api, body, holder, pace
-        self._renewed = asked  # when it was asked for: nobody knows how long ago the server said yes
+        self._renewed = asked  # time of the request: the time of the server's answer is not known
         self._lost = ""
         self._ended = threading.Event()
         self._left: dict[str, str] = {}
 
     @property
     def namespace(self) -> str:
-        """Where the Lease is: the management namespace."""
+        """The management namespace, which has the Lease."""
         return str(self._body["metadata"]["namespace"])
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """What earlier runs left on the Lease."""
+        """Annotations of earlier runs."""
         return _annotations(self._body)
 
     def leave(self, annotations: Mapping[str, str]) -> None:
-        """Annotate the Lease when it is given back, which costs no write of its own."""
+        """Annotate the Lease when it is released, which needs no extra write."""
         self._left |= annotations
 
     def check(self) -> None:
-        """Raise LostLockError where another run may be at work by now; then this one may write no more."""
+        """Raise LostLockError if another run may hold the Lease. Then this run must not write."""
         if not self._lost and self._pace.clock() - self._renewed > self._pace.trusted:
             self._lost = f"it could not be renewed for {self._pace.trusted:.0f} s"
         if self._lost:
             what = f"this run lost the lock: {self._lost}"
-            fix = "It stopped writing. What is missing the next run does"
+            fix = "It stopped writing. The next run does the rest"
             raise LostLockError([Problem(Code.LOCK_LOST, what, self._api.display, _about(self._body), fix=fix)], 409)
 
     def keep(self) -> None:
-        """Renew until the end."""
+        """Renew the Lease until :meth:`end`."""
         while not self._lost and not self._ended.wait(self._pace.interval):
             self.renew()
 
     def renew(self) -> None:
-        """Say that this run is alive; where that fails another try may succeed while there is time."""
+        """Renew the Lease once. A failure is not an error yet: the next renewal may succeed."""
         asked = self._pace.clock()
         try:
-            if self._write({"renewTime": _micro(self._pace.today())}):
+            if self._write({"renewTime": rfc3339_micro(self._pace.today())}):
                 self._renewed = asked
-        except OsmGitopsError:  # the next renewal tries again, and check() sees when it is too late
+        except OsmGitopsError:  # the next renewal tries again, and check() detects when it is too late
             return
 
     def end(self, renewing: threading.Thread, note: Callable[[str], None]) -> None:
-        """Give the Lease back, if it is still ours."""
+        """Release the Lease if it is still ours."""
         self._ended.set()
         renewing.join(self._pace.interval)
         if self._lost or renewing.is_alive():
             return
         try:
-            self._write({"holderIdentity": "", "renewTime": _micro(self._pace.today())}, self._left)
+            self._write({"holderIdentity": "", "renewTime": rfc3339_micro(self._pace.today())}, self._left)
         except OsmGitopsError as failure:
             said = "; ".join(problem.sentence for problem in failure.problems)
-            note(f"{said}. The Lease ends by itself after {self._pace.duration} s.")
+            note(f"{said}. The Lease expires after {self._pace.duration} s.")
 
     def _write(self, spec: Mapping[str, Json], annotations: Mapping[str, str] | None = None) -> bool:
-        """Change the Lease as long as it is ours; whether it was. Somebody may have changed other parts of it."""
+        """Change the Lease if it is ours; returns whether it is. Others may have changed other parts of it."""
         for _ in range(3):
             try:
                 self._body = self._api.replace(_changed(self._body, spec, annotations or {}))
@@ -171,16 +172,16 @@ class Held:
         if found is None or found["metadata"]["uid"] != metadata["uid"]:
             self._lost = "the Lease was deleted"
         elif _spec(found).get("holderIdentity") != self._holder:
-            self._lost = f"the Lease went to {_spec(found).get('holderIdentity') or 'nobody'}"
+            self._lost = f"the Lease is held by {_spec(found).get('holderIdentity') or 'no run'}"
         else:
             self._body = found
         return not self._lost
 
 
 @dataclass(slots=True)
-class _Taking:
-    """The way to a Lease. Another holder is dead when it has said nothing for the life of its Lease while we looked:
-    how long ago it says to have spoken depends on its clock (as Kubernetes' own leader election judges)."""
+class _Acquisition:
+    """Acquires a Lease. Another holder counts as dead if its Lease does not change for its duration while we watch. The
+    times in the Lease are not compared with our clock, as in Kubernetes' leader election."""
 
     api: Api
     namespace: str
@@ -192,7 +193,7 @@ class _Taking:
     heard: float = 0.0
 
     def take(self, timeout: float) -> Mapping[str, Json]:
-        """The Lease, ours now. Raises ClusterError."""
+        """Acquire the Lease. Raises ClusterError."""
         until = self.pace.clock() + timeout
         tried = 0
         while True:
@@ -201,16 +202,16 @@ class _Taking:
                 taken = self._try(found)
                 if taken is not None:
                     return taken
-                self._bear(until, tried)
+                self._refuse_races(until, tried)
             elif found is not None:
-                self._wait_for(found, until, told=tried > 0)
+                self._wait_for(found, until, noted=tried > 0)
             self.pace.sleep(min(self.pace.pause(tried), max(0.0, until - self.pace.clock())))
             tried += 1
 
-    def _bear(self, until: float, tried: int) -> None:
-        """Others were faster, or the server says so for a reason of its own: not for ever. Raises ClusterError."""
+    def _refuse_races(self, until: float, tried: int) -> None:
+        """Raise ClusterError after too many conflicts."""
         if tried >= _RACES and self.pace.clock() >= until:
-            what = f"the Lease {self.namespace}/{LEASE_NAME} is free and cannot be taken (409, {tried + 1} times)"
+            what = f"the Lease {self.namespace}/{LEASE_NAME} is free, but acquiring it failed {tried + 1} times (409)"
             fix = "Run again; if that does not help, delete the Lease"
             raise ClusterError([Problem(Code.LOCK_NOT_TAKEN, what, self.api.display, fix=fix)], 409)
 
@@ -224,9 +225,9 @@ class _Taking:
         return self.pace.clock() - self.heard >= int(spec.get("leaseDurationSeconds") or self.pace.duration)
 
     def _try(self, found: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
-        """Take it; ``None`` where another was faster."""
+        """Acquire the Lease; ``None`` if another run was first."""
         self.asked = self.pace.clock()
-        now = _micro(self.pace.today())
+        now = rfc3339_micro(self.pace.today())
         spec = {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.pace.duration,
@@ -243,15 +244,15 @@ class _Taking:
                 raise
             return None
 
-    def _wait_for(self, found: Mapping[str, Json], until: float, *, told: bool) -> None:
+    def _wait_for(self, found: Mapping[str, Json], until: float, *, noted: bool) -> None:
         spec = _spec(found)
-        who = f"another run of osm-gitops is at work: {spec['holderIdentity']}, since {spec.get('acquireTime')}"
+        who = f"another run of osm-gitops is active: {spec['holderIdentity']}, since {spec.get('acquireTime')}"
         if self.pace.clock() >= until:
             life = spec.get("leaseDurationSeconds") or self.pace.duration
-            what = f"{who}, last heard of at {spec.get('renewTime')}"
-            fix = f"Run again when it has ended, or wait with --lock-timeout: if it was killed, {life}s are enough"
+            what = f"{who}, last renewed at {spec.get('renewTime')}"
+            fix = f"Run again when it has ended, or wait with --lock-timeout: if it was killed, {life}s is enough"
             raise ClusterError([Problem(Code.LOCK_NOT_TAKEN, what, self.api.display, _about(found), fix=fix)], 409)
-        if not told:
+        if not noted:
             self.note(f"Waiting: {who}.")
 
 
@@ -261,7 +262,7 @@ def _new(namespace: str) -> dict[str, Json]:
 
 
 def _changed(body: Mapping[str, Json], spec: Mapping[str, Json], annotations: Mapping[str, str]) -> dict[str, Json]:
-    """The same Lease with other contents; its resourceVersion makes sure that nobody was faster."""
+    """The Lease with other contents. Its resourceVersion makes the API server refuse a concurrent change."""
     metadata = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
     if annotations:
         metadata["annotations"] = {**_annotations(body), **annotations}
@@ -278,7 +279,3 @@ def _annotations(body: Mapping[str, Json]) -> Mapping[str, str]:
 
 def _about(body: Mapping[str, Json]) -> str:
     return f"Lease {body['metadata']['namespace']}/{body['metadata']['name']}"
-
-
-def _micro(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,7 +1,6 @@
-"""What a worker cluster tells of its pools: their MachineDeployments, MachineSets and Machines; and waking Machines
-that had to wait.
+"""Pools of a worker cluster: reading MachineDeployments, MachineSets and Machines, and waking Machines that waited.
 
-machine-controller looks again at a Machine only after ever longer pauses, but at once when an annotation of it changes
+machine-controller retries a Machine after increasing pauses, but immediately when one of its annotations changes
 (osm-behaviour.md, "machine-controller").
 """
 
@@ -19,7 +18,8 @@ from osm_gitops.model.desired import ABSENT
 from osm_gitops.model.live import CLEANUP_FINALIZER, NO_DIFFERENCE, Difference, Gate, LivePool, WaitingMachine
 from osm_gitops.model.machine import REVISION_ANNOTATION, MachineDeployment, PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef, server_annotations
-from osm_gitops.plan.gate import (
+from osm_gitops.plan.machines import difference, manifest_of, template_difference
+from osm_gitops.plan.stamps import (
     LiveMachineDeployment,
     MachineSetFact,
     annotations_key,
@@ -27,7 +27,6 @@ from osm_gitops.plan.gate import (
     revision_fits,
     template_key,
 )
-from osm_gitops.plan.machines import difference, manifest_of, template_difference
 from osm_gitops.render.manifests import REVISION
 from osm_gitops.targets.cluster.applied import STAMPER, owned_by_our_apply
 
@@ -36,20 +35,19 @@ if TYPE_CHECKING:
 
 
 NUDGED: Final = "osm-gitops.io/nudged"
-"""Annotation of Machines that had to wait for their bootstrap Secret: the revision that it came with."""
+"""Annotation of Machines that waited for their bootstrap Secret: the revision of the Secret."""
 
-# machine-controller sets both right before it asks for an instance.
+# machine-controller sets both immediately before it creates an instance.
 _HAS_INSTANCE: Final = frozenset({"machine-delete-finalizer", "machine-node-delete-finalizer"})
 
 
 def read_pools(
     worker: Api, machines: Sequence[MachineDeployment], broken: Iterable[ObjectRef] = ()
 ) -> Mapping[ObjectRef, LivePool]:
-    """How the cluster has each pool, by MachineDeployment. Raises ClusterError.
+    """Read the pools of ``machines``, which were just read from this cluster. Raises ClusterError.
 
-    ``machines`` were read from this cluster just now, with all that their manifests hold there. ``broken`` are those
-    that nothing can be rendered for: they still have to be held, and let go.
-    Takes ⌈N/500⌉ requests for each of MachineSets and Machines, and one for each that is ``broken``.
+    ``broken`` MachineDeployments cannot be rendered, but their finalizers are still set and removed.
+    Takes ⌈N/500⌉ requests for MachineSets and as many for Machines, and one for each ``broken`` one.
     """
     found = [_live(each.manifest.body, each.template) for each in machines]
     return _pools(worker, machines, found, broken)
@@ -57,7 +55,7 @@ def read_pools(
 
 @dataclass(frozen=True, slots=True)
 class PoolsOfTree:
-    """The pools of a tree as the cluster has them, and ``strays``: MachineDeployments that the cluster alone has."""
+    """Pools of a tree in the cluster, and ``strays``: MachineDeployments that are only in the cluster."""
 
     pools: Mapping[ObjectRef, LivePool]
     strays: Mapping[ObjectRef, LivePool]
@@ -66,10 +64,10 @@ class PoolsOfTree:
 def read_pools_of_tree(
     worker: Api, machines: Sequence[MachineDeployment], broken: Iterable[ObjectRef] = ()
 ) -> PoolsOfTree:
-    """As :func:`read_pools` for the MachineDeployments of a tree, which are compared with the live ones.
+    """As :func:`read_pools`, for MachineDeployments of a tree, which are compared with the live ones.
 
-    One that the cluster does not have waits, and those that are being deleted are told of even where the tree has them
-    no more. Takes ⌈N/500⌉ requests for MachineDeployments besides. Raises ClusterError.
+    Those that are missing in the cluster wait. Those that are being deleted are included even if the tree no longer has
+    them. Takes ⌈N/500⌉ additional requests for MachineDeployments. Raises ClusterError.
     """
     wanted, refused = {each.ref: each for each in machines}, set(broken)
     found = _pools(worker, machines, _compared(worker, wanted), refused)
@@ -93,8 +91,7 @@ def _pools(
 
 
 def read_gates(worker: Api, machines: Sequence[MachineDeployment]) -> Mapping[ObjectRef, LivePool]:
-    """How far machine-controller is with MachineDeployments that were read from this cluster just now; of their
-    Machines nothing is known. Raises ClusterError. Takes ⌈N/500⌉ requests for MachineSets."""
+    """As :func:`read_pools`, without Machines. Raises ClusterError. Takes ⌈N/500⌉ requests for MachineSets."""
     found = [_live(each.manifest.body, each.template) for each in machines]
     sets = _machine_sets(worker) if found else {}
     return {each.ref: _pool(each, sets.get(each.uid, ()), {}) for each in found}
@@ -153,7 +150,8 @@ def _live(
 
 
 def _compared(worker: Api, machines: Mapping[ObjectRef, MachineDeployment]) -> list[LiveMachineDeployment]:
-    """All but those that are being deleted, have no place in ``machines`` and do not wait for a clean-up."""
+    """MachineDeployments of the cluster, without those that are being deleted, are not in ``machines`` and have no
+    finalizer of ours."""
 
     def keep(body: Mapping[str, Json]) -> LiveMachineDeployment | None:
         metadata = body["metadata"]
@@ -195,7 +193,7 @@ def _machine_sets(worker: Api) -> Mapping[str, Sequence[MachineSetFact]]:
 
 
 def _machines(worker: Api, revisions: Mapping[str, str]) -> Mapping[str, Sequence[WaitingMachine | None]]:
-    """Machines by the uid of their MachineSet, of which ``revisions`` are those: what waits, or ``None``."""
+    """Machines by the uid of their MachineSet (the keys of ``revisions``); ``None`` for those that do not wait."""
 
     def keep(body: Mapping[str, Json]) -> tuple[str, WaitingMachine | None] | None:
         owner = controller_of(body["metadata"], MACHINE_SET.name)
@@ -208,7 +206,7 @@ def _machines(worker: Api, revisions: Mapping[str, str]) -> Mapping[str, Sequenc
 
 
 def controller_of(metadata: Mapping[str, Json], kind: str) -> str:
-    """The uid of the object of a kind that controls another one; empty where there is none."""
+    """The uid of the controlling owner of this kind, or an empty text."""
     for reference in metadata.get("ownerReferences") or ():
         if reference.get("controller") is True and reference.get("kind") == kind:
             return str(reference.get("uid", ""))
@@ -216,7 +214,7 @@ def controller_of(metadata: Mapping[str, Json], kind: str) -> str:
 
 
 def waiting_machine(body: Mapping[str, Json], revision: str) -> WaitingMachine | None:
-    """A Machine (its metadata are enough) of a MachineSet with this revision, if it has no instance yet."""
+    """A Machine of a MachineSet with this revision if it has no instance yet. Needs only its metadata."""
     metadata = body["metadata"]
     if metadata.get("deletionTimestamp") or not _HAS_INSTANCE.isdisjoint(metadata.get("finalizers") or ()):
         return None
@@ -233,10 +231,9 @@ _GONE: Final = frozenset({404, 409})
 
 
 def nudge_late(worker: Api, pools: Iterable[LivePool], check: Callable[[], None]) -> int:
-    """Wake what waits in pools whose bootstrap Secret was just written for another revision; how many Machines.
+    """Wake waiting Machines of pools whose bootstrap Secret was just written for a new revision; returns their number.
 
-    The Machines are listed anew, ⌈N/500⌉ requests for all pools: some may have come since they were read.
-    Raises ClusterError.
+    Machines are listed again, ⌈N/500⌉ requests for all pools: there may be new ones. Raises ClusterError.
     """
     revisions = {uid: pool.revision or "" for pool in pools for uid in pool.sets}
 
@@ -249,9 +246,9 @@ def nudge_late(worker: Api, pools: Iterable[LivePool], check: Callable[[], None]
 
 
 def nudge_missed(worker: Api, pools: Iterable[LivePool], check: Callable[[], None]) -> int:
-    """Wake what waits since before its bootstrap Secret came, because a run was ended between the two; how many.
+    """Wake Machines that are older than their bootstrap Secret, after an interrupted run; returns their number.
 
-    Only a pool with a Machine that still waits takes a request. Raises ClusterError.
+    Takes one request for each pool with a waiting Machine. Raises ClusterError.
     """
     done = 0
     for pool in pools:
@@ -266,7 +263,7 @@ def nudge_missed(worker: Api, pools: Iterable[LivePool], check: Callable[[], Non
 
 
 def _written(found: Mapping[str, Json] | None, revision: str | None) -> str:
-    """When we last wrote a bootstrap Secret of this revision (RFC 3339); empty where there is none."""
+    """When osm-gitops last wrote a bootstrap Secret of this revision (RFC 3339), or an empty text."""
     metadata = (found or {}).get("metadata") or {}
     if (metadata.get("annotations") or {}).get(REVISION) != revision:
         return ""

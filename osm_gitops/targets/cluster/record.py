@@ -1,15 +1,15 @@
-"""What a run leaves behind in the cluster: a ConfigMap with the state of every pool, Events, and when runs were good.
+"""The record of runs in the cluster: a ConfigMap with the state of each pool, Events, and the times of runs.
 
-The ConfigMap changes when something but the time does: a run without changes writes nothing but the Lease (design.md,
-"Comparison"). So when runs were, last and last good, is in annotations of the Lease, which is written anyway; what the
-ConfigMap says of it is from the run that wrote it. No secret gets in: errors go through the masker.
+The ConfigMap is written only if more than times change: a run without changes writes nothing but the Lease (design.md,
+"Comparison"). So the times of the last run and the last good run are annotations of the Lease, which is written anyway.
+Errors are masked, so the record contains no secret.
 
-Each new error is an Event on its MachineDeployment, for ``kubectl describe``. The name of an Event is a digest of what
-it says, so that nothing is reported twice while the API server keeps it (an hour, by default); what was reported before
-that, the record of runs knows.
+Each new error is an Event on its MachineDeployment, for ``kubectl describe``. The name of an Event is a digest of its
+text, so the API server refuses duplicates while it keeps the Event (an hour, by default). Errors that are in the record
+already are not reported again.
 
-Rights that it takes beside those of the Lease: in the management namespace ``get``, ``create`` and ``patch`` on
-configmaps, in the worker cluster ``create`` on events.events.k8s.io in the namespaces of MachineDeployments.
+Beyond the rights for the Lease it needs ``get``, ``create`` and ``patch`` on configmaps in the management namespace,
+and ``create`` on events.events.k8s.io in the worker cluster, in the namespaces of MachineDeployments.
 """
 
 from __future__ import annotations
@@ -26,31 +26,30 @@ from typing import Final
 from osm_gitops import __version__
 from osm_gitops.bounded.json_values import parse_json
 from osm_gitops.errors import ClusterError, Code, LostLockError, Problem
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Api, Clusters
 from osm_gitops.kube.kinds import CONFIG_MAP, EVENT, LEASE, MACHINE_DEPLOYMENT
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, LeftReason
 from osm_gitops.model.objects import Json, ObjectRef
 from osm_gitops.model.record import PoolRecord, PoolState, Ran, RunRecord
-from osm_gitops.model.span import rfc3339
+from osm_gitops.model.span import rfc3339, rfc3339_micro
 from osm_gitops.report.mask import Masker
 from osm_gitops.targets.cluster.lease import LEASE_NAME, Held
 
 PROFILE_ERROR: Final = "OperatingSystemProfileError"
-"""As Operating System Manager tells of a profile that does not fit (osm-behaviour.md, "Profile selection")."""
+"""The reason of OSM's Events for a profile that does not fit (osm-behaviour.md, "Profile selection")."""
 RENDERING_FAILED: Final = "RenderingFailed"
 APPLY_FAILED: Final = "ApplyFailed"
 
 _OSM_PREFIX: Final = "failed to validate referenced OSP: "
 _CONTROLLER: Final = "osm-gitops"
-_LONGEST_NAME: Final = 236  # and a dot and the digest: 253, the API's bound
-_LONGEST_NOTE: Final = 1024  # bytes, the API's bound
-_MOST: Final = 100  # a mistake that hits a fleet needs no ten thousand Events
+_LONGEST_NAME: Final = 236  # plus a dot and the digest: 253, the API's limit
+_LONGEST_NOTE: Final = 1024  # bytes, the API's limit
+_MOST: Final = 100  # limits Events for a mistake in a whole fleet
 
 
 @dataclass(frozen=True, slots=True)
-class PoolNews:
-    """Errors of a pool that are new, from ``rendering`` it or from writing it."""
+class PoolErrors:
+    """New errors of a pool, from ``rendering`` or from writing."""
 
     pool: ObjectRef
     uid: str
@@ -67,7 +66,7 @@ class PoolNews:
 
     @property
     def note(self) -> str:
-        """Of a profile that does not fit what Operating System Manager says, of anything else all that is known."""
+        """OSM's text for a profile that does not fit, otherwise all problems."""
         if self.reason == PROFILE_ERROR:
             unfit = (problem.what for problem in self.problems if problem.code is Code.PROFILE_DOES_NOT_FIT)
             text = self.masker.text(_OSM_PREFIX + "; ".join(unfit))
@@ -76,8 +75,8 @@ class PoolNews:
         return text.encode()[:_LONGEST_NOTE].decode(errors="ignore")
 
 
-def tell(worker: Api, news: Iterable[PoolNews], at: datetime) -> tuple[Problem, ...]:
-    """Make an Event of each, at most a hundred; the first failure, which ends it. That one is there already is none."""
+def _create_events(worker: Api, news: Iterable[PoolErrors], at: datetime) -> tuple[Problem, ...]:
+    """Create at most a hundred Events. Stops at the first failure and returns it; existing Events are no failure."""
     for each in islice(news, _MOST):
         try:
             worker.create(_event(each, at))
@@ -87,7 +86,7 @@ def tell(worker: Api, news: Iterable[PoolNews], at: datetime) -> tuple[Problem, 
     return ()
 
 
-def _event(news: PoolNews, at: datetime) -> dict[str, Json]:
+def _event(news: PoolErrors, at: datetime) -> dict[str, Json]:
     pool, reason, note = news.pool, news.reason, news.note
     digest = hashlib.sha256("\0".join((news.uid, reason, note)).encode()).hexdigest()[:16]
     return {
@@ -98,7 +97,7 @@ def _event(news: PoolNews, at: datetime) -> dict[str, Json]:
         "reason": reason,
         "note": note,
         "action": "Rendering" if news.rendering else "Applying",
-        "eventTime": at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "eventTime": rfc3339_micro(at),
         "reportingController": _CONTROLLER,
         "reportingInstance": _CONTROLLER,
         "regarding": {
@@ -118,7 +117,7 @@ LAST_GOOD_RUN: Final = "osm-gitops.io/last-good-run"
 _KEY: Final = "status.json"
 _FORMAT_VERSION: Final = "1.1"
 _TIMES: Final = frozenset({"lastRun", "lastGoodRun"})
-_MOST_BYTES: Final = 768 * 1024  # of the mebibyte that an object may have
+_MOST_BYTES: Final = 768 * 1024  # objects may have 1 MiB
 _MOST_ERRORS: Final = 3
 _LONGEST_ERROR: Final = 500
 _LEFT: Final = frozenset({PoolState.LEFT, PoolState.STUCK})
@@ -126,7 +125,7 @@ _LEFT: Final = frozenset({PoolState.LEFT, PoolState.STUCK})
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What is known after a run, the run as its record tells it, and what of it could not be written."""
+    """The record after a run, the run with the times of the record, and failures to write it."""
 
     record: RunRecord
     ran: Ran
@@ -134,7 +133,7 @@ class Recorded:
 
 
 def read_record(management: Api, namespace: str) -> RunRecord | None:
-    """What runs left behind; ``None`` where none has been here. Raises ClusterError."""
+    """Read the record; ``None`` if there is none. Raises ClusterError."""
     found = management.get(LEASE, namespace, LEASE_NAME, metadata_only=True)
     record = _stored(management, namespace)
     if found is None:
@@ -143,9 +142,9 @@ def read_record(management: Api, namespace: str) -> RunRecord | None:
 
 
 def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, str]) -> Recorded:
-    """Write down what a run came to where its Lease is, tell of new errors by Events, and have the Lease say when.
+    """Write the record of a run to the namespace of its Lease, create Events for new errors, and note the time.
 
-    ``uids`` are those of the MachineDeployments of the worker cluster. A run that lost its Lease writes nothing.
+    ``uids`` are those of the MachineDeployments. A run that lost its Lease writes nothing.
     """
     masker = Masker(ran.plan.sensitive if ran.plan else ())
     earlier = _with_times(RunRecord(), held.annotations)
@@ -154,8 +153,8 @@ def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, st
         held.check()
         earlier = _with_times(_stored(live.management, held.namespace) or RunRecord(), held.annotations)
         record = after_run(earlier, ran, masker)
-        # Events first: whoever is killed in between tells of the same errors by the same names.
-        warnings += tell(live.worker, _news(earlier, record, ran, uids, masker), ran.ended)
+        # Events first: after an interruption the next run creates Events of the same names.
+        warnings += _create_events(live.worker, _news(earlier, record, ran, uids, masker), ran.ended)
         if _lasting(record) != _lasting(earlier):
             held.check()
             live.management.apply(_body(held.namespace, record), force=True, metadata_only=True)
@@ -171,7 +170,7 @@ def record_run(live: Clusters, held: Held, ran: Ran, uids: Mapping[ObjectRef, st
 
 
 def _aged(ran: Ran, record: RunRecord) -> Ran:
-    """The run with what only the record tells: since when pools are left, and which of them are stuck."""
+    """The run with facts from the record: since when pools are skipped, and which of them are stuck."""
     left, stuck = {}, set()
     for pool, each in ran.left.items():
         known = record.pools.get(pool.namespaced_name)
@@ -185,12 +184,12 @@ def _aged(ran: Ran, record: RunRecord) -> Ran:
 
 
 def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
-    """What is known after a run, given what was known before."""
+    """The record after a run, made from the earlier one."""
     partial = ran.plan is None or ran.narrowed
     seen = dict(_pool_records(earlier, ran, masker))
     listed, counted = _bounded({**earlier.pools, **seen} if partial else seen)
     if partial:
-        # Those that were only counted before are with the others now; hardly any but the well are only counted.
+        # Pools that were only counted are in detail now; those only counted are almost always healthy.
         counted += Counter(earlier.counted)
         counted[PoolState.OK] -= min(earlier.counted.get(PoolState.OK, 0), len(seen.keys() - earlier.pools.keys()))
     now = rfc3339(ran.ended)
@@ -204,13 +203,13 @@ def after_run(earlier: RunRecord, ran: Ran, masker: Masker) -> RunRecord:
         last_good_run=earlier.last_good_run,
     )
     good = ran.good and not any(record.count()[each] for each in (PoolState.FAILED, PoolState.STUCK))
-    # A narrowed run knows nothing of the others, so it is no good run of the cluster.
+    # A run of selected pools does not count as a good run of the cluster.
     return replace(record, good=good, last_good_run=now if good and not ran.narrowed else earlier.last_good_run)
 
 
 def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tuple[str, PoolRecord]]:
     failed, left, changed, now = ran.failed, ran.left, ran.changed, rfc3339(ran.ended)
-    # What stops many pools is often the same, and masking is slow.
+    # Many pools often have the same problem, and masking is slow.
     texts = {problems: _errors(problems, masker) for problems in set(failed.values())}
     for pool, state in ran.pools.items():
         name = pool.namespaced_name
@@ -227,13 +226,13 @@ def _pool_records(earlier: RunRecord, ran: Ran, masker: Masker) -> Iterator[tupl
 
 
 def _is_stuck(reason: LeftReason, before: PoolRecord) -> bool:
-    """Whether a pool that is left was left by the run before, too. A reason that may last begins a new count."""
+    """Whether a skipped pool was also skipped by the run before. Reasons that may last are not stuck."""
     lasting = {each.code for each in LeftReason if each.lasts}
     return before.state in _LEFT and before.code not in lasting and not reason.lasts
 
 
 def _since(record: PoolRecord, before: PoolRecord | None, last_run: str, now: str) -> PoolRecord:
-    """With the times of a trouble: those that are known already where it is the same as before."""
+    """The record with the time since which its trouble lasts: unchanged if the trouble is the same."""
     if before is None:
         return replace(record, since=now)
     good = last_run if before.state is PoolState.OK else before.good
@@ -248,7 +247,8 @@ def _errors(problems: Iterable[Problem], masker: Masker) -> tuple[str, ...]:
 
 
 def _bounded(pools: Mapping[str, PoolRecord]) -> tuple[dict[str, PoolRecord], Counter[PoolState]]:
-    """Pools in detail as far as an object has room, and how many others there are: trouble first, then the newest."""
+    """Pools in detail, up to the size limit, and the number of others by state. Troubled and recent pools come
+    first."""
     order = {PoolState.FAILED: 0, PoolState.STUCK: 1, PoolState.LEFT: 2, PoolState.OK: 3}
     newest = sorted(sorted(pools.items()), key=lambda item: item[1].written, reverse=True)
     listed, counted, size = {}, Counter[PoolState](), 0
@@ -266,17 +266,14 @@ def _bounded(pools: Mapping[str, PoolRecord]) -> tuple[dict[str, PoolRecord], Co
 
 def _news(
     earlier: RunRecord, record: RunRecord, ran: Ran, uids: Mapping[ObjectRef, str], masker: Masker
-) -> Iterator[PoolNews]:
+) -> Iterator[PoolErrors]:
     """Errors that the run before did not have."""
     for pool, problems in sorted(ran.failed.items()):
         name = pool.namespaced_name
         before, now = earlier.pools.get(name), record.pools.get(name)
         if pool in uids and (before is None or now is None or before.errors != now.errors):
             rendering = ran.plan is not None and pool in ran.plan.failed
-            yield PoolNews(pool, uids[pool], problems, rendering, masker)
-
-
-# --- the ConfigMap ---
+            yield PoolErrors(pool, uids[pool], problems, rendering, masker)
 
 
 def _body(namespace: str, record: RunRecord) -> dict[str, Json]:
@@ -290,7 +287,7 @@ def _text(value: Json) -> str:
 
 
 def _lasting(record: RunRecord) -> Json:
-    """What is worth a write."""
+    """The part of a record whose change is written."""
     return {key: value for key, value in _document(record).items() if key not in _TIMES}
 
 
@@ -325,7 +322,7 @@ def _pool_json(record: PoolRecord) -> dict[str, Json]:
 
 
 def _stored(management: Api, namespace: str) -> RunRecord | None:
-    """What the ConfigMap says; what somebody made of it by hand counts as nothing, and is written anew."""
+    """The record in the ConfigMap. An edited, invalid one counts as empty."""
     found = management.get(CONFIG_MAP, namespace, STATUS_NAME)
     try:
         return _parsed(parse_json((found or {})["data"][_KEY]))
@@ -359,7 +356,7 @@ def _parsed(document: Mapping[str, Json]) -> RunRecord:
 
 
 def _with_times(record: RunRecord, annotations: Mapping[str, str]) -> RunRecord:
-    """With the times of the Lease where they are newer; RFC 3339 in UTC sorts as text."""
+    """The record with the times of the Lease if they are newer. RFC 3339 in UTC sorts as text."""
     return replace(
         record,
         last_run=max(record.last_run, annotations.get(LAST_RUN, "")),
@@ -368,5 +365,5 @@ def _with_times(record: RunRecord, annotations: Mapping[str, str]) -> RunRecord:
 
 
 def _moment(text: str) -> datetime:
-    """The opposite of :func:`rfc3339`. Raises ValueError or TypeError."""
+    """Parse the format of :func:`rfc3339`. Raises ValueError or TypeError."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)

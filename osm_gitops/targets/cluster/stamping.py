@@ -1,4 +1,4 @@
-"""Revision stamps in live clusters: reading what bears our label, and stamping it (design.md, "Revision stamps")."""
+"""Revision stamps in live clusters: reading our objects and stamping them (design.md, "Revision stamps")."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from functools import partial
 from typing import Final
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem, WebhookError
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.kube.kinds import CONFIG, FIELD_MANAGER, KINDS, MACHINE_DEPLOYMENT, SECRET, Kind
 from osm_gitops.model.desired import MANAGED_BY, MANAGED_BY_LABEL, MOVED, Left, LeftReason, Side
-from osm_gitops.model.live import Delivery, Gate, LivePool
+from osm_gitops.model.live import Delivery, Gate, LivePool, WriteOptions
 from osm_gitops.model.machine import MachineDeployment, PoolNames
 from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, LAST_APPLIED, Json, ObjectRef
-from osm_gitops.plan.gate import is_as_read
 from osm_gitops.plan.stamps import (
     STAMPED_TEMPLATE,
     LiveTemplates,
@@ -22,6 +21,7 @@ from osm_gitops.plan.stamps import (
     Stamp,
     Stampable,
     Stamping,
+    is_as_read,
     last_applied,
     live_templates,
 )
@@ -30,20 +30,19 @@ from osm_gitops.targets.cluster.applied import OSM_MANAGERS, STAMPER
 from osm_gitops.targets.cluster.bootstrap_tokens import NO_KUBECONFIG
 from osm_gitops.targets.cluster.pools import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.steps import run_parallel
-from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, api_of, read_machine
 from osm_gitops.targets.cluster.writing import Control, StoppedError
 
 _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
-# Who writes revisions for the cluster itself: we, by a direct apply or here, and OSM.
+# Field managers that write revisions in the cluster: osm-gitops and OSM.
 _OF_THE_CLUSTER: Final = OSM_MANAGERS | {FIELD_MANAGER, STAMPER}
 _OWNED_REVISION: Final = f"f:{REVISION}"
 
 
 def read_stampables(live: Clusters, pools: Iterable[ObjectRef], namespace: str) -> Mapping[ObjectRef, PoolObjects]:
-    """What of ours is there for each pool; OSCs are in ``namespace``. Raises ClusterError.
+    """Read the objects of each pool; OSCs are in ``namespace``. Raises ClusterError.
 
-    Takes ⌈N/500⌉ requests for OSCs and as many as there are Secrets, of metadata alone.
+    Lists metadata only: ⌈N/500⌉ requests for OSCs and as many for Secrets.
     """
     found = _list(live, SECRET, Side.WORKER, CLOUD_INIT_NAMESPACE, f"{_OURS},{NO_KUBECONFIG}")
     found |= _list(live, CONFIG, Side.MANAGEMENT, namespace, _OURS)
@@ -59,9 +58,9 @@ def read_stampables(live: Clusters, pools: Iterable[ObjectRef], namespace: str) 
 
 
 def read_templates(live: Clusters, machines: Sequence[MachineDeployment]) -> Mapping[ObjectRef, LiveTemplates]:
-    """The templates of MachineDeployments, which were read from this cluster. Raises ClusterError.
+    """Read the templates of MachineDeployments, which were read from this cluster. Raises ClusterError.
 
-    What a server-side apply owns stands in the managed fields, which are read here: ⌈N/500⌉ requests, none for none.
+    The managed fields show which fields a server-side apply owns. Takes ⌈N/500⌉ requests, or none without machines.
     """
     wanted = {machine.ref: machine for machine in machines}
 
@@ -98,8 +97,8 @@ def stamp_pools(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of a pool: whether all of it was ``done``, or why it was left, or what went wrong. What was done over
-    a revision from git is a problem too."""
+    """The result of a pool: ``done``, or why it was skipped, or its problems. Overwriting a revision from git is a
+    problem too."""
 
     pool: ObjectRef
     done: bool = False
@@ -109,7 +108,7 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Stamping:
-    """One run's stamps: threads carry them out, the thread that began keeps account."""
+    """The stamps of one run. Threads write them; the calling thread collects the results."""
 
     live: Clusters
     pools: Mapping[ObjectRef, LivePool]
@@ -119,7 +118,7 @@ class _Stamping:
     problems: tuple[Problem, ...] = ()
     notes: list[str] = field(default_factory=list)
     webhook: str = ""
-    """One that the API server cannot call; set by any thread."""
+    """A webhook that the API server cannot call; set by any thread."""
 
     def stamp(self, ref: ObjectRef) -> _Outcome:
         """Runs in any thread."""
@@ -147,7 +146,7 @@ class _Stamping:
         self.control.advance(len(self.outcomes), total)
 
     def nudge(self) -> None:
-        """Wake what waits in pools that were just opened, and in others because a run was ended before it woke them."""
+        """Wake waiting Machines of stamped pools, and of others in case an interrupted run did not."""
         done = [ref for ref, outcome in self.outcomes.items() if outcome.done]
         opened = {ref for ref in done if any(stamp.opens for stamp in self.stampings[ref].stamps)}
         late = [pool for ref, pool in self.pools.items() if ref in opened]
@@ -163,23 +162,23 @@ class _Stamping:
         self.notes += [f"woke {woken} Machines that waited for their bootstrap Secret"] if woken else []
 
     def delivery(self) -> Delivery:
-        """The account, in the order of the pools."""
-        told = [self.outcomes[ref] for ref in sorted(self.outcomes)]
+        """All results, sorted by pool."""
+        outcomes = [self.outcomes[ref] for ref in sorted(self.outcomes)]
         failed: dict[ObjectRef | None, tuple[Problem, ...]] = {
-            each.pool: each.problems for each in told if each.problems
+            each.pool: each.problems for each in outcomes if each.problems
         }
         left = {ref: stamping.left for ref, stamping in sorted(self.stampings.items()) if stamping.left}
         return Delivery(
-            written=tuple(each.pool for each in told if each.done),
+            written=tuple(each.pool for each in outcomes if each.done),
             failed=failed | ({None: self.problems} if self.problems else {}),
-            left=left | {each.pool: each.left for each in told if each.left},
+            left=left | {each.pool: each.left for each in outcomes if each.left},
             notes=tuple(self.notes),
             webhook=self.webhook,
         )
 
 
 def _stamp_pool(writes: Writes, pool: LivePool, stamps: Sequence[Stamp]) -> bool:
-    """Carry out the stamps of a pool, in order; whether it still was as it was read. Raises ClusterError."""
+    """Carry out the stamps of a pool, in order; returns False if the pool has changed since. Raises ClusterError."""
     now = read_machine(writes, pool)
     if now is None or not is_as_read(pool, now):
         return False
@@ -196,10 +195,10 @@ def _stamp_pool(writes: Writes, pool: LivePool, stamps: Sequence[Stamp]) -> bool
 
 
 def _stamp(writes: Writes, stamp: Stamp) -> None:
-    """Set or take away the annotation, whoever owns it: only the cluster knows the revision."""
+    """Set or remove the annotation regardless of its owner: only the cluster knows the revision."""
     target, kind = stamp.target, KINDS[stamp.target.ref.kind]
     api = api_of(writes.live, target.side)
-    # The object that was looked at, as it was then: another content is not stamped.
+    # Refused if the object has changed since it was read.
     metadata: dict[str, Json] = {"uid": target.uid, "resourceVersion": target.resource_version}
     writes.check()
     if stamp.revision is None:
@@ -213,14 +212,14 @@ def _stamp(writes: Writes, stamp: Stamp) -> None:
 
 
 def _put_back(stamps: Sequence[Stamp]) -> Iterator[Problem]:
-    """That a revision from git, which was written over, will come back."""
+    """Warn that a tool will restore an overwritten revision from git."""
     contested = [stamp for stamp in stamps if stamp.is_contested]
     if not contested:
         return
     writers = ", ".join(sorted({writer for stamp in contested for writer in stamp.target.declared_by}))
     revisions = " and ".join(sorted({str(stamp.target.revision) for stamp in contested}))
     now = contested[-1].revision
-    what = f"git carries revision {revisions}, which {writers} will write back"
+    what = f"git has revision {revisions}, which {writers} will restore"
     what += f" over revision {now}" if now is not None else ", and which is not that of the content"
     fix = "Run osm-gitops apply, which writes no revision to git, and have that commit applied"
     yield Problem(Code.REVISION_DECLARED, what, fix=fix)
@@ -250,8 +249,8 @@ def _stampable(kind: Kind, side: Side, metadata: Mapping[str, Json]) -> Stampabl
 
 
 def _declared_by(metadata: Mapping[str, Json]) -> tuple[str, ...]:
-    """Field managers that apply the object with a revision, and so would write it back. They own it by a server-side
-    apply, or what they applied stands in the annotation of ``kubectl apply``."""
+    """Field managers that apply the object with a revision, and so will restore it. They own it by server-side apply,
+    or it is in the annotation of ``kubectl apply``."""
     owners: dict[str, set[str]] = {"Apply": set(), "Update": set()}
     for entry in metadata.get("managedFields") or ():
         owned = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}

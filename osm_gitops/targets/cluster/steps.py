@@ -1,6 +1,6 @@
-"""What is written for one pool, in which order (design.md, "Order of writes"): the bootstrap Secret is what machines
-are created from, so it comes last, and goes first. A pool is one unit of work, done by one thread; several run side by
-side, with a bound on how much is under way.
+"""The writes of one pool and their order (design.md, "Order of writes"). Machines are created from the bootstrap
+Secret, so it is written last and deleted first. A pool is one unit of work of one thread; a limited number of units run
+in parallel.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from osm_gitops.render.resolve.bootstrap_token import NAMESPACE as TOKEN_NAMESPA
 from osm_gitops.targets.cluster.writes import Body, Writes, is_removable, release
 
 _WRITTEN: Final = frozenset({Action.CREATE, Action.UPDATE, Action.REPLACE})
-# Longer values are no labels, so no Secret has them.
+# Longer values are not valid as labels, so no Secret has them.
 _LONGEST_LABEL: Final = 63
 
 
 @dataclass(frozen=True, slots=True)
 class PoolWork:
-    """What is to be done for one pool: its objects as they are to be sent, in order, and those that it needs no more.
+    """Work for one pool: objects to send, in order, and objects to delete.
 
-    ``gate`` is the change of the bootstrap Secret where that has to go before others are replaced. ``late``: Machines
+    ``gate`` is the change of the bootstrap Secret if it must be deleted before others are replaced. ``late``: Machines
     may wait for it.
     """
 
@@ -45,12 +45,12 @@ class PoolWork:
 
 
 def gate_to_shut(changes: Iterable[Change]) -> Change | None:
-    """The bootstrap Secret, where the plan has it replaced, as it does wherever another Secret of the pool is."""
+    """The bootstrap Secret if the plan replaces it, as it does if it replaces another Secret of the pool."""
     return next((each for each in changes if _is_gate(each) and each.action is Action.REPLACE), None)
 
 
 def in_order(changes: Iterable[Change]) -> list[Change]:
-    """What is to be applied of a pool."""
+    """The changes of a pool to apply, in order."""
     return sorted((change for change in changes if change.action in _WRITTEN), key=_place)
 
 
@@ -64,9 +64,9 @@ def _is_gate(change: Change) -> bool:
 
 
 def is_late(body: Body) -> bool:
-    """Whether Machines may have been refused so far: the bootstrap Secret was not there, or of another revision.
+    """Whether Machines may have waited: the bootstrap Secret was missing, or of another revision.
 
-    Asked while the body is at hand: that of the change would be parsed again.
+    Takes the parsed body: that of the change would have to be parsed again.
     """
     change = body.change
     if not _is_gate(change) or change.action not in _WRITTEN:
@@ -81,8 +81,8 @@ def _revision(body: Json) -> str | None:
 
 
 def write_pool(writes: Writes, work: PoolWork) -> None:
-    """Carry out the changes of one pool. Raises ClusterError at the first that fails; what was done until then stands,
-    and the next run does the rest. What others have added holds nothing up, and is a ConflictError in the end."""
+    """Carry out the changes of one pool. Raises ClusterError at the first failure; the next run does the rest. Fields
+    that others added do not stop the writes, and are a ConflictError at the end."""
     added: list[Problem] = []
     if work.gate is not None:
         writes.remove(work.gate.side, work.gate.ref, required=True)
@@ -97,13 +97,13 @@ def write_pool(writes: Writes, work: PoolWork) -> None:
 
 
 def remove_all(writes: Writes, changes: Iterable[Change]) -> None:
-    """Delete what is not needed any more, a bootstrap Secret first."""
+    """Delete objects, the bootstrap Secret first."""
     for change in sorted(changes, key=lambda each: (not _is_gate(each), each.ref)):
         writes.remove(change.side, change.ref)
 
 
 def made_for(names: PoolNames, namespace: str) -> Iterator[tuple[Side, ObjectRef]]:
-    """Everything that may be there for a pool but its tokens, the bootstrap Secret first; ``namespace``: of OSCs."""
+    """All objects of a pool except tokens, the bootstrap Secret first. ``namespace`` has the OSCs."""
     yield Side.WORKER, _secret(names.bootstrap_secret_name)
     yield Side.MANAGEMENT, ObjectRef(CONFIG.name, namespace, names.config_name)
     for name in (names.provisioning_secret_name, names.edge_script_name, names.kubelet_kubeconfig_name):
@@ -111,10 +111,10 @@ def made_for(names: PoolNames, namespace: str) -> Iterator[tuple[Side, ObjectRef
 
 
 def clean_up(writes: Writes, pool: LivePool, namespace: str, spared: frozenset[ObjectRef], *, tokens: bool) -> None:
-    """Delete everything that was made for a MachineDeployment that is being deleted, then remove the finalizer.
+    """Delete all objects of a MachineDeployment that is being deleted, then remove its finalizer.
 
-    ``namespace`` is that of OSCs; ``spared`` is what pools that stay have under the same names; ``tokens``: pools have
-    bootstrap tokens of their own, which OSM forgets.
+    ``namespace`` has the OSCs. ``spared`` are objects that remaining pools share. ``tokens``: delete the pool's
+    bootstrap tokens too, which OSM does not do.
     """
     names = PoolNames(pool.ref.name, pool.ref.namespace)
     for side, ref in made_for(names, namespace):
@@ -145,21 +145,21 @@ def _secret(name: str) -> ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The changes of one pool, or (``pool`` is ``None``) a profile, or what is left of a pool that is gone."""
+    """The changes of one pool, or (``pool`` is ``None``) a profile, or the remains of a deleted pool."""
 
     pool: ObjectRef | None
     changes: list[Change] = field(default_factory=list)
 
     @property
     def content(self) -> list[Change]:
-        """What is applied and deleted as it stands in the plan: of a living pool no tokens, and neither its
-        MachineDeployment nor the finalizer."""
+        """Changes that are applied as the plan has them: of an existing pool neither tokens, nor its MachineDeployment,
+        nor the finalizer."""
         chosen = (change for change in self.changes if self.pool is None or not change.upkeep)
         return [change for change in chosen if not is_machine_change(change)]
 
     @property
     def machine(self) -> Change | None:
-        """The MachineDeployment, where it is to be applied."""
+        """The change of the MachineDeployment, if any."""
         return next(filter(is_machine_change, self.changes), None)
 
     @property
@@ -173,7 +173,7 @@ class Unit:
 
     @property
     def has_finalizer(self) -> bool:
-        """Whether the finalizer is to be set, or to be removed."""
+        """Whether the finalizer is to be set or removed."""
         return any(change.ref.kind == MACHINE_DEPLOYMENT.name and change.upkeep for change in self.changes)
 
     @property
@@ -183,7 +183,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """All work, in the order of its parts: profiles before the pools that boot from them, and gone after them."""
+    """All units, in order: new profiles, then pools, then unused profiles and remains."""
 
     profiles: list[Unit]
     pools: list[Unit]
@@ -194,7 +194,7 @@ class Units:
 
 
 def split(plan: ClusterPlan, pools: Mapping[ObjectRef, LivePool]) -> Units:
-    """The units of a plan in which there is something to do."""
+    """The units of a plan that have changes."""
     leaving = {group_name(ref): ref for ref, pool in pools.items() if pool.gate is Gate.DELETING}
     profiles: list[Unit] = []
     unused: list[Unit] = []
@@ -222,12 +222,11 @@ def run_parallel(
     stop: Event,
     hurry: Callable[[], None],
 ) -> None:
-    """Do ``jobs`` in threads and hand what they give to ``take``, in the order in which they end.
+    """Run ``jobs`` in threads and pass each result to ``take``, in order of completion.
 
-    Jobs are drawn one by one in the calling thread, never more than twice ``concurrency`` ahead of their end: what is
-    made for them need not be thread-safe, and little of it is in memory. An error, or an interruption, sets ``stop``
-    and is raised when the jobs that had begun have ended; others are not begun any more. An interruption also calls
-    ``hurry``, by which jobs that wait for a server end.
+    The calling thread draws jobs one by one, at most twice ``concurrency`` in advance: creating a job need not be
+    thread-safe, and few jobs are in memory. An error or interruption sets ``stop`` and is raised when all running jobs
+    have ended; no more jobs are started. An interruption also calls ``hurry``, which ends jobs that wait for a server.
     """
     executor = ThreadPoolExecutor(concurrency, "writes")
     pending: set[Future[T]] = set()

@@ -1,10 +1,9 @@
-"""What machines join with: bootstrap tokens and the kubeconfigs that hold them (osm-behaviour.md, "Bootstrap token" and
+"""Credentials that machines join with: bootstrap tokens and kubeconfigs (osm-behaviour.md, "Bootstrap token" and
 "Kubelet kubeconfig Secret"; design.md, "Tokens").
 
-They live in the worker cluster alone, never in a tree. Reading takes lists only; what is due is then said by
-:meth:`Tokens.changes` and done by :meth:`Tokens.bring`, pool by pool, whatever else becomes of the pool: its machines
-may boot from the configuration that is there. First comes the token, then the kubeconfig: a run that is killed in
-between is finished by the next.
+They are in the worker cluster only, never in a tree. Reading takes only lists. :meth:`Tokens.changes` plans what is due
+for a pool, and :meth:`Tokens.bring` does it, independent of other changes of the pool: machines may boot from the
+existing configuration. The token is written before the kubeconfig, so the next run completes an interrupted one.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ _NEW_NAME: Final = f"{TOKEN_PREFIX}(new)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSetup:
-    """How tokens are kept: their ``life`` and the ``interval`` between runs as the settings say, the time ``now``, the
-    ``service_account`` whose token serves all (``None``: each pool has one of its own), and the ``kubeconfig``."""
+    """Setup of tokens: their ``life`` and the ``interval`` between runs from the settings, the time ``now``, the
+    ``service_account`` whose token all pools share (``None``: each pool has a token), and the ``kubeconfig``."""
 
     life: timedelta
     interval: timedelta
@@ -57,7 +56,7 @@ class TokenSetup:
 
     @classmethod
     def of(cls, settings: Settings, facts: Facts, now: datetime) -> TokenSetup:
-        """As ``settings`` and the ``facts`` of a cluster say. Raises InputError where no kubeconfig can be made."""
+        """The setup by ``settings`` and ``facts`` of a cluster. Raises InputError if no kubeconfig can be created."""
         return cls(
             life=settings.token_life,
             interval=settings.interval,
@@ -72,8 +71,8 @@ class TokenSetup:
 
 
 class Tokens:
-    """Tokens and kubeconfigs of the pools of one cluster. Thread-safe; two pools that share a key (osm-behaviour.md,
-    "Object names") share token and kubeconfig, which the first of them keeps."""
+    """Tokens and kubeconfigs of the pools of one cluster. Thread-safe. Pools with the same key (osm-behaviour.md,
+    "Object names") share token and kubeconfig, which the first of them maintains."""
 
     def __init__(self, worker: Api, machines: Sequence[MachineDeployment], setup: TokenSetup) -> None:
         self._api, self._setup = worker, setup
@@ -86,29 +85,29 @@ class Tokens:
         account = setup.service_account
         self._account = AccountToken(worker, account, setup.seconds, setup.life, setup.interval) if account else None
         self._tokens = BootstrapTokens(worker, setup.seconds, setup.life)
-        if self._account is None:  # else there are none, and no right to list them is needed
+        if self._account is None:  # else there are none, and the right to list them is not needed
             self._tokens.read()
         keys = dict.fromkeys(machine.token_key for machine in machines)
         self._kubeconfigs = read_kubeconfigs(worker, keys, self._digest)
 
     @classmethod
     def read(cls, worker: Api, machines: Sequence[MachineDeployment], setup: TokenSetup) -> Tokens:
-        """Read what is there for ``machines``: those of this run, deleting ones too. Raises ClusterError.
+        """Read tokens and kubeconfigs of ``machines``, including those that are being deleted. Raises ClusterError.
 
-        Takes ⌈N/500⌉ requests for tokens, or some for the service account in their place, as many for kubeconfigs, and
-        as many again as there are Secrets where a pool has no kubeconfig of ours yet.
+        Takes ⌈N/500⌉ requests for tokens (or some for the service account), ⌈N/500⌉ for kubeconfigs, and ⌈N/500⌉ for
+        all Secrets if a pool has no kubeconfig of ours yet.
         """
         return cls(worker, machines, setup)
 
     @property
     def makes_tokens(self) -> bool:
-        """Whether pools have bootstrap tokens of their own, rather than that of a service account."""
+        """Whether each pool has a bootstrap token, rather than that of a service account."""
         return self._account is None
 
     def changes(self, machine: MachineDeployment) -> tuple[Change, ...]:
-        """What is due for a pool now; for one that is being deleted, what goes with it. Makes no request.
+        """Changes that are due for a pool; for one that is being deleted, deletions. Makes no request.
 
-        Raises InputError where only a person can tell which token is right.
+        Raises InputError if there are several tokens, and a person must choose.
         """
         if machine.deleting:
             return () if machine.token_key in self._keepers else tuple(self._departures(machine.token_key, machine.ref))
@@ -121,11 +120,11 @@ class Tokens:
             raise InputError(problem.at(where=where, about=about) for problem in failure.problems) from None
 
     def bring(self, pool: ObjectRef) -> None:
-        """Do what :meth:`changes` says of the pool. Raises ClusterError, and InputError as it does."""
+        """Carry out :meth:`changes` of the pool. Raises ClusterError and InputError."""
         machine = self._machines[pool]
         key = machine.token_key
         if machine.deleting and key in self._keepers:
-            return  # another pool lives on with them
+            return  # another pool still uses them
         with self._lock:
             if key in self._begun:
                 return
@@ -139,9 +138,8 @@ class Tokens:
             self._keep(key, self._setup.kubeconfig.with_token(token))
 
     def orphans(self, pools: Iterable[ObjectRef]) -> tuple[Change, ...]:
-        """What bears our label and belongs to none of ``pools``, which are all of the cluster, deleting ones too.
-
-        Whoever deletes these asks first whether anything may be deleted.
+        """Deletions of tokens and kubeconfigs of ours that belong to none of ``pools``: all pools of the cluster,
+        including those that are being deleted. Guards of deletion are the caller's task.
         """
         living = {token_key(pool) for pool in pools}
         kubeconfigs = {key for key, live in self._kubeconfigs.items() if live.ours}
@@ -149,27 +147,26 @@ class Tokens:
         return tuple(change for key in gone for change in self._departures(key, None))
 
     def first_end(self) -> datetime | None:
-        """When the first of the tokens ends that pools join with; ``None`` where none is known to end."""
+        """When the first token expires; ``None`` if no expiry is known."""
         ends = [end for end in map(self._end_of, self._keepers) if end is not None]
         return datetime.fromtimestamp(min(ends), UTC) if ends else None
 
     def warnings(self) -> tuple[Problem, ...]:
-        """What :meth:`bring` met that a person should know."""
+        """Warnings of :meth:`bring`."""
         return self._account.warnings() if self._account else ()
 
     def make(self, machines: Iterable[MachineDeployment]) -> None:
-        """Make and renew the tokens of pools that print them, before they are rendered. Raises ClusterError."""
+        """Create and renew the tokens of pools that print them, before rendering. Raises ClusterError."""
         for machine in machines if self._account is None else ():
-            with suppress(InputError):  # rendering or changes() says so, of this pool alone
+            with suppress(InputError):  # rendering or changes() reports it for this pool
                 self._tokens.bring(checked_key(machine))
 
     def added_to(self, facts: Facts, machines: Iterable[MachineDeployment]) -> Facts:
-        """``facts`` with the tokens of ``machines``, whose profiles print the kubeconfig itself, as they were read.
+        """``facts`` with the tokens of ``machines``, whose profiles print the kubeconfig.
 
-        A pool without one has a placeholder, the same in every run: what is rendered from it is for plans only. Both
-        are Secrets of the facts, so reports mask them. An extended token is the same text, expired or not, so what is
-        rendered changes only with a new one. A token that would have to be requested anew in every other run is none
-        to be rendered, so there is none then.
+        A pool without a token gets a placeholder, the same in each run, which is rendered for plans only. Both are
+        Secrets in the facts, so reports mask them. Extending a token does not change its text, so only a new token
+        changes what is rendered. Requested tokens are not added, since they would change in each run.
         """
         if self._account is not None:
             found = self._account.facts()
@@ -185,17 +182,15 @@ class Tokens:
                 key = checked_key(machine)
                 text = self._token(key) or _placeholder(key)
             except InputError:
-                continue  # rendering or changes() says so, of this pool alone
+                continue  # rendering or changes() reports it for this pool
             tokens[key] = _token_fact(key, text, self._setup)
         others = {ref: secret for ref, secret in facts.secrets.items() if secret.labels.get(NAME_LABEL) not in tokens}
         made = {(secret.namespace, secret.name): secret for secret in tokens.values()}
         return replace(facts, secrets=others | made)
 
     def lack_any(self, machines: Iterable[MachineDeployment]) -> bool:
-        """Whether a token of these pools is yet to be made, or nobody can tell which one is right."""
+        """Whether a token of these pools is missing, or a person must choose between several."""
         return self._account is None and any(self._token(machine.token_key) is None for machine in machines)
-
-    # --- what is due ---
 
     def _due(self, machine: MachineDeployment) -> Iterator[Change]:
         def change(ref: ObjectRef, action: Action, reason: str) -> Change:
@@ -222,19 +217,19 @@ class Tokens:
         return account_token_need(live.issued, live.expires, self._setup.seconds) if live else TokenNeed(Due.NEW)
 
     def _why_kubeconfig(self, key: str, need: TokenNeed, live: LiveKubeconfig | None) -> str:
-        """Why the kubeconfig has to be written; empty where it need not."""
+        """Why to write the kubeconfig; empty if it is up to date."""
         if live is None:
             return "there is no kubeconfig for kubelets yet"
         if not live.ours:
-            return "another's kubeconfig taken over"
+            return "takes over the kubeconfig of another writer"
         if need.due is Due.NEW:
             return need.reason if self._account else "it gets the new token"
-        if live.sound:
+        if live.unchanged:
             return ""
         digest = self._digest(key)
-        if digest is not None and live.told == digest.hex():
-            return "somebody else has changed it"
-        return "its token, server or CA is no longer the right one"
+        if digest is not None and live.digest == digest.hex():
+            return "it was changed by another writer"
+        return "its token, server or CA is out of date"
 
     def _departures(self, key: str, pool: ObjectRef | None) -> Iterator[Change]:
         reason = "its MachineDeployment is being deleted" if pool else "its MachineDeployment is gone"
@@ -245,8 +240,6 @@ class Tokens:
         for ref in refs:
             yield Change(ref, Side.WORKER, Action.DELETE, reason, group, pool, upkeep=True)
 
-    # --- tokens and texts ---
-
     def _token(self, key: str) -> str | None:
         """The pool's token, if it has one."""
         try:
@@ -256,9 +249,9 @@ class Tokens:
         return need.token.text if need.token else None
 
     def _digest(self, key: str) -> bytes | None:
-        """What tells the kubeconfig that a key should have; ``None`` where its token is yet to be made.
+        """The digest of the kubeconfig that a key should have; ``None`` if its token does not exist yet.
 
-        A requested token is in nobody's hands but the Secret's: there it is everything but the token that is told.
+        A requested token is stored only in its Secret, so its digest covers everything but the token.
         """
         if self._account is not None:
             return self._shared_digest
@@ -279,11 +272,9 @@ class Tokens:
         live = self._kubeconfigs.get(key)
         return self._renewed.get(key) or (live.expires if live else None)
 
-    # --- doing it ---
-
     def _keep(self, key: str, text: str) -> None:
         live, digest = self._kubeconfigs.get(key), digest_of(text)
-        if live is None or not (live.sound and live.ours and live.told == digest.hex()):
+        if live is None or not (live.unchanged and live.ours and live.digest == digest.hex()):
             write_kubeconfig(self._api, key, text, digest)
 
     def _bring_of_account(self, machine: MachineDeployment, account: AccountToken) -> None:
@@ -317,6 +308,6 @@ def _token_fact(key: str, text: str, setup: TokenSetup) -> SecretFact:
 
 
 def _placeholder(key: str) -> str:
-    """A text with the shape of a token that is none."""
+    """A text in the format of a token, but not valid."""
     digits = hashlib.sha256(f"stand-in {key}".encode()).hexdigest()
     return f"{digits[:6]}.{digits[6:22]}"

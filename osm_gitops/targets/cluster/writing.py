@@ -1,7 +1,7 @@
-"""Carrying out a plan in live clusters, pool by pool and several pools at a time (design.md, "Writing to clusters").
+"""Delivery of a plan to live clusters, several pools in parallel (design.md, "Writing to clusters").
 
-For each pool: its finalizer, its tokens, then what its machines boot with, the bootstrap Secret last. Every write can
-be repeated, and what is left undone shows in the next plan, so a run that is ended anywhere is finished by the next.
+Order per pool: finalizer, tokens, then the boot configuration, with the bootstrap Secret last. Each write can be
+repeated, and the next plan shows what is missing, so the next run completes an interrupted one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from threading import Event
 from typing import Protocol
 
 from osm_gitops.errors import ClusterError, LostLockError, OsmGitopsError, Problem, WebhookError
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.model.desired import ABSENT, APPLIED, MOVED, Left, LeftReason
-from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
+from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool, WriteOptions
 from osm_gitops.model.machine import PoolNames
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Advance, ClusterPlan, unwatched
-from osm_gitops.plan.gate import is_as_read
+from osm_gitops.plan.stamps import is_as_read
 from osm_gitops.targets.cluster.pools import nudge_late, nudge_missed
 from osm_gitops.targets.cluster.steps import (
     PoolWork,
@@ -33,38 +33,38 @@ from osm_gitops.targets.cluster.steps import (
     split,
     write_pool,
 )
-from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writes import Writes, apply_machine, hold, made, read_machine
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Who watches a delivery: ``check`` is called before every write and raises LostLockError when there must be no
-    more, ``advance`` is told of each pool that is done with. ``stop`` is set when something has ended it."""
+    """Control of a delivery: ``check`` is called before each write and raises LostLockError if writing must end.
+    ``advance`` counts pools. ``stop`` is set when the delivery ends early."""
 
     check: Callable[[], None]
     advance: Advance = unwatched
     stop: Event = field(default_factory=Event)
 
     def may_write(self) -> None:
-        """Raise StoppedError or LostLockError when there must be no more writes. For any thread."""
+        """Raise StoppedError or LostLockError if this run must not write. Thread-safe."""
         if self.stop.is_set():
             raise StoppedError
         self.check()
 
 
 class StoppedError(Exception):
-    """Something has ended the delivery; raised in the threads of all others."""
+    """The delivery has ended early; raised in all threads."""
 
 
 class TokenKeeper(Protocol):
-    """Brings what machines of a pool join with. ``makes_tokens``: pools have bootstrap tokens of their own."""
+    """Creates and renews the credentials that machines join with. ``makes_tokens``: each pool has its bootstrap
+    token."""
 
     @property
     def makes_tokens(self) -> bool: ...
 
     def bring(self, pool: ObjectRef) -> None:
-        """Do what is due for the pool. Raises OsmGitopsError."""
+        """Create or renew the credentials of the pool. Raises OsmGitopsError."""
 
 
 def deliver(
@@ -75,11 +75,11 @@ def deliver(
     options: WriteOptions,
     control: Control,
 ) -> Delivery:
-    """Carry out ``plan``. A pool that fails stops no other; one that machine-controller is not ready for, or that was
-    changed since it was read, is left. Where the API server cannot call a webhook, the pools that have not begun are
-    left: it would refuse each of them too. Only their tokens are still kept, so that machines go on joining.
+    """Carry out ``plan``. A failed pool stops no other. Pools that machine-controller is not ready for, or that have
+    changed since they were read, are skipped. If the API server cannot call a webhook, all pools that have not started
+    are skipped, since it would refuse them too; only their tokens are renewed, so that machines can join.
 
-    Raises LostLockError as ``control`` does, after the requests that were under way.
+    Raises LostLockError from ``control``, after running requests have ended.
     """
     units = split(plan, pools)
     run = _Run(live, pools, tokens, options, control, len(units))
@@ -93,7 +93,7 @@ def deliver(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of a unit; all empty where it was not come to. ``late``: Machines may have waited for it."""
+    """The result of a unit; empty if it was not started. ``late``: Machines may have waited for it."""
 
     unit: Unit
     written: bool = False
@@ -104,7 +104,7 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Run:
-    """One run's writes: threads carry units out, the thread that began makes their bodies and keeps account."""
+    """The writes of one run. The calling thread creates bodies and collects results; threads carry out the units."""
 
     live: Clusters
     pools: Mapping[ObjectRef, LivePool]
@@ -113,7 +113,7 @@ class _Run:
     control: Control
     total: int
     webhook: str = ""
-    """One that cannot be called; set by any thread."""
+    """A webhook that the API server cannot call; set by any thread."""
     outcomes: list[_Outcome] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -139,7 +139,7 @@ class _Run:
         self.control.advance(len(self.outcomes), self.total)
 
     def _work(self, unit: Unit) -> PoolWork:
-        """What is to be sent for a unit. Of a pool that is not ready no bodies are made."""
+        """The work of a unit. Bodies are created only for ready pools."""
         pool = self._pool(unit)
         if self.webhook:
             return PoolWork([], [], None)
@@ -150,7 +150,7 @@ class _Run:
         return PoolWork(bodies, removals, gate, late=any(map(is_late, bodies)))
 
     def _spared(self, units: Sequence[Unit]) -> frozenset[ObjectRef]:
-        """What pools that stay have; asked for only where one of them goes."""
+        """Objects of remaining pools, which a clean-up must not delete; empty if no pool is deleted."""
         if not any(pool.gate is Gate.DELETING for pool in map(self._pool, units) if pool):
             return frozenset()
         living = [pool.ref for pool in self.pools.values() if pool.gate is not Gate.DELETING]
@@ -185,7 +185,7 @@ class _Run:
             return _Outcome(unit)
 
     def _leave(self, unit: Unit) -> _Outcome:
-        """Of a unit that a webhook keeps from being written do what keeps machines joining."""
+        """Skip a unit that a webhook blocks, but renew its tokens."""
         pool = self._pool(unit)
         try:
             if pool is not None and pool.gate is not Gate.DELETING:
@@ -203,13 +203,13 @@ class _Run:
         if unit.has_finalizer:
             tokens = self.tokens is not None and self.tokens.makes_tokens
             clean_up(self.writes, pool, self.options.namespace, spared, tokens=tokens)
-        else:  # nobody waits for us
+        else:  # without our finalizer nothing waits for the clean-up
             self._bring_tokens(unit, pool)
             write_pool(self.writes, work)
         return _Outcome(unit, written=True)
 
     def _write(self, unit: Unit, pool: LivePool, work: PoolWork) -> _Outcome:
-        """Upkeep is done whatever machine-controller is at; what machines boot with only when it is ready for it."""
+        """Maintain the pool in any state; write its boot configuration only if machine-controller is ready for it."""
         held = None
         if unit.has_finalizer and self.options.finalizers:
             held = hold(self.writes, pool)
@@ -217,7 +217,7 @@ class _Run:
                 return _Outcome(unit, left=MOVED)
         self._bring_tokens(unit, pool)
         if unit.machine is not None:
-            # Its Machines wait for the boot configuration, whose revision machine-controller decides next.
+            # The boot configuration comes later: machine-controller first sets the new revision.
             apply_machine(self.writes, unit.machine, pool)
             return _Outcome(unit, written=True, left=APPLIED if unit.changes_content else None)
         if not unit.changes_content:
@@ -229,8 +229,8 @@ class _Run:
             return _Outcome(unit, left=MOVED)
         write_pool(self.writes, work)
         if CLEANUP_FINALIZER not in (held.get("finalizers") or ()) and read_machine(self.writes, pool) is None:
-            # Nothing has kept it from going, and a successor would take what was made for it (osm-behaviour.md,
-            # "machine-controller").
+            # It was deleted without a clean-up, and a new one of this name would use the bootstrap Secret
+            # (osm-behaviour.md, "machine-controller").
             self.writes.remove(*next(made_for(PoolNames(pool.ref.name, pool.ref.namespace), self.options.namespace)))
             return _Outcome(unit, left=MOVED)
         return _Outcome(unit, written=True, late=work.late)
@@ -241,7 +241,7 @@ class _Run:
             self.tokens.bring(pool.ref)
 
     def nudge(self) -> None:
-        """Wake Machines, after all that they may wait for is there."""
+        """Wake Machines that waited for the written objects."""
         late = {each.unit.pool for each in self.outcomes if each.late}
         pools = [pool for pool in self.pools.values() if pool.gate is Gate.READY]
         worker, check = self.live.worker, self.control.may_write
@@ -257,7 +257,7 @@ class _Run:
             self.notes.append(f"woke {done} Machines that waited for their bootstrap Secret")
 
     def delivery(self) -> Delivery:
-        """The account, in an order that does not depend on who was first."""
+        """All results, in an order that does not depend on threads."""
         failed: dict[ObjectRef | None, tuple[Problem, ...]] = {None: tuple(self.problems)} if self.problems else {}
         for each in self.outcomes:
             if each.problems:

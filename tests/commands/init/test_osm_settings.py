@@ -12,8 +12,7 @@ import pytest
 from osm_gitops.commands.init.osm_settings import OsmSettings, read_osm_settings
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import InputError
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.sources.osm_deployment import Pod, PodText, find_osm
 from tests.apiserver.after_osm import recorded_authority
 from tests.apiserver.cluster import Cluster
@@ -58,7 +57,7 @@ def test_flags_are_read_as_go_reads_them(management: Cluster, api: Api) -> None:
         "node-containerd-registry-mirrors": ["docker.io=https://a", "quay.io=https://b"],
         "pause-image": "pause:2",
     }
-    assert [note.split(":")[0] for note in settings.notes] == ["-leader-elect is ignored"]
+    assert [note.split(":")[0] for note in settings.passed_over] == ["-leader-elect is passed over"]
 
 
 def test_the_program_that_kkp_puts_before_it_is_seen_through(management: Cluster, api: Api) -> None:
@@ -142,7 +141,7 @@ def test_a_file_that_only_nodes_have_is_named_with_the_way_to_give_it(management
     management.client().create(body)
     text = _refusal(api)
     assert "Deployment kube-system/operating-system-manager: flag -host-ca-bundle" in text
-    assert "pass it with --host-ca-bundle FILE" in text
+    assert "give it with --host-ca-bundle FILE" in text
     given = _read(api, host_ca_bundle=PodText(recorded_authority(), ("a file",)))
     assert [each.content for each in given.settings] == [recorded_authority()]
 
@@ -150,11 +149,11 @@ def test_a_file_that_only_nodes_have_is_named_with_the_way_to_give_it(management
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [
-        (("-namespace=a", "", "-cluster-dns=10.0.0.1"), "argument 2 after -namespace is an empty argument"),
+        (("-namespace=a", "", "-cluster-dns=10.0.0.1"), "argument 2 behind -namespace is an empty argument"),
         (("", "-namespace=a"), "argument 1 is an empty argument"),
-        (("-external-cloud-provider", "true", "-namespace=a"), "argument 2 after -external-cloud-provider"),
+        (("-external-cloud-provider", "true", "-namespace=a"), "argument 2 behind -external-cloud-provider"),
         (("-external-cloud-provider=maybe",), "-external-cloud-provider is neither true nor false"),
-        (("-namespace",), "-namespace is the last argument and has no value"),
+        (("-namespace",), "-namespace is the last argument and lacks its value"),
     ],
 )
 def test_arguments_that_gos_parser_would_end_at_without_a_word_are_refused(
@@ -177,12 +176,12 @@ def test_no_value_of_a_secret_is_in_a_refusal(management: Cluster, api: Api) -> 
 def test_a_pod_that_could_not_start_is_told_of(management: Cluster, api: Api) -> None:
     variable = {"name": "DNS", "valueFrom": {"secretKeyRef": {"name": "words", "key": "dns"}}}
     management.client().create(osm("-cluster-dns=$(DNS)", container={"env": [variable]}))
-    assert "Secret kube-system/words: is not there" in _refusal(api)
+    assert "Secret kube-system/words: does not exist" in _refusal(api)
 
 
 def test_a_shell_that_starts_it_is_not_guessed_at(management: Cluster, api: Api) -> None:
     management.client().create(osm(container={"command": ["sh", "-c", "exec osm-controller $FLAGS"]}))
-    assert "the container starts sh, in which no osm-controller can be recognised" in _refusal(api)
+    assert "the container starts sh, which is not recognised as osm-controller" in _refusal(api)
 
 
 def test_bytes_that_are_no_text_survive(management: Cluster, api: Api) -> None:

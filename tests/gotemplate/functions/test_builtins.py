@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from osm_gitops.gotemplate.functions import builtins
-from osm_gitops.gotemplate.functions.table import FUNCTIONS, REFUSED
+from osm_gitops.gotemplate.functions import FUNCTIONS, REFUSED, builtins
 from osm_gitops.gotemplate.values import Pointer
 from tests.gotemplate.go_templates import disagreements, render
 

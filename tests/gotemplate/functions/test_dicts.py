@@ -9,9 +9,8 @@ import pytest
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gotemplate.calls import call
 from osm_gitops.gotemplate.faults import Refused, TemplateFault
-from osm_gitops.gotemplate.functions import dicts
+from osm_gitops.gotemplate.functions import FUNCTIONS, dicts
 from osm_gitops.gotemplate.functions.dicts import deep_copy, merge, merge_overwrite
-from osm_gitops.gotemplate.functions.table import FUNCTIONS
 from osm_gitops.gotemplate.values import (
     BoolMap,
     NilDict,

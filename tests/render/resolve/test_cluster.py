@@ -6,7 +6,7 @@ import pytest
 
 from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
-from osm_gitops.render.resolve.cluster import resolve_cluster
+from osm_gitops.render.resolve.cluster_info import resolve_cluster
 from tests.faults import refused
 from tests.render.resolve.facts import facts, secret
 

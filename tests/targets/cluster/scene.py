@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from osm_gitops.context_ref import ContextRef
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import Clusters, connect
+from osm_gitops.kube.api import Api, Clusters, connect
 from osm_gitops.model.desired import Left, Side
 from osm_gitops.model.inputs import Inputs
-from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool
+from osm_gitops.model.live import CLEANUP_FINALIZER, Delivery, Gate, LivePool, WriteOptions
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
 from osm_gitops.model.plan import Action, Change, ClusterPlan
@@ -25,8 +24,7 @@ from osm_gitops.sources.machines import read_machine
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
 from osm_gitops.targets.cluster.pools import read_pools
-from osm_gitops.targets.cluster.state import Scope, read_state
-from osm_gitops.targets.cluster.write_options import WriteOptions
+from osm_gitops.targets.cluster.target import Scope, read_state
 from osm_gitops.targets.cluster.writing import Control, TokenKeeper, deliver
 from tests.apiserver.after_osm import REVISION, AfterOsm
 from tests.apiserver.client import Object

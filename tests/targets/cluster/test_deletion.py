@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.model.live import CLEANUP_FINALIZER
 from tests.apiserver.client import Object
 from tests.cli.scenes import secret
@@ -93,7 +93,7 @@ def test_what_osm_made_goes_and_a_strangers_secret_of_the_same_name_stays(single
     assert single.find(f"{SETTINGS}/edge-provider-script-a-kube-system") is None
     assert single.find(secret_path("a", "provisioning")) is not None
     (note,) = delivery.notes
-    assert note.startswith("Secret cloud-init-settings/a-kube-system-provisioning-config stays")
+    assert note.startswith("Secret cloud-init-settings/a-kube-system-provisioning-config is not deleted")
 
 
 def test_a_pool_that_stays_keeps_what_has_the_same_names(single: Scene) -> None:
@@ -130,7 +130,7 @@ def test_a_successor_of_the_same_name_meets_nothing_of_its_predecessor(single: S
     single.run()
     _delete(single, "a")
     planned = single.plan()
-    single.change("a", {"metadata": {"finalizers": None}})  # somebody has no patience
+    single.change("a", {"metadata": {"finalizers": None}})  # somebody has no retries
     single.worker.client().delete(f"{MACHINES}/namespaces/kube-system/machinesets/a-1")
     single.pool("a")
     single.run(plan=planned)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from tests.targets.cluster.scene import (
     Counting,
     EndedError,

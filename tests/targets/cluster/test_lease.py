@@ -14,8 +14,7 @@ import pytest
 
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, LostLockError
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.kube.transport import RetryPolicy
 from osm_gitops.targets.cluster.lease import Held, Pace, holder_name, lease
 from tests.apiserver.cluster import Cluster
@@ -91,8 +90,8 @@ def test_a_second_run_says_who_holds_it_and_since_when(management: Cluster, api:
         raise AssertionError("two runs at once")
     text = str(refused.value)
     assert "Lease kube-system/osm-gitops" in text
-    assert "another run of osm-gitops is at work: me, since 2026-01-05T10:00:00.000000Z" in text
-    assert "--lock-timeout: if it was killed, 60s are enough" in text
+    assert "another run of osm-gitops is active: me, since 2026-01-05T10:00:00.000000Z" in text
+    assert "--lock-timeout: if it was killed, 60s is enough" in text
     assert management.server in text
 
 
@@ -113,7 +112,7 @@ def test_a_second_run_waits_until_the_first_has_ended(management: Cluster, api: 
     waits = [later - earlier for earlier, later in pairwise(looks)]
     assert waits == sorted(waits)
     assert 10 < hours.now < 20
-    assert hours.said == ["Waiting: another run of osm-gitops is at work: first, since 2026-01-05T10:00:00.000000Z."]
+    assert hours.said == ["Waiting: another run of osm-gitops is active: first, since 2026-01-05T10:00:00.000000Z."]
 
 
 def test_who_waits_gives_up_in_time_while_the_holder_is_alive(api: Api) -> None:
@@ -300,7 +299,7 @@ def test_who_cannot_reach_the_server_any_more_stops_in_time_and_says_how_the_lea
         proxy.when(drop, times=None)
         mine.renew()
         mine.check()
-    assert hours.said[0].endswith("The Lease ends by itself after 60 s.")
+    assert hours.said[0].endswith("The Lease expires after 60 s.")
     hours.now = 100
     proxy.clear()
     with held(api, hours, timeout=90) as mine:

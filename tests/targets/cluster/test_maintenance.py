@@ -8,7 +8,7 @@ import pytest
 
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
-from osm_gitops.targets.cluster.maintenance import Maintenance
+from osm_gitops.targets.cluster.target import Maintenance
 from osm_gitops.targets.cluster.tokens import Tokens
 from tests.apiserver.cluster import Cluster
 from tests.targets.cluster.scene import api_of

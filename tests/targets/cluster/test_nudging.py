@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.errors import ClusterError, Code, Problem
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.kube.kinds import MACHINE
 from osm_gitops.targets.cluster.pools import NUDGED
 from tests.faults import Expected

@@ -16,7 +16,7 @@ import pytest
 from osm_gitops import __version__
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import Code, Problem
-from osm_gitops.kube.connecting import Clusters, connect
+from osm_gitops.kube.api import Clusters, connect
 from osm_gitops.model.desired import ABSENT, PAUSED, Left, LeftReason, Side
 from osm_gitops.model.live import Delivery
 from osm_gitops.model.objects import ObjectRef

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import Code
-from osm_gitops.model.live import Delivery, LivePool
+from osm_gitops.model.live import Delivery, LivePool, WriteOptions
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.rendering import render_cluster
@@ -19,7 +19,6 @@ from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
 from osm_gitops.targets.cluster.pools import read_pools
 from osm_gitops.targets.cluster.stamping import read_stampables, read_templates, stamp_pools
-from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writing import Control
 from tests.apiserver.after_osm import REVISION as MACHINE_REVISION
 from tests.apiserver.client import Object, path_of
@@ -331,7 +330,7 @@ def test_an_object_that_changed_after_it_was_looked_at_is_not_stamped(single: Sc
     pools, stampings = look(single)
     from_git(single, tree_pool(kubelet="1.35.0"))
     delivery = stamp_pools(single.live, pools, stampings, WriteOptions(), Control(lambda: None))
-    assert whys(delivery.left) == {ref("a"): "it changed while this run was under way"}
+    assert whys(delivery.left) == {ref("a"): "it changed during this run"}
     single.worker.client().delete(machine_path("a"))
     single.worker.client().delete(secret_path("a"))
     assert stamps_of_what_is_there(single) == [None]
@@ -366,6 +365,6 @@ def test_one_pool_that_cannot_be_stamped_stops_no_other(single: Scene) -> None:
         path_of(single.get(secret_path("a", "provisioning")) | {"apiVersion": "v1", "kind": "Secret"})
     )
     delivery = stamp_pools(single.live, pools, stampings, WriteOptions(), Control(lambda: None))
-    assert whys(delivery.left) == {ref("a"): "it changed while this run was under way"}
+    assert whys(delivery.left) == {ref("a"): "it changed during this run"}
     assert delivery.written == (ref("b"),)
     assert single.find(secret_path("a", "provisioning")) is None

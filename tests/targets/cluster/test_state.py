@@ -10,8 +10,7 @@ import pytest
 
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import Clusters, connect
+from osm_gitops.kube.api import Api, Clusters, connect
 from osm_gitops.model.desired import Desired
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, ClusterPlan
@@ -21,7 +20,7 @@ from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.sources.tree import read_tree
 from osm_gitops.sources.walk import Folder, in_no_git
 from osm_gitops.targets.cluster.applied import applied_body
-from osm_gitops.targets.cluster.state import Scope, read_state
+from osm_gitops.targets.cluster.target import Scope, read_state
 from tests.apiserver.cluster import Cluster
 from tests.cli.scenes import pool, profile, secret, write_tree
 from tests.faults import Expected, refused

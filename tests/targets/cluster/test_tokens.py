@@ -13,8 +13,7 @@ import pytest
 
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.errors import ClusterError, Code, InputError
-from osm_gitops.kube.api import Api
-from osm_gitops.kube.connecting import connect
+from osm_gitops.kube.api import Api, connect
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import MachineDeployment
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
@@ -218,7 +217,7 @@ def test_what_osm_left_is_taken_over_so_that_booting_machines_still_join(worker:
         worker.client().create(body)
     assert run(api, setup()) == [
         "update kube-system/bootstrap-token-bcdfgh: another's token taken over, 40 min left",
-        f"update {_SECRET}: another's kubeconfig taken over",
+        f"update {_SECRET}: takes over the kubeconfig of another writer",
     ]
     (token,) = tokens_in(worker)
     assert data_of(token)["token-secret"] == "bcdfghjklmnpqrst"
@@ -285,9 +284,7 @@ def test_a_changed_server_or_authority_reaches_the_kubeconfig(worker: Cluster, a
     run(api, setup())
     (token,) = tokens_in(worker)
     changed = BaseKubeconfig("https://new.example.com:6443", f"apiVersion: v1\n{what}: new\n")
-    assert run(api, setup(kubeconfig=changed)) == [
-        f"update {_SECRET}: its token, server or CA is no longer the right one"
-    ]
+    assert run(api, setup(kubeconfig=changed)) == [f"update {_SECRET}: its token, server or CA is out of date"]
     assert data_of(kubelet_in(worker))["kubeconfig"].startswith(f"apiVersion: v1\n{what}: new\n")
     assert tokens_in(worker) == [token]
     assert run(api, setup(kubeconfig=changed)) == []
@@ -297,7 +294,7 @@ def test_what_others_do_to_the_kubeconfig_is_undone(worker: Cluster, api: Api) -
     run(api, setup())
     path, before = _KUBELET.format("kube-system-workers"), kubelet_in(worker)["data"]
     worker.client().merge(path, {"data": {"kubeconfig": b64encode(b"apiVersion: v1\n").decode()}})
-    told = f"update {_SECRET}: somebody else has changed it"
+    told = f"update {_SECRET}: it was changed by another writer"
     assert run(api, setup()) == [told]
     assert kubelet_in(worker)["data"] == before
     worker.client().apply(
@@ -313,7 +310,7 @@ def test_what_others_do_to_the_kubeconfig_is_undone(worker: Cluster, api: Api) -
     assert told.endswith("there is no kubeconfig for kubelets yet")
     worker.client().merge(path, {"metadata": {"labels": None}})
     (told,) = run(api, setup())
-    assert told.endswith("another's kubeconfig taken over")
+    assert told.endswith("takes over the kubeconfig of another writer")
     assert run(api, setup()) == []
 
 
@@ -464,7 +461,7 @@ def test_a_requested_token_is_replaced_where_its_kubeconfig_was_touched(worker: 
     before = data_of(kubelet_in(worker))["kubeconfig"]
     worker.client().merge(_KUBELET.format("kube-system-workers"), {"data": {"kubeconfig": "YQ=="}})
     (told,) = run(api, setup(now, account=account))
-    assert told.endswith("somebody else has changed it")
+    assert told.endswith("it was changed by another writer")
     assert data_of(kubelet_in(worker))["kubeconfig"].startswith(_KUBECONFIG.text)
     assert run(api, setup(now, account=account)) == []
     # And back to tokens of pools.
@@ -490,7 +487,7 @@ def test_a_server_that_gives_shorter_tokens_is_warned_of(worker: Cluster, api: A
     assert tokens.warnings() == ()
     tokens.bring(machine().ref)
     (warning,) = tokens.warnings()
-    assert re.search(r"kube-system/robot live (1 h|59 min)( \d+ s)? only, so they end before they are", str(warning))
+    assert re.search(r"kube-system/robot to (1 h|59 min)( \d+ s)?, so they expire before", str(warning))
 
 
 # --- for profiles that print the kubeconfig themselves ---

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from osm_gitops.errors import ClusterError, Code, ConflictError, LostLockError, Problem
-from osm_gitops.kube.connecting import Clusters
+from osm_gitops.kube.api import Clusters
 from osm_gitops.kube.kinds import MACHINE_DEPLOYMENT, SECRET, Kind
-from osm_gitops.model.live import CLEANUP_FINALIZER
+from osm_gitops.model.live import CLEANUP_FINALIZER, WriteOptions
 from osm_gitops.model.objects import ObjectRef
-from osm_gitops.targets.cluster.write_options import WriteOptions
 from osm_gitops.targets.cluster.writing import Control, deliver
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import Object
@@ -140,7 +139,7 @@ def test_what_osm_wrote_and_is_not_desired_any_more_goes(single: Scene) -> None:
     single.osm_wrote("a", immutable=False)
     delivery = single.run()
     assert delivery.failed == {}
-    assert "Secret cloud-init-settings/a-kube-system-bootstrap-config: took over what osm-controller wrote" in (
+    assert "Secret cloud-init-settings/a-kube-system-bootstrap-config: took over fields of osm-controller" in (
         delivery.notes
     )
     for half in ("provisioning", "bootstrap"):
@@ -271,7 +270,7 @@ def test_a_pool_that_changed_since_it_was_read_is_left(
     planned = single.plan()
     happens(single)
     delivery = single.run(plan=planned, finalizers=finalizers)
-    assert whys(delivery.left) == {ref("a"): "it changed while this run was under way"}
+    assert whys(delivery.left) == {ref("a"): "it changed during this run"}
     assert delivery.written == (None, ref("b"))
     assert [single.find(path) for path in (config_path("a"), secret_path("a"))] == [None, None]
     if happens in {_deleted, _replaced}:
@@ -293,7 +292,7 @@ def test_a_pool_that_goes_meanwhile_leaves_a_successor_no_bootstrap_secret(singl
     single.pool("a")
     api = _Vanishing(single.live.worker).as_api
     single.live = Clusters(api, api)
-    assert whys(single.run(finalizers=False).left) == {ref("a"): "it changed while this run was under way"}
+    assert whys(single.run(finalizers=False).left) == {ref("a"): "it changed during this run"}
     assert single.find(secret_path("a")) is None
 
 
@@ -430,7 +429,7 @@ class _Forgetful(Counting):
     def merge(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
         answer: Object = self._api.merge(kind, namespace, name, patch)
         if kind is SECRET:
-            raise ConflictError([Problem(Code.INVALID_VALUE, "it was changed or replaced in the meantime (409)")])
+            raise ConflictError([Problem(Code.INVALID_VALUE, "it was changed or replaced meanwhile (409)")])
         return answer
 
 

@@ -1,9 +1,8 @@
 """``CloudConfig``: what in-tree cloud providers of old kubelets read (osm-behaviour.md, "Cloud provider" and
 "Cloud-config").
 
-Belongs here: one module per provider, the config variables that they share, and the
-rules on when there is a cloud-config at all. May not come in: I/O, the environment
-(it comes with the facts), values of credentials in messages.
+Belongs here: one module per provider, the config variables that they share, and the rules on when there is a
+cloud-config at all. May not come in: I/O, the environment (it comes with the facts), values of credentials in messages.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.machine import PROVIDER_CONFIG_FIELD, ProviderConfig
@@ -107,7 +106,7 @@ def _is_made(config: ProviderConfig, kubelet: str, settings: Settings) -> bool:
 def _render(provider: Provider, config: ProviderConfig, kubelet: str, facts: Facts) -> CloudConfig:
     if config.provider_spec is None:
         what = f"a kubelet {kubelet} on {config.provider} needs a cloud provider spec, and there is none"
-        raise InputError([Problem(Code.MISSING_KEY, what, field=CLOUD_SPEC_FIELD, fix="Add cloudProviderSpec")])
+        raise input_error(Code.MISSING_KEY, what, field=CLOUD_SPEC_FIELD, fix="Add cloudProviderSpec")
     problems: list[Problem] = []
     values = read_struct(config.provider_spec, CLOUD_SPEC_FIELD, provider.FIELDS, problems)
     if problems:
