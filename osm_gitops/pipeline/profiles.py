@@ -14,6 +14,7 @@ from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.patches import PatchedProfile, fits, patch_profile
 from osm_gitops.errors import MOST_PROBLEMS, Code, InputError, Problem
 from osm_gitops.gotemplate.inspection import ValuePath, is_used, value_uses
+from osm_gitops.model.machine import PROFILE_NAMESPACE_ANNOTATION
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.overlay import Overlay, OverlayRef, Patch
 from osm_gitops.model.profile import BUILT_IN_ANNOTATION, OperatingSystemProfile
@@ -104,6 +105,7 @@ def _break(inputs: ClusterInputs, keys: Iterable[ProfileKey], unreadable: Sequen
 
 def _add(inputs: ClusterInputs, keys: Iterable[ProfileKey], settings: Settings) -> None:
     version = _version(settings)
+    inputs.warnings += tuple(_in_other_namespaces(inputs, frozenset(keys), settings.namespace))
     for namespace, name in keys:
         checked = builtin.read_builtin(name, version, namespace)
         ref = ObjectRef(PROFILE, namespace, name)
@@ -115,6 +117,21 @@ def _add(inputs: ClusterInputs, keys: Iterable[ProfileKey], settings: Settings) 
         else:
             inputs.broken[ref] = checked.problems
     inputs.sources += (f"built-in profiles {version}",)
+
+
+def _in_other_namespaces(inputs: ClusterInputs, built_in: frozenset[ProfileKey], namespace: str) -> Iterator[Problem]:
+    """Profiles that no pool names and whose built-in namesake is used: their namespace is probably a mistake."""
+    names = {name for _, name in built_in}
+    unused = inputs.profiles.keys() - named_profiles(inputs.machines, namespace)
+    for key in sorted(key for key in unused if key[1] in names and key[0] != namespace):
+        yield Problem(
+            Code.PROFILE_IN_OTHER_NAMESPACE,
+            f"it is not used: pools that name {key[1]} get the built-in profile of namespace {namespace}",
+            where=str(inputs.profiles[key].manifest.origin),
+            about=str(inputs.profiles[key].manifest.ref),
+            field="metadata.namespace",
+            fix=f"Set it to {namespace}, or set {PROFILE_NAMESPACE_ANNOTATION} in the pools",
+        )
 
 
 def _version(settings: Settings) -> str:

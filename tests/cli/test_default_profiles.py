@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
 from osm_gitops.sources import builtin
 from tests.apiserver.after_osm import REVISION
 from tests.apiserver.client import Client, Object, Refused
@@ -15,6 +16,7 @@ from tests.apiserver.osm_deployment import osm
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import objects_of, pool, profile, user_data, write_fleet, write_tree
+from tests.faults import told
 from tests.git.repos import new_repository
 from tests.profiles.sets import SOURCE, write_set
 
@@ -50,6 +52,16 @@ def test_a_pool_gets_the_built_in_profile_where_the_source_has_none_of_the_name(
     assert written["spec"]["bootstrapConfig"]["templates"] == {"greet.sh": "#!/bin/sh\necho hello\n"}
     assert written["metadata"]["annotations"]["osm-gitops.io/built-in"] == "v2.1.0"
     assert "echo v1.34.2" in user_data(found, "workers-kube-system-provisioning-config")
+
+
+def test_a_profile_in_another_namespace_that_loses_to_the_built_in_one_gives_a_warning(tmp_path: Path) -> None:
+    custom = profile()
+    custom["metadata"]["namespace"] = "default"
+    write_tree(tmp_path / "tree", pool(), custom)
+    assert _rendered()["OperatingSystemProfile", "osp-a"]["spec"]["version"] == "v2.1.0"
+    (warning,) = told(osm_gitops("render", "--from", "tree", "--to", "-").err)
+    assert warning[0] is Code.PROFILE_IN_OTHER_NAMESPACE
+    assert "OperatingSystemProfile default/osp-a: metadata.namespace" in warning[1]
 
 
 def test_no_built_in_profile_takes_the_place_of_one_that_cannot_be_read(tmp_path: Path) -> None:

@@ -400,6 +400,29 @@ def test_junit_fails_for_errors_and_skips_what_is_suppressed(mistaken: Path) -> 
     assert skipped[0].get("message") == "50% of <it> & more"
 
 
+def test_with_strict_junit_fails_for_warnings_too(mistaken: Path) -> None:
+    other = osp()
+    other["metadata"]["name"] = "osp-c"
+    other["spec"]["provisioningConfig"]["templates"] = {"lost": "text\n"}
+    write(mistaken, other)
+    command = ("validate", mistaken.name, "--severity", "warning", "-o", "junit")
+    assert [ET.fromstring(osm_gitops(*command, *more).out).get("failures") for more in ((), ("--strict",))] == [
+        "1",
+        "2",
+    ]
+
+
+def test_every_result_in_sarif_has_a_place_and_every_rule_its_texts(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (run,) = json.loads(osm_gitops("validate", "empty", "-o", "sarif").out)["runs"]
+    assert "nothing-to-judge" in {each["ruleId"] for each in run["results"]}
+    for result in run["results"]:
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "empty"
+    for rule in run["tool"]["driver"]["rules"]:
+        assert rule["fullDescription"]["text"].endswith(".")
+        assert rule["id"] in rule["help"]["text"]
+
+
 def test_annotations_of_github_are_escaped(mistaken: Path) -> None:
     (line,) = osm_gitops("validate", mistaken.name, "--severity", "warning", "-o", "github").out.splitlines()
     number = _line(mistaken / "osp-a.yaml", "nonsense").split(":")[1]

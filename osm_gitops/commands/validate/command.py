@@ -92,7 +92,9 @@ def validate(
     verdict = judged(scopes, environment, found)
     findings = report.masked(verdict.findings, Masker(verdict.sensitive))
     shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
-    judgement = report.Judgement(shown, asdict(verdict.counts), __version__, console.colours())
+    judgement = report.Judgement(
+        shown, asdict(verdict.counts), __version__, console.colours(), strict, _home(request, named)
+    )
     writers = {
         Form.TEXT: report.findings_text,
         Form.JSON: report.findings_json,
@@ -101,7 +103,7 @@ def validate(
         Form.GITHUB: report.findings_github,
     }
     console.out(writers[output](judgement))
-    return 1 if any(_fails(finding, strict=strict) for finding in findings) else 0
+    return 1 if any(map(judgement.fails, findings)) else 0
 
 
 def _scopes(
@@ -173,6 +175,9 @@ def _checked(paths: list[Path]) -> list[Path]:
     return paths
 
 
-def _fails(finding: Finding, *, strict: bool) -> bool:
-    least = Severity.WARNING if strict else Severity.ERROR
-    return not finding.suppressed and finding.severity.weight >= least.weight
+def _home(request: Request, paths: list[Path]) -> str:
+    """The file or folder that is checked, as findings name it; of several the first."""
+    if not paths and request.source is not None:
+        return request.source
+    home = paths[0] if paths else home_of(request, "")
+    return home.relative_to(Path.cwd()).as_posix() if home.is_relative_to(Path.cwd()) else home.as_posix()

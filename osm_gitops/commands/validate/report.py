@@ -21,6 +21,10 @@ from osm_gitops.report.visible import visible
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_HELP: Final = (
+    "Run osm-gitops explain-code {0} for what it means and what to do. To suppress it for one object, annotate the "
+    "object with ignore.osm-gitops.io/{0} and the reason as its value."
+)
 _NAMED: Final = 2
 _IN_SARIF: Final = 10  # code scanning takes files of a limited size
 # What XML 1.0 cannot hold, not even escaped.
@@ -29,12 +33,22 @@ _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a report shows: masked findings, what was counted, and the program's version."""
+    """What a report shows: masked findings, what was counted, and the program's version.
+
+    With ``strict`` warnings fail too. ``home`` is the file or folder that was checked, for findings about all of it.
+    """
 
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
     version: str = ""
     color: bool = False
+    strict: bool = False
+    home: str = ""
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether a finding makes the command fail."""
+        least = Severity.WARNING if self.strict else Severity.ERROR
+        return not finding.suppressed and finding.severity.weight >= least.weight
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -190,7 +204,7 @@ def findings_sarif(judgement: Judgement) -> str:
     rules = list(dict.fromkeys(finding.rule for finding in judgement.findings))
     driver = {"name": "osm-gitops", "version": judgement.version, "rules": [_sarif_rule(rule) for rule in rules]}
     index = {rule: number for number, rule in enumerate(rules)}
-    results = [_sarif_result(finding, index[finding.rule]) for finding in judgement.findings]
+    results = [_sarif_result(finding, index[finding.rule], judgement.home) for finding in judgement.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
@@ -199,12 +213,15 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.meaning},
+        "fullDescription": {"text": f"{rule.meaning[:1].upper()}{rule.meaning[1:]}."},
+        "help": {"text": _HELP.format(rule.family or rule.id)},
         "defaultConfiguration": {"level": rule.severity.value},
     }
 
 
-def _sarif_result(finding: Finding, index: int) -> dict[str, Any]:
+def _sarif_result(finding: Finding, index: int, home: str) -> dict[str, Any]:
     path, line = place(finding)
+    path = path or home
     result: dict[str, Any] = {
         "ruleId": finding.id,
         "ruleIndex": index,
@@ -228,9 +245,11 @@ def _sentences(finding: Finding) -> str:
 
 
 def findings_junit(judgement: Judgement) -> str:
-    """JUnit XML: a test case a finding; errors fail, what is suppressed is skipped, all else passes."""
-    cases = [_case(finding) for finding in judgement.findings] or ['  <testcase name="nothing found"/>\n']
-    failures = judgement.number(Severity.ERROR)
+    """JUnit XML: a test case for each finding. It fails if the command fails for it, and is skipped if it is
+    suppressed."""
+    cases = [_case(finding, fails=judgement.fails(finding)) for finding in judgement.findings]
+    cases = cases or ['  <testcase name="nothing found"/>\n']
+    failures = sum(map(judgement.fails, judgement.findings))
     head = (
         f'<testsuite name="osm-gitops validate" tests="{len(cases)}" failures="{failures}" errors="0"'
         f' skipped="{judgement.suppressed}">'
@@ -238,7 +257,7 @@ def findings_junit(judgement: Judgement) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(cases)}</testsuite>\n'
 
 
-def _case(finding: Finding) -> str:
+def _case(finding: Finding, *, fails: bool) -> str:
     path, line = place(finding)
     of = finding.about or path or "osm-gitops"
     where = f" file={_attribute(path)}" + (f' line="{line}"' if line else "") if path else ""
@@ -246,7 +265,7 @@ def _case(finding: Finding) -> str:
     text = escape(_NO_XML.sub("", _sentences(finding)))
     if finding.suppressed:
         inner = f"<skipped message={_attribute(finding.suppressed)}/>"
-    elif finding.severity is Severity.ERROR:
+    elif fails:
         inner = f"<failure type={_attribute(finding.id)} message={_attribute(finding.message)}>{text}</failure>"
     else:
         inner = f"<system-out>{text}</system-out>"

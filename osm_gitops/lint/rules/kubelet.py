@@ -308,7 +308,9 @@ class _Look:
             yield self.wrong(place, "a number")
         elif kind == "string" and not isinstance(value, str):
             yield self.wrong(place, "a text in quotes")
-        elif kind == "duration" and not (isinstance(value, str) and duration(value) is not None):
+        elif kind == "duration_or_nanoseconds" and isinstance(value, int) and not isinstance(value, bool):
+            yield from self.integer(value, place, shape, _INTEGERS["int64"])
+        elif kind.startswith("duration") and not (isinstance(value, str) and duration(value) is not None):
             yield self.wrong(place, "a duration such as 30s or 2m")
         elif kind == "quantity" and not is_quantity(str(value)):
             yield self.wrong(place, "a quantity such as 200Mi")

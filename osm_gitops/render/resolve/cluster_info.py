@@ -355,5 +355,17 @@ def resolve_cluster(settings: Settings, facts: Facts) -> ClusterFacts:
         getter_token=getter,
         containerd_config=config_toml(settings, credentials),
         hosts_files=hosts_files(settings),
-        warnings=warnings,
+        warnings=warnings if authority.strip() else (*warnings, _empty_authority(facts)),
+    )
+
+
+def _empty_authority(facts: Facts) -> Problem:
+    found = facts.config_maps.get(CLUSTER_INFO)
+    return Problem(
+        Code.CLUSTER_CA_EMPTY,
+        "there is no CA certificate in its kubeconfig, so nodes get an empty CA file",
+        where=str(found.origin) if found else "",
+        about=CLUSTER_INFO_NAME,
+        field=f"data.{_KEY}",
+        fix="Add certificate-authority-data, or give the certificate with --kubernetes-ca-bundle",
     )

@@ -52,3 +52,10 @@ def test_a_kubelet_from_1_35_on_is_told_where_the_node_has_cgroup_v1_unless_it_w
     assert _messages(KUBELET, 34, cgroup_v1=True) == []
     assert _messages(KUBELET, 35, cgroup_v1=True) != []
     assert _messages(f"{KUBELET}failCgroupV1: false\n", 35, cgroup_v1=True) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"), [("0", False), ("5000000000", False), ("5s", False), ("true", True), ("x", True)]
+)
+def test_the_flush_frequency_is_a_duration_or_nanoseconds(value: str, wrong: bool) -> None:
+    assert bool(_messages(f"{KUBELET}logging:\n  flushFrequency: {value}\n", 35)) is wrong

@@ -7,7 +7,7 @@ import pytest
 from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster_info import resolve_cluster
-from tests.faults import refused
+from tests.faults import placed, refused
 from tests.render.resolve.facts import facts, secret
 
 _INFO = """\
@@ -30,6 +30,17 @@ def test_a_cluster_is_resolved_from_its_facts() -> None:
     assert "pause:1" in cluster.containerd_config
     assert [file.path for file in cluster.hosts_files] == ["/etc/containerd/certs.d/docker.io/hosts.toml"]
     assert cluster.warnings == ()
+
+
+def test_a_cluster_info_without_ca_gives_a_warning() -> None:
+    without = _INFO.replace("    certificate-authority-data: Q0EtUEVN\n", "")
+    cluster = resolve_cluster(Settings(), facts(_GETTER, cluster_info=without))
+    assert cluster.ca_certificate == ""
+    ((code, place),) = placed(cluster.warnings)
+    assert code is Code.CLUSTER_CA_EMPTY
+    assert place.endswith("ConfigMap kube-public/cluster-info: data.kubeconfig")
+    given = resolve_cluster(Settings(kubernetes_ca_bundle="PEM"), facts(_GETTER, cluster_info=without))
+    assert (given.ca_certificate, given.warnings) == ("PEM", ())
 
 
 def test_all_that_is_missing_is_told_at_once_and_once() -> None:
