@@ -40,7 +40,7 @@ CONFORMANCE := $(abspath ../shared/conformance)
 # The tests that load a cluster on which OSM has run.
 RECORDED = $(shell grep -rlE "after_osm|adopted" tests --include="test_*.py")
 
-.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench boot image dist clean
+.PHONY: setup hooks docs reference demo test test-all test-conformance test-pythons coverage fuzz lint format bench profile boot image dist clean
 
 setup: .venv/.ready
 
@@ -129,6 +129,9 @@ docs: $(filter .tools/bin/uv,$(UV)) ## The documents as a site, in site/. Fails 
 
 bench: setup ## The measures of docs/explanation/performance.md, of OSM's released profiles in $(CONFORMANCE).
 	$(RUN) python -m tests.bench
+
+profile: setup ## Where the time of runs goes, room by room, for docs/explanation/performance.md.
+	$(RUN) python -m tests.bench.profile
 
 boot: setup ## Boot machines from what `apply` writes to an API server. Needs root on Linux; the first run builds for a quarter of an hour.
 	$(RUN) pytest -m boot tests/machines
