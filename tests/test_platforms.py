@@ -23,7 +23,7 @@ import os
 for name in {_POSIX_ONLY!r}:
     if hasattr(os, name):
         delattr(os, name)
-from osm_gitops.commands.entry import run
+from osm_gitops.__main__ import run
 def must(*words):
     assert run(words) == 0, words
 must("init", "nodes")

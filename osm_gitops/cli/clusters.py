@@ -1,5 +1,4 @@
-"""From a request to the clusters of a run: flags, or the fleet file (design.md, "Sources and targets of a command" and
-"Fleet file")."""
+"""The clusters of a run, from flags or the fleet file (design.md, "Sources and targets of a command", "Fleet file")."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from osm_gitops.targets.files import owned_path
 
 
 def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
-    """The clusters that a command works on. Raises InputError where flags and fleet file do not tell."""
+    """The clusters that a command works on. Raises InputError if flags and fleet file do not name them."""
     if request.source is not None:
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, request.source, needs_target=needs_target),)
     else:
@@ -41,7 +40,7 @@ def clusters_of(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     if request.source is None and not request.untrusted:
         check_live_targets(specs, request.connections)
     for flag in () if any(spec.is_live for spec in specs) else request.connection_flags:
-        console.say(f"{flag} is passed over: a run from trees to git does not use it")
+        console.say(f"{flag} is ignored: a run from trees to git does not use it")
     return specs
 
 
@@ -51,7 +50,7 @@ def names_clusters(request: Request) -> bool:
 
 
 def one_cluster(request: Request) -> ClusterSpec | None:
-    """The only cluster that a command works on; ``None`` where neither a source nor a fleet file names any."""
+    """The only cluster that a command works on; ``None`` without a source and a fleet file."""
     if not names_clusters(request):
         return None
     specs = clusters_of(request, needs_target=False)
@@ -64,8 +63,8 @@ def one_cluster(request: Request) -> ClusterSpec | None:
 
 
 def live_clusters_of(request: Request) -> tuple[ClusterSpec, ...]:
-    """The clusters of a command that works on them alone, wherever their desired state goes: those of the fleet, or
-    without one the cluster that flags name, or that kubectl would take. Raises InputError."""
+    """The clusters of a command that works on live clusters, whatever their target is: those of the fleet, or without
+    one the cluster that flags name or that kubectl uses. Raises InputError."""
     if request.fleet is None and request.clone is None and find_fleet_file(request.base.absolute()) is None:
         specs: tuple[ClusterSpec, ...] = (_from_flags(request, LIVE, needs_target=False),)
     else:
@@ -76,7 +75,7 @@ def live_clusters_of(request: Request) -> tuple[ClusterSpec, ...]:
 
 
 def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
-    """The clusters that a command works on as the repository had them at a revision; a fleet may have had others."""
+    """The clusters that a command works on, as the repository has them at a revision."""
     if request.source is not None:
         spec = _from_flags(request, request.source, needs_target=False)
         home = home_of(request, revision)
@@ -85,19 +84,20 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
     trust = trust_of(request)
     found = tuple(replace(spec, trust=trust) for spec in fleet_at(path, _shown(path, request), revision, trust))
     chosen = [spec for spec in found if _is_chosen(spec.name, request.clusters)]
-    given = replace(request, overlays=())
+    without_overlays = replace(request, overlays=())
     return tuple(
-        _with_overlays(spec_at(_with_flags(spec, given), revision, path), request, revision, path) for spec in chosen
+        _with_overlays(spec_at(_with_flags(spec, without_overlays), revision, path), request, revision, path)
+        for spec in chosen
     )
 
 
 def _with_overlays(spec: ClusterSpec, request: Request, revision: str, home: Path) -> ClusterSpec:
-    """A cluster at a revision, with what the overlays that flags name were then."""
+    """A cluster at a revision, with the overlays of flags as they are at that revision."""
     return replace(spec, overlays=(*spec.overlays, *given_at(overlays_of(request), revision, home, spec.trust)))
 
 
 def home_of(request: Request, revision: str) -> Path:
-    """The fleet file or the tree that a command works on, whose repository has the revision."""
+    """The fleet file or the tree of a command, whose repository has the revision."""
     if request.source is None:
         return _fleet_file(request)
     spec = _from_flags(request, request.source, needs_target=False)
@@ -110,25 +110,24 @@ def home_of(request: Request, revision: str) -> Path:
 
 
 def trust_of(request: Request, paths: Iterable[Path] = ()) -> Trust:
-    """What a run may read: everything, or of a tree that is not trusted what lies in it, and what flags name.
-
-    ``paths`` are further ones that were named.
-    """
+    """What a run may read: everything, or for an untrusted tree only its files and what flags and ``paths`` name."""
     if not request.untrusted:
         return TRUSTED
     named = [request.source, request.profiles_from, request.target, *request.overlays]
     refs = (source_ref(request.base, text) for text in named if text not in {None, ""} and not _is_built_in(text))
-    given = [*paths, *(ref.path for ref in refs if isinstance(ref, TreeRef))]
+    without_overlays = [*paths, *(ref.path for ref in refs if isinstance(ref, TreeRef))]
     settings = (each for each in request.settings.values() if SETTINGS_BY_FLAG[each.name].kind is Kind.FILE)
-    given += [Path(each.base, str(each.value)) for each in settings if each.value]
+    without_overlays += [Path(each.base, str(each.value)) for each in settings if each.value]
     if request.clone is None and request.source is None and names_clusters(request):
-        return distrust(_fleet_file(request).parent, given)
-    return distrust(request.base, given) if request.clone else distrust(*_first(given, request.base))
+        return distrust(_fleet_file(request).parent, without_overlays)
+    return (
+        distrust(request.base, without_overlays) if request.clone else distrust(*_first(without_overlays, request.base))
+    )
 
 
-def _first(given: Sequence[Path], base: Path) -> tuple[Path, Sequence[Path]]:
+def _first(without_overlays: Sequence[Path], base: Path) -> tuple[Path, Sequence[Path]]:
     """The tree of a run without a fleet file: the first that is named."""
-    return (given[0], given[1:]) if given else (base, ())
+    return (without_overlays[0], without_overlays[1:]) if without_overlays else (base, ())
 
 
 def _is_built_in(text: str) -> bool:
@@ -156,7 +155,6 @@ def _from_flags(request: Request, source: str, *, needs_target: bool) -> Cluster
 
 
 def overlays_of(request: Request) -> tuple[OverlayRef, ...]:
-    """The overlays that flags name."""
     return tuple(overlay_ref(request.base, text) for text in request.overlays)
 
 
@@ -179,15 +177,15 @@ def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, .
     if needs_target and lacking:
         raise input_error(
             Code.NO_TARGET,
-            f"no target is named for cluster {', '.join(lacking)}",
+            f"cluster {', '.join(lacking)} has no target",
             where=shown,
-            fix="Add to: {git: {path: …}} or to: cluster, or give --to",
+            fix="Add to: {git: {path: …}} or to: cluster, or pass --to",
         )
     return specs
 
 
 def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
-    """Flags and environment win over the fleet file."""
+    """A cluster of the fleet file with the flags and environment variables, which take precedence."""
     settings = {setting.name: setting for setting in spec.settings} | dict(request.settings)
     source = spec.source
     if request.profiles_from is not None:
@@ -205,7 +203,7 @@ def _with_flags(spec: ClusterSpec, request: Request) -> ClusterSpec:
 
 
 def one_name(request: Request, default: str) -> str:
-    """The name of the only cluster of a run that reads no fleet file. Raises InputError for several, and for a glob."""
+    """The cluster's name in a run without a fleet file. Raises InputError for several names, and for a glob."""
     if len(request.clusters) > 1 or any(sign in name for name in request.clusters for sign in "*?["):
         what = f"without a fleet file a run works on one cluster, not on {', '.join(request.clusters)}"
         raise input_error(Code.SEVERAL_CLUSTERS, what, where="--cluster", fix="Give one name")
@@ -225,13 +223,13 @@ def _given_target(request: Request) -> TargetSpec | LiveTarget | None:
 def _fleet_file(request: Request) -> Path:
     if request.fleet is not None:
         return request.base / request.fleet
-    # Above a clone lie folders of others.
+    # Folders above a clone do not belong to it.
     here = request.clone is not None
     path = find_fleet_file(request.base.absolute(), above=not here)
     if path is None:
         raise input_error(
             Code.NO_SOURCE,
-            f"there is neither --from nor a fleet file {FLEET_FILE} in this folder{'' if here else ' or above it'}",
+            f"no --from, and no fleet file {FLEET_FILE} in this folder{'' if here else ' or above it'}",
             where=request.clone.shown if request.clone else "",
             fix="Name a tree of manifests or cluster with --from, and a folder or cluster with --to",
         )

@@ -1,6 +1,6 @@
-"""What the tab key offers: clusters of the fleet file, pools and profiles of their sources, contexts of kubeconfigs.
+"""Shell completion of clusters of the fleet file, pools and profiles of their sources, and contexts of kubeconfigs.
 
-Whatever goes wrong is no candidate: a message would end up in the line that is being typed.
+Errors are ignored: a message would end up in the line that the user types.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ def complete_cluster(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_pool(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of pools in the source that the line names so far, or in those of the fleet file."""
-    from osm_gitops.sources.names import pool_names  # noqa: PLC0415 - only once somebody asks
+    """Names of pools in the source on the command line, or in those of the fleet file."""
+    from osm_gitops.sources.names import pool_names  # noqa: PLC0415 - slow
 
     trees = _trees(ctx, ctx.params.get("source"), lambda source: source.machines)
     return _chosen((name for tree in trees for name in pool_names(tree)), incomplete)
 
 
 def complete_profile(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of profiles, where those of pools are looked for, or where the line says that profiles are, and of the
-    built-in ones."""
-    from osm_gitops.sources import builtin  # noqa: PLC0415 - only once somebody asks
-    from osm_gitops.sources.names import profile_names  # noqa: PLC0415 - only once somebody asks
+    """Names of built-in profiles, and of profiles in the source on the command line, or in those of the fleet file."""
+    from osm_gitops.sources import builtin  # noqa: PLC0415 - slow
+    from osm_gitops.sources.names import profile_names  # noqa: PLC0415 - slow
 
     given = ctx.params.get("profiles_from") or ctx.params.get("source")
     trees = _trees(ctx, given, lambda source: source.profiles)
@@ -46,35 +45,35 @@ def complete_profile(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_context(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Contexts in the kubeconfig of the management cluster that the line names, or in kubectl's own."""
+    """Contexts in the management cluster's kubeconfig on the command line, or in kubectl's own."""
     return _contexts(ctx.params.get("kubeconfig"), incomplete)
 
 
 def complete_worker_context(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Contexts in the worker cluster's kubeconfig, or where it would be looked for without one."""
+    """Contexts in the worker cluster's kubeconfig, or in the one that is used without it."""
     return _contexts(ctx.params.get("worker_cluster_kubeconfig") or ctx.params.get("kubeconfig"), incomplete)
 
 
 def _contexts(kubeconfig: str | None, incomplete: str) -> list[str]:
-    from osm_gitops.context_ref import ContextRef  # noqa: PLC0415 - only once somebody asks
-    from osm_gitops.kube.kubeconfig import read_kubeconfig  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.context_ref import ContextRef  # noqa: PLC0415 - slow
+    from osm_gitops.kube.kubeconfig import read_kubeconfig  # noqa: PLC0415 - slow
 
     entries = read_kubeconfig(ContextRef(kubeconfig or ""), os.environ).entries
     return _chosen((name for kind, name in entries if kind == "contexts"), incomplete)
 
 
 def _trees(ctx: typer.Context, given: str | None, part: Callable[[SourceSpec], SourceRef]) -> list[Path]:
-    from osm_gitops.config.spec import TreeRef, source_ref  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.config.spec import TreeRef, source_ref  # noqa: PLC0415 - slow
 
     globs = ctx.params.get("cluster") or ("*",)
     parts = (part(spec.source) for spec in _clusters(ctx) if any(fnmatchcase(spec.name, glob) for glob in globs))
-    # Nobody who presses the tab key means to ask a cluster.
+    # Completion does not read clusters.
     chosen = [source_ref(Path(), given)] if given else parts
     return list(dict.fromkeys(each.path for each in chosen if isinstance(each, TreeRef)))
 
 
 def _clusters(ctx: typer.Context) -> tuple[ClusterSpec, ...]:
-    from osm_gitops.config.fleet_file import find_fleet_file, read_fleet  # noqa: PLC0415 - only once somebody asks
+    from osm_gitops.config.fleet_file import find_fleet_file, read_fleet  # noqa: PLC0415 - slow
 
     try:
         path = ctx.params.get("fleet") or find_fleet_file(Path.cwd())

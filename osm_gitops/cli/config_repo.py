@@ -1,5 +1,5 @@
-"""``--repo URL --ref REF``: a run in a clone of the config repo that lasts as long as the run (design.md, "Sources and
-targets of a command")."""
+"""``--repo URL --ref REF``: run in a temporary clone of the config repo (design.md, "Sources and targets of a
+command")."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _Token = Annotated[
 
 
 def with_config_repo(command: Callable[..., int]) -> Callable[..., int]:
-    """Give ``command`` the options of the config repo; its first parameter, a Request, then tells of the clone."""
+    """Add the options of the config repo to ``command``; its first parameter, a Request, then has the clone."""
 
     @functools.wraps(command)
     def called(request: Request, repo: str | None, ref: str | None, git_token_file: Path | None, **given: Any) -> int:
@@ -74,9 +74,7 @@ def with_config_repo(command: Callable[..., int]) -> Callable[..., int]:
 def _opened(request: Request, repo: str | None, ref: str | None) -> Iterator[Request]:
     if repo is None:
         if ref is not None:
-            raise input_error(
-                Code.OPTIONS_CONFLICT, "it says what to clone, but --repo names no repository", where="--ref"
-            )
+            raise input_error(Code.OPTIONS_CONFLICT, "has no effect without --repo", where="--ref", fix="Add --repo")
         yield request
         return
     with temporary_clone(parse_address(repo), ref or "", request.token) as clone:

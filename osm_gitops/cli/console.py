@@ -1,5 +1,4 @@
-"""The terminal: results on stdout, everything else on stderr, as text or as one JSON object a line for what collects
-logs; colours where they are shown."""
+"""Output: results on stdout, everything else on stderr, as text or as one JSON object per line for log collectors."""
 
 from __future__ import annotations
 
@@ -28,16 +27,16 @@ _OWN_KEYS: Final = ("cluster", "pool", "problem")
 
 
 class LogFormat(Enum):
-    """How stderr is written: lines for people, or one JSON object a line."""
+    """Format of stderr: lines of text, or one JSON object per line."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def wanted_format(arguments: Sequence[str], environment: Mapping[str, str]) -> LogFormat:
-    """What a command line asks for, before anything else of it is understood: its own mistakes are told so too.
+    """The format that a command line asks for. It is read before parsing, so that usage errors have this format too.
 
-    A value that is none is for the parser to refuse.
+    An invalid value is left to the parser.
     """
     found = environment.get(VARIABLE, "")
     for index, argument in enumerate(arguments):
@@ -50,24 +49,19 @@ def wanted_format(arguments: Sequence[str], environment: Mapping[str, str]) -> L
 
 
 def log_line(text: str, level: Level, fields: Mapping[str, Any], shown: Callable[[str], str]) -> str:
-    """One entry: ``time``, ``level``, ``message``, where known ``cluster``, ``pool`` and ``problem``, and all else in
-    ``fields``.
-
-    In ASCII, which no terminal and no collector misreads. ``shown`` is done to every text in it.
+    """One entry: ``time``, ``level``, ``message``, if known ``cluster``, ``pool`` and ``problem``, all else in
+    ``fields``. ASCII only. ``shown`` is applied to every text in it.
     """
-    entry: dict[str, Any] = {"time": _now(), "level": level, "message": text}
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    entry: dict[str, Any] = {"time": now, "level": level, "message": text}
     entry |= {name: fields[name] for name in _OWN_KEYS if fields.get(name)}
     more = {name: value for name, value in fields.items() if name not in _OWN_KEYS and value}
     return json.dumps(_each(entry | ({"fields": more} if more else {}), shown))
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _each(value: Any, shown: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        # Names of files may hold bytes that are no UTF-8, which JSON has no way to write.
+        # File names may have bytes that are not UTF-8, which JSON cannot represent.
         return shown(value).encode(errors="surrogateescape").decode(errors="replace")
     if isinstance(value, Mapping):
         return {name: _each(inner, shown) for name, inner in value.items()}
@@ -82,7 +76,7 @@ _BAR_WIDTH = 30
 
 
 class Console:
-    """Where a run talks to people, and to what collects logs."""
+    """All output of a run."""
 
     def __init__(self) -> None:
         self.verbose = False
@@ -91,24 +85,24 @@ class Console:
         self._bar = False
 
     def shows(self, folder: Path, name: str) -> None:
-        """Show a folder that lasts as long as the run by a name that says more to people."""
+        """Replace the path of a temporary folder by a readable name in all output."""
         self._names[str(folder)] = name
 
     def out(self, text: str) -> None:
-        """The result."""
+        """Print the result on stdout."""
         self.clear_bar()
         sys.stdout.write(text)
         sys.stdout.flush()
 
     def say(self, text: str, level: Level = "info", **fields: object) -> None:
-        """Anything but the result. ``fields`` are told in JSON only: the cluster, the pool, counts."""
+        """Print a message on stderr. ``fields``, such as cluster, pool and counts, are only in JSON."""
         line = log_line(text, level, fields, self._shown) if self.form is LogFormat.JSON else self._shown(text)
         self.clear_bar()
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
     def draw_bar(self, text: str) -> None:
-        """Show the progress bar in the place of the one before. Whatever is written next clears it."""
+        """Draw the progress bar, which replaces the last one. The next output clears it."""
         sys.stderr.write(f"\r{text}\x1b[K")
         sys.stderr.flush()
         self._bar = True
@@ -121,24 +115,24 @@ class Console:
             self._bar = False
 
     def fail(self, text: str) -> None:
-        """What went wrong where no :class:`Problem` tells it."""
-        self._tell(text, "Error")
+        """Print an error that is not a :class:`Problem`."""
+        self._print(text, "Error")
 
     def note(self, text: str) -> None:
-        """What only ``-v`` shows."""
+        """Print a message only with ``--verbose``."""
         if self.verbose:
             self.say(text, "debug")
 
     def problems(
         self, problems: Iterable[Problem], *, label: str = "Error", masker: Masker | None = None, cluster: str = ""
     ) -> None:
-        """Each problem once, a line each. Shapes of secrets are masked even where no value is known."""
+        """Print each problem once. Text that looks like a secret is masked even without a masker."""
         mask = masker or Masker()
         for problem in dict.fromkeys(problems):
             self._problem(mask.problem(problem), label, cluster=cluster)
 
     def failures(self, cluster: str, failed: Mapping[ObjectRef, tuple[Problem, ...]], masker: Masker) -> None:
-        """Problems of a cluster's pools; one that many pools share is told once."""
+        """Print the problems of a cluster's pools; a problem of several pools once, with their names."""
         pools: dict[Problem, list[ObjectRef]] = {}
         for ref, problems in failed.items():
             for problem in problems:
@@ -152,9 +146,9 @@ class Console:
 
     def _problem(self, masked: Problem, label: str, **fields: object) -> None:
         problem = {name: visible(str(part)) for name, part in problem_json(masked).items()}
-        self._tell(visible(str(masked)), label, **fields | _whose(problem["object"]), problem=problem)
+        self._print(visible(str(masked)), label, **fields | _owner(problem["object"]), problem=problem)
 
-    def _tell(self, text: str, label: str, **fields: object) -> None:
+    def _print(self, text: str, label: str, **fields: object) -> None:
         level: Level = "error" if label == "Error" else "warning"
         self.say(text if self.form is LogFormat.JSON else f"{label}: {text}", level, **fields)
 
@@ -164,7 +158,7 @@ class Console:
         return text
 
     def colours(self) -> bool:
-        """Whether stdout takes colours: ``NO_COLOR`` wins over those that ask for them, these over what is there."""
+        """Whether to use colours: ``NO_COLOR`` takes precedence over ``FORCE_COLOR``, and that over the terminal."""
         if os.environ.get("NO_COLOR"):
             return False
         if any(os.environ.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
@@ -172,17 +166,17 @@ class Console:
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _whose(about: str) -> dict[str, object]:
-    """The cluster or the pool that a problem is about, if it is about one."""
+def _owner(about: str) -> dict[str, object]:
+    """The cluster or the pool of a problem, if it names one."""
     kind, _, name = about.partition(" ")
     key = {"cluster": "cluster", "MachineDeployment": "pool"}.get(kind)
     return {key: name} if key else {}
 
 
 class Progress:
-    """Progress of one cluster's work: a bar on a terminal, a line now and then elsewhere.
+    """Progress of the work on one cluster: a bar on a terminal, else a line every few seconds.
 
-    ``what`` says what is counted and done, such as ``pools rendered``.
+    ``what`` is counted, such as ``pools rendered``.
     """
 
     def __init__(self, cluster: str, what: str) -> None:
@@ -196,8 +190,8 @@ class Progress:
         if not self._bar:
             if now - self._shown >= _LINE_EVERY:
                 self._shown = now
-                said = f"{self._cluster}: {done} of {total} {self._what}"
-                console.say(said, cluster=self._cluster, what=self._what, done=done, total=total)
+                line = f"{self._cluster}: {done} of {total} {self._what}"
+                console.say(line, cluster=self._cluster, what=self._what, done=done, total=total)
             return
         if done == total:
             console.clear_bar()

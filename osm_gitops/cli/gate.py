@@ -1,7 +1,7 @@
-"""The one error handler: every outcome becomes an exit code and, where needed, sentences.
+"""The one error handler: it turns every outcome into an exit code and messages.
 
-0 done; 1 failed, usage errors too; 2 changes, only with ``--detailed-exitcode``;
-130 interrupted (design.md, "Output and exit codes").
+0 done; 1 failed, also for usage errors; 2 changes, only with ``--detailed-exitcode``; 130 interrupted (design.md,
+"Output and exit codes").
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 
 DONE = 0
 FAILED = 1
-CHANGES = 2
 INTERRUPTED = 130
 
-
 CommandLine: TypeAlias = Callable[[], Callable[..., Any]]
-"""Makes the function that parses arguments and runs a command."""
+"""Returns the function that parses arguments and runs a command."""
 
 
 def run(arguments: Sequence[str], command_line: CommandLine) -> int:
-    """Run one command line; the exit code. ``command_line`` is made only if a command has to run."""
-    if list(arguments) == ["--version"]:  # what scripts ask first: no need to load the command line for it
+    """Run one command line and return its exit code."""
+    if list(arguments) == ["--version"]:  # fast, because scripts call it often
         console.out(f"osm-gitops {__version__}\n")
         return DONE
     console.form = wanted_format(arguments, os.environ)
@@ -41,22 +39,22 @@ def run(arguments: Sequence[str], command_line: CommandLine) -> int:
         console.problems(failure.problems)
         return FAILED
     except KeyboardInterrupt:
-        console.say("Interrupted; what was being written is as before or as after.")
+        console.say("Interrupted. Each object and file is either unchanged or completely written.")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`). Python would complain once more at exit.
+        # The reader of our output has ended (`| head`). Without this Python reports it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except OSError as fault:  # a full disk, a folder that is gone: the machine's trouble, not a bug
-        console.fail(f"{visible(shortened(_named(fault)))}{fault.strerror or type(fault).__name__}")
+    except OSError as fault:  # a full disk or a deleted folder: not a bug
+        console.fail(f"{visible(shortened(_prefix(fault)))}{fault.strerror or type(fault).__name__}")
         return FAILED
-    except Exception as bug:  # noqa: BLE001 - the last line of defence: no traceback, which may hold secrets
+    except Exception as bug:  # noqa: BLE001 - the last line of defence: a traceback may contain secrets
         console.fail(_bug(bug))
         return FAILED
 
 
 def _run(arguments: Sequence[str], command_line: CommandLine) -> int:
-    import typer  # noqa: PLC0415 - only once a real command runs
+    import typer  # noqa: PLC0415 - slow
     from typer.exceptions import TyperException  # noqa: PLC0415
 
     from osm_gitops.config.go_flags import normalise_arguments  # noqa: PLC0415
@@ -67,22 +65,22 @@ def _run(arguments: Sequence[str], command_line: CommandLine) -> int:
     try:
         code = command_line()(list(normalised.args), prog_name="osm-gitops", standalone_mode=False)
     except TyperException as wrong:
-        _tell_usage(wrong)
+        _show_usage_error(wrong)
         return FAILED
     except typer.Exit as end:
         return end.exit_code
-    if code == INTERRUPTED:  # all that typer leaves of an interrupt
+    if code == INTERRUPTED:  # how typer reports an interrupt
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
 
 
-def _named(fault: OSError) -> str:
-    if isinstance(fault, FileNotFoundError) and fault.filename is None:  # all that can be missing without a name
+def _prefix(fault: OSError) -> str:
+    if isinstance(fault, FileNotFoundError) and fault.filename is None:  # only os.getcwd() fails without a name
         return "the current folder: "
     return f"{os.fsdecode(fault.filename)}: " if isinstance(fault.filename, str | bytes) else ""
 
 
-def _tell_usage(wrong: TyperException) -> None:
+def _show_usage_error(wrong: TyperException) -> None:
     message = wrong.format_message().replace(": Value error, ", ": ")
     if message.startswith("Usage: "):  # a group without arguments: its help
         console.say(message)
@@ -93,8 +91,8 @@ def _tell_usage(wrong: TyperException) -> None:
 
 
 def _bug(bug: Exception) -> str:
-    """Where a bug struck, without any value that its message may hold."""
+    """The place of a bug, without the message of the exception, which may contain values."""
     return (
         f"this is a bug in osm-gitops {__version__}: {UnexpectedError.of(bug)}. "
-        "Nothing half-done is left behind. Please report it with the command line and this place."
+        "No partial result is left. Please report it with the command line and this place."
     )

@@ -1,9 +1,7 @@
-"""Commands: their help pages, and what holds for the options of all of them.
+"""Help pages of commands, and checks that the options of all commands share.
 
-A help page says what a command does, gives examples to copy, then its options in groups.
-
-A command's docstring is its page: paragraphs, then a line ``Examples:`` and indented command
-lines, each with an optional ``# remark``. A test runs the examples through the parser.
+The page of a command is the docstring of its module, or of its function in a group such as ``osp``: paragraphs, then a
+line ``Examples:`` and indented command lines, each with an optional ``# remark``. A test parses the examples.
 """
 
 from __future__ import annotations
@@ -40,11 +38,11 @@ class HelpfulCommand(TyperCommand):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         for option in self.params:
-            option.show_envvar = False  # type: ignore[attr-defined] # one sentence tells all of them
+            option.show_envvar = False  # type: ignore[attr-defined] # the epilog describes all variables
         self.help, self.examples = _split(self.help)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse what says nothing twice."""
+        """Parse arguments, and refuse repeated options."""
         _refuse_repeats(self, ctx, args)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
@@ -64,7 +62,7 @@ class HelpfulCommand(TyperCommand):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """How options come from the environment, with one of the command's own as the example."""
+        """Describe environment variables, with an option of this command as the example."""
         super().format_epilog(ctx, formatter)
         flags = [(option.opts[0], option.envvar) for option in self.params if option.envvar]
         if flags:
@@ -82,7 +80,7 @@ class HelpfulGroup(TyperGroup):
         self.help, self.examples = _split(self.help)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As of a command."""
+        """Parse arguments, and refuse repeated options."""
         _refuse_repeats(self, ctx, args)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
@@ -94,19 +92,19 @@ class HelpfulGroup(TyperGroup):
 
 
 class CommandLine(typer.Typer):
-    """A typer whose commands and groups have such pages, and whose commands all have the option ``--log-format``."""
+    """A typer whose commands and groups have these help pages, and whose commands have the option ``--log-format``."""
 
     def __init__(self, *, cls: type[HelpfulGroup] = HelpfulGroup, **more: Any) -> None:
         super().__init__(cls=cls, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
-        """As typer's own; the page is made by :class:`HelpfulCommand`."""
+        """Like typer's method, with :class:`HelpfulCommand`."""
         register = super().command(name, cls=HelpfulCommand, **more)
         return lambda command: register(_with_log_format(command))
 
 
 def _with_log_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give ``command`` the option, for its page and its parser: what it says was read before (``wanted_format``)."""
+    """Add the option for help and parsing; its value is ignored, because ``wanted_format`` has read it before."""
 
     @functools.wraps(command)
     def called(**given: Any) -> Any:
@@ -123,8 +121,8 @@ def _with_log_format(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_repeats(command: Any, ctx: Any, args: list[str]) -> None:
-    """Refuse options that are given more than once and have one value; the parser would keep the last one. A flag may
-    be repeated, but not denied."""
+    """Refuse options with one value that are given more than once, of which the parser would take the last. A flag may
+    be repeated, but not together with its negation."""
     if ctx.resilient_parsing:
         return
     _, _, given = command.make_parser(ctx).parse_args(args=list(args))

@@ -1,7 +1,7 @@
-"""Options that commands share: which clusters, which settings (design.md, "Settings of a command").
+"""Options that commands share: clusters and settings (design.md, "Settings of a command").
 
-OSM's settings are some thirty flags. They are declared from their one table, so a command
-names them with a decorator and receives a :class:`Request`.
+The flags of settings come from the table of settings. A command gets the options by a decorator, and receives them as
+a :class:`Request`.
 """
 
 from __future__ import annotations
@@ -46,21 +46,17 @@ Completion = Callable[[typer.Context, str], list[str]]
 
 
 class Form(Enum):
-    """How a report is written that has two forms: for people, or for programs."""
-
     TEXT = "text"
     JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the shared options say; ``settings`` come from flags and the environment, by flag name.
+    """The values of the shared options; ``settings`` come from flags and the environment, by flag.
 
-    ``clusters`` and ``only`` are globs of names; empty ones choose all.
-    ``untrusted``: nothing that the tree names is run, asked, or read outside of it.
-
-    Relative paths start at ``base``. ``clone`` is the config repo of a run with ``--repo``, and there ``base`` is.
-    ``management`` and ``worker`` are what was named of the two clusters; ``connections`` last as long as the command.
+    ``clusters`` and ``only`` are globs of names; empty ones select all. ``untrusted``: run nothing and connect to no
+    server that the tree names, and read no file outside of it. Relative paths start at ``base``. ``clone`` is the clone
+    of ``--repo``, which then is the ``base``. ``connections`` are closed when the command ends.
     """
 
     source: str | None
@@ -82,12 +78,12 @@ class Request:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The process's environment; for a tree that is not trusted without keys, credentials and the home."""
+        """The process's environment; for an untrusted tree without keys, credentials and the home folder."""
         return for_untrusted(os.environ) if self.untrusted else dict(os.environ)
 
     @property
     def connection_flags(self) -> tuple[str, ...]:
-        """Those that were given a value."""
+        """The connection flags that have a value."""
         texts = (*astuple(self.management), *astuple(self.worker))
         return tuple(f"--{flag}" for flag, text in zip(_CONNECTION, texts, strict=True) if text)
 
@@ -183,16 +179,16 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         False,
     ),
 }
-# Commands that work for the tree and so have to trust it. They know the flag and its variable to refuse them: whoever
-# sets it for all commands must not believe that it counts here.
+# Commands that have to trust the tree. They accept the flag and its variable only to refuse them, so that a user who
+# sets the variable for all commands gets an error.
 _TRUSTING: Mapping[str, str] = {
-    "apply": "apply writes what the tree says, where the tree says",
-    "refresh": "refresh asks and writes the clusters that the tree names",
-    "status": "status asks the clusters that the tree names",
+    "apply": "apply writes to the targets that the tree names",
+    "refresh": "refresh writes to the clusters that the tree names",
+    "status": "status connects to the clusters that the tree names",
     "uninstall": "uninstall changes the clusters that the tree names",
-    "install": "install may ask the clusters that the tree names",
+    "install": "install may connect to the clusters that the tree names",
     "init": "init reads no tree",
-    "rekey": "rekey opens files with your private keys and encrypts them for the recipients that the tree names",
+    "rekey": "rekey decrypts files with your private keys and encrypts them for the recipients that the tree names",
 }
 Untrusted = _SHARED["untrusted"][0]
 RefusedUntrusted = _option(bool, "--untrusted", "Refused.", hidden=True)
@@ -200,13 +196,11 @@ RefusedUntrusted = _option(bool, "--untrusted", "Refused.", hidden=True)
 
 def refuse_untrusted(command: str) -> None:
     """Refuse ``--untrusted`` for a command that has to trust its tree. Raises InputError."""
-    fix = f"Run it without {FLAG} on a tree that you trust; plan, render, explain, validate, osp and doctor take it"
-    raise input_error(
-        Code.COMMAND_TRUSTS_TREE, f"{_TRUSTING[command]}, so it cannot do without trust in it", where=FLAG, fix=fix
-    )
+    fix = f"Run it without {FLAG} on a tree that you trust; plan, render, explain, validate, osp and doctor support it"
+    raise input_error(Code.COMMAND_TRUSTS_TREE, f"{_TRUSTING[command]}, so it must be trusted", where=FLAG, fix=fix)
 
 
-# Named as OSM names them, or in their style.
+# Named as in OSM, or in that style.
 _CONNECTION: Mapping[str, tuple[str, str, Completion | None]] = {
     "kubeconfig": ("FILE", "Kubeconfig of the management cluster. Without it, the one that kubectl uses.", None),
     "context": ("NAME", "Context in that kubeconfig.", complete_context),
@@ -224,51 +218,45 @@ _CONNECTION: Mapping[str, tuple[str, str, Completion | None]] = {
 
 
 def with_request(command: Callable[..., int]) -> Callable[..., int]:
-    """Give ``command`` the shared options; its first parameter receives them as a :class:`Request`."""
+    """Add all shared options to ``command``; its first parameter receives them as a :class:`Request`."""
     return _with_options(command, tuple(_SHARED), SETTINGS)
 
 
 def with_sources(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what only reads sources: no target, no pools, and of the settings those that say
-    which profiles there are."""
+    """Like :func:`with_request`, without target and pools, and only with the settings that select profiles."""
     settings = tuple(setting for setting in SETTINGS if setting.flag in _OF_PROFILES)
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), settings)
 
 
-def with_judged(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what looks at everything in the sources: no target, no choice of pools."""
+def with_all_pools(command: Callable[..., int]) -> Callable[..., int]:
+    """Like :func:`with_request`, without target and ``--only``."""
     return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), SETTINGS)
 
 
 def with_live(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what looks at clusters, whatever the target is."""
+    """Like :func:`with_request`, without target and ``--untrusted``."""
     return _with_options(command, tuple(name for name in _SHARED if name not in {"target", "untrusted"}), SETTINGS)
 
 
-def with_explained(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what tells of pools that are named otherwise than by a glob."""
-    return _with_options(command, ("source", "profiles_from", "cluster", "fleet", "overlays", "untrusted"), SETTINGS)
-
-
 def with_cluster(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what may write a repository from a cluster: CA files are the only settings."""
+    """Only a source, a cluster name, and the settings that are CA files."""
     bundles = tuple(setting for setting in SETTINGS if setting.kind is Kind.FILE)
     return _with_options(command, ("source", "cluster"), bundles)
 
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what has no target and does not work on pools."""
+    """Only a source, clusters and all settings."""
     return _with_options(command, ("source", "cluster", "fleet"), SETTINGS)
 
 
 def with_live_clusters(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_request`, for what works on clusters alone: no source, no target. All settings, so that every run
-    for a cluster can be given the same."""
+    """Like :func:`with_request`, without source and target. With all settings, so that all runs for a cluster can have
+    the same."""
     return _with_options(command, ("cluster", "fleet", "only", "overlays", "verbose"), SETTINGS)
 
 
 def with_whole_cluster(command: Callable[..., int]) -> Callable[..., int]:
-    """As :func:`with_live_clusters`, for what is done to a cluster as a whole and renders nothing."""
+    """Like :func:`with_live_clusters`, without pools, and only with the setting ``namespace``."""
     settings = tuple(setting for setting in SETTINGS if setting.flag == "namespace")
     return _with_options(command, ("cluster", "fleet", "verbose"), settings)
 
@@ -311,7 +299,7 @@ def _with_options(
         return command(request, **given)
 
     signature = inspect.Signature([context, *(parameter.replace(kind=keyword) for parameter in parameters)])
-    called.__signature__ = signature  # type: ignore[attr-defined] # how inspect is told of a made signature
+    called.__signature__ = signature  # type: ignore[attr-defined] # inspect reads this attribute
     called.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     return called
 

@@ -1,4 +1,4 @@
-"""Showing plans: the reports of ``osm_gitops.report`` on the terminal and in files."""
+"""Print and save reports of plans."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from osm_gitops.report.text import Style, format_plan
 
 
 class Format(Enum):
-    """How a report is written."""
-
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
@@ -70,8 +68,8 @@ FullReportAt = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """The reports that a ``command`` makes of its plan: one on stdout, more in files. ``untrusted``: their readers may
-    not see contents of files that touch secrets."""
+    """The reports of a ``command``'s plan: one on stdout, others in files. ``untrusted``: contents of files that
+    contain secrets are not shown."""
 
     command: str = "plan"
     form: Format = Format.TEXT
@@ -82,11 +80,11 @@ class Reports:
     untrusted: bool = False
 
     def check(self) -> None:
-        """Raise InputError for what cannot be; better before the work than after it."""
+        """Raise InputError for invalid options, before the run starts."""
         problems = [
             Problem(
                 Code.INVALID_OPTION,
-                "its ending names no format",
+                "has no ending of a known format",
                 where=f"--report {path}",
                 fix=f"Use one of {', '.join(_ENDINGS)}",
             )
@@ -108,7 +106,7 @@ class Reports:
 
     def show(self, outcome: Outcome) -> None:
         """Print the plan on stdout."""
-        # Where no cluster could be planned, its problems on stderr say all.
+        # If no cluster could be planned, there are only problems, on stderr.
         if self.form is not Format.TEXT or outcome.plan.clusters:
             style = Style(color=console.colours(), verbose=self.verbose, hide_secret_files=self.untrusted)
             for piece in self._pieces(outcome, self.form, style, self.max_length):
@@ -133,15 +131,15 @@ class Reports:
                     verbose=self.verbose,
                     hide_secret_files=self.untrusted,
                     version=__version__,
-                    made=_made(),
+                    made=_timestamp(),
                 )
                 return format_html(outcome.plan, page, outcome.problems)
             case Format.TEXT:
                 return [format_plan(outcome.plan, style)]
 
 
-def _made() -> str:
-    """When a page was made, in UTC. ``SOURCE_DATE_EPOCH`` gives the time for those who compare pages byte by byte."""
+def _timestamp() -> str:
+    """The time for a page, in UTC. ``SOURCE_DATE_EPOCH`` sets it for reproducible pages."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:
         at = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
@@ -152,8 +150,8 @@ def _made() -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def show_trouble(outcome: Outcome) -> None:
-    """Print on stderr what failed: whole clusters and parts of sources, then pools, which may have failed for it."""
+def show_problems(outcome: Outcome) -> None:
+    """Print what failed on stderr: first clusters and sources, then pools, which may have failed because of them."""
     masker = Masker(value for each in outcome.plan.clusters for value in each.sensitive)
     only = outcome.plan.clusters[0].cluster if len(outcome.plan.clusters) == 1 else ""
     console.problems(outcome.problems, masker=masker, cluster=only)

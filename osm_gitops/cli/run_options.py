@@ -1,5 +1,4 @@
-"""Options of runs, and what they come to: reading and writing, live clusters, metrics, and the question before a write
-(asked on a terminal, answered in advance by ``--yes``)."""
+"""Options of runs: guards, encryption, live clusters, metrics, and the confirmation before a write."""
 
 from __future__ import annotations
 
@@ -98,15 +97,15 @@ DEFAULT_MAX_DELETE = "50%"
 
 
 def forbidden_warnings(plan: Plan) -> tuple[Problem, ...]:
-    """What ``--strict`` makes of the warnings of a plan: one error a cluster, for the plan shows them already. What is
-    not committed does not count: ``--require-clean`` refuses that."""
+    """With ``--strict``: one error for each cluster with warnings, which the plan shows. Uncommitted input does not
+    count, because ``--require-clean`` refuses it."""
     counts = {each.cluster: len(set(each.warnings) - set(each.uncommitted)) for each in plan.clusters}
     return tuple(
         Problem(
             Code.WARNINGS_NOT_ALLOWED,
             f"the plan has {many(count, 'warning')}, and --strict allows none",
             about=f"cluster {cluster}",
-            fix="Do what they say, or run without --strict",
+            fix="Fix their causes, or run without --strict",
         )
         for cluster, count in counts.items()
         if count
@@ -132,9 +131,9 @@ def run_options(
     git: GitOptions | None = None,
     without_keys: bool = False,
 ) -> RunOptions:
-    """What a run takes; the process's environment is read here and nowhere else.
+    """The options of a run. The process's environment is read only here.
 
-    ``without_keys`` is for reports only: encrypted sources are read with stand-ins for their values.
+    ``without_keys``: read encrypted sources with placeholders for their values; only for reports.
     """
     console.verbose = request.verbose
     environment = request.environment
@@ -153,7 +152,7 @@ def run_options(
     )
 
 
-_LIVE_PANEL = "How clusters are written"
+_LIVE_PANEL = "Writing to clusters"
 
 Settle = Annotated[
     str,
@@ -200,7 +199,7 @@ Finalizers = Annotated[
     bool,
     typer.Option(
         "--finalizers/--no-finalizers",
-        help="Keep deleted MachineDeployments until the objects that were made for them are gone.",
+        help="Keep deleted MachineDeployments until the objects made for them are gone.",
         envvar="OSM_GITOPS_FINALIZERS",
         rich_help_panel=_LIVE_PANEL,
     ),
@@ -239,19 +238,19 @@ def live_options(settle: str, lock_timeout: str, write: WriteOptions, *, beside_
 
 
 def _duration(text: str, flag: str) -> timedelta:
-    """A length of time as Go writes it (``90s``, ``1m30s``); raises InputError."""
+    """A duration in Go's format (``90s``, ``1m30s``); raises InputError."""
     try:
         nanoseconds = parse_duration(text)
     except GoError:
         nanoseconds = -1
     if nanoseconds < 0:
         raise input_error(
-            Code.INVALID_OPTION, f'"{text}" is no length of time', where=flag, fix='Write for example "30s" or "2m"'
+            Code.INVALID_OPTION, f'"{text}" is not a duration', where=flag, fix='Write for example "30s" or "2m"'
         )
     return timedelta(microseconds=nanoseconds / 1000)
 
 
-_METRICS_PANEL = "How a run is seen from outside"
+_METRICS_PANEL = "Metrics"
 
 MetricsFile = Annotated[
     Path | None,
@@ -278,7 +277,7 @@ PushgatewayAddress = Annotated[
 
 
 def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
-    """Where the figures go; raises InputError, better before the run than after it."""
+    """Where to write metrics; raises InputError before the run starts."""
     if not address:
         return MetricSinks(file)
     from osm_gitops.kube.pushgateway import Pushgateway  # noqa: PLC0415 - slow
@@ -298,19 +297,21 @@ Yes = Annotated[
 
 
 def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> None:
-    """Refuse to run where nothing is ``confirmed`` in advance and nobody can be asked. Raises InputError.
+    """Raise InputError unless the run is ``confirmed`` in advance or stdin is a terminal.
 
-    Only stdin decides: output may go through a pipe to a log. ``CI=true`` and the like are no confirmation.
-    ``otherwise`` names another way than ``--yes``.
+    Output may go through a pipe to a log, so only stdin counts. ``CI=true`` is not a confirmation. ``otherwise`` names
+    an alternative to ``--yes``.
     """
     if confirmed or sys.stdin.isatty():
         return
     fix = "Add --yes to write without asking" + (f", or {otherwise}" if otherwise else "")
-    raise input_error(Code.NO_TERMINAL, "stdin is not a terminal, so nobody can confirm", where=command, fix=fix)
+    raise input_error(
+        Code.NO_TERMINAL, "stdin is not a terminal, so the run cannot be confirmed", where=command, fix=fix
+    )
 
 
 def ask(question: str) -> bool:
-    """Ask on stderr. ``y`` or ``yes`` on stdin confirms; anything else and the end of input do not."""
+    """Ask on stderr; only ``y`` or ``yes`` on stdin confirms."""
     return ask_for(f"{question} [y/N]").lower() in {"y", "yes"}
 
 

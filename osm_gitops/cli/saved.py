@@ -1,4 +1,4 @@
-"""``plan --out FILE`` and ``apply FILE``: what a command was asked, kept with its plan and asked again."""
+"""``plan --out FILE`` and ``apply FILE``: save a plan with the options of its command, and restore these."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _WORKER: Final = {"worker-cluster-kubeconfig": "kubeconfig", "worker-context": "
 
 
 def options_of(request: Request) -> dict[str, Json]:
-    """What was asked, by flag; ``None`` in the place of a setting that holds a credential."""
+    """The options of a request by flag; ``None`` for a setting with a credential."""
     found: dict[str, Json] = {}
     for names, holder in ((_PLACES, request), (_MANAGEMENT, request.management), (_WORKER, request.worker)):
         for flag, name in names.items():
@@ -67,9 +67,9 @@ def options_of(request: Request) -> dict[str, Json]:
 
 
 def save_plan(path: Path, outcome: Outcome, request: Request) -> None:
-    """Write a plan into a file. Raises InputError; nothing is written where clusters are missing in the plan."""
+    """Write a plan into a file, unless a cluster could not be planned. Raises InputError."""
     if outcome.problems:
-        console.say(f"{path} is not written: the plan lacks what could not be planned.")
+        console.say(f"{path} is not written, because the plan is incomplete.")
         return
     try:
         path.write_text(saved_plan(outcome.plan, __version__, options_of(request)), "utf-8", newline="\n")
@@ -88,7 +88,7 @@ def open_plan(path: Path) -> SavedPlan:
 
 
 def as_asked(request: Request, options: Mapping[str, Json], where: str) -> Request:
-    """``request`` with what it does not say itself taken from a saved plan's ``options``; raises InputError."""
+    """``request`` with the ``options`` of a saved plan for what it does not set itself; raises InputError."""
     texts = {flag: str(value) for flag, value in options.items() if isinstance(value, str)}
     lists = {
         name: tuple(map(str, value)) for flag, name in _REPEATED.items() if isinstance(value := options.get(flag), list)
@@ -116,9 +116,9 @@ def _settings(request: Request, options: Mapping[str, Json], where: str) -> Mapp
     problems = [
         Problem(
             Code.CREDENTIAL_NOT_SAVED,
-            f"--{flag} held a credential, which no plan keeps",
+            f"--{flag} has a credential, which is not saved in plans",
             where=where,
-            fix=f"Give --{flag} again",
+            fix=f"Pass --{flag} again",
         )
         for flag, value in saved.items()
         if value is None

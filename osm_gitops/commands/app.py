@@ -1,9 +1,10 @@
-"""The table of commands. A command's module is imported when it is called, so that help and completion are quick."""
+"""The commands, found in this folder. A module is imported when its command runs: help and completion stay quick."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,45 +14,45 @@ from osm_gitops import __version__
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine, HelpfulGroup
 
-COMMANDS: Final = {
-    "init": ("init.command", "Scaffold a config repository."),
-    "import": ("import_", "Write clean manifests from a dump of a cluster."),
-    "doctor": ("doctor.command", "Check what this machine needs for runs."),
-    "render": ("render", "Write the desired manifests, without a comparison."),
-    "plan": ("plan", "Show what apply would do."),
-    "explain": ("explain.command", "Show where the boot configuration of a pool comes from."),
-    "apply": ("apply", "Write the desired state: commit it, or apply it to clusters."),
-    "validate": ("validate.command", "Check profiles and pools, and what they render to."),
-    "install": ("install.command", "Print the manifests that a cluster needs for runs."),
-    "uninstall": ("uninstall.command", "Give a cluster back to Operating System Manager."),
-    "refresh": ("refresh", "Maintain in clusters what cannot be in git."),
-    "status": ("status.command", "Show the state of each pool and any blockers."),
-    "rekey": ("rekey", "Re-encrypt files for the current recipients."),
-    "explain-code": ("explain_code", "Explain the codes of messages."),
-    "schema": ("schema", "Print the JSON schema of a file or of a report."),
-    "osp": ("osp.command", "List, show, compare and convert OperatingSystemProfiles."),
-}
-"""Name → module below ``osm_gitops.commands``, and the first line of the command's page."""
+
+def _modules() -> dict[str, Path]:
+    """The module of each command: ``NAME.py``, or ``command.py`` in a folder."""
+    here = Path(__file__)
+    files = {path.stem: path for path in here.parent.glob("*.py") if path.stem not in {"__init__", here.stem}}
+    folders = {path.parent.name: path for path in here.parent.glob("*/command.py")}
+    # import.py could not be imported: a name that Python reserves has an underscore at its end.
+    return {name.rstrip("_").replace("_", "-"): path for name, path in sorted((files | folders).items())}
+
+
+def _first_line(path: Path) -> str:
+    """The first line of a command's help page, which is the docstring of its module."""
+    with path.open(encoding="utf-8") as module:
+        return module.readline().strip().strip('"')
+
+
+COMMANDS: Final = _modules()
 
 
 @cache
 def load_command(name: str) -> Any:
-    """The command with its options, or the group of commands. Its module has a function, or a typer, of its name."""
-    module = COMMANDS[name][0]
-    found = getattr(import_module(f"osm_gitops.commands.{module}"), module.removesuffix(".command"))
+    """Import a command with its options. Its module has a function, or a typer, of its name."""
+    path = COMMANDS[name]
+    parts = path.relative_to(Path(__file__).parent).with_suffix("").parts
+    module = import_module(".".join(("osm_gitops.commands", *parts)))
+    found = getattr(module, parts[0])
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = CommandLine(add_completion=False, rich_markup_mode=None)
-    alone.command(name)(found)
+    alone.command(name, help=module.__doc__)(found)
     return typer.main.get_command(alone)
 
 
 class _LazyGroup(HelpfulGroup):
-    """The commands of the table; only the one that is called, or whose options are completed, is loaded."""
+    """All commands; only the one that is called, or whose options are completed, is loaded."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.commands = {name: TyperCommand(name, help=short) for name, (_, short) in COMMANDS.items()}
+        self.commands = {name: TyperCommand(name, help=_first_line(path)) for name, path in COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
@@ -94,3 +95,8 @@ def options(
       osm-gitops plan --only 'gpu-*' --verbose # some pools, with all they consist of
       osm-gitops plan --help                   # all options of a command
     """
+
+
+def parser() -> Any:
+    """The whole command line."""
+    return typer.main.get_command(app)

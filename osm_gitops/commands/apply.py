@@ -1,4 +1,19 @@
-"""``osm-gitops apply``: commit the desired state."""
+"""Write the desired state: commit it, or apply it to clusters.
+
+Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
+confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
+required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
+
+Examples:
+  osm-gitops apply                              # plan, ask, commit
+  osm-gitops apply --yes --push                 # in a pipeline: commit and push
+  osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
+  osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
+  osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
+  osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
+  osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
+  osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
+"""
 
 from __future__ import annotations
 
@@ -13,7 +28,7 @@ from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import ReportFiles, Reports, show_trouble
+from osm_gitops.cli.reports import ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -104,23 +119,7 @@ def apply(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    """Write the desired state: commit it, or apply it to clusters.
-
-    Makes one commit per cluster in git, and none without changes. Shows the plan first and asks for
-    confirmation, except with --yes or a saved plan; if stdin is not a terminal, one of the two is
-    required. Changes only what osm-gitops owns. A pool that cannot be rendered keeps what it has.
-
-    Examples:
-      osm-gitops apply                              # plan, ask, commit
-      osm-gitops apply --yes --push                 # in a pipeline: commit and push
-      osm-gitops apply --yes --push --branch osm-gitops/update  # for a pull request
-      osm-gitops apply --yes --repo https://git.example.com/nodes.git --git-token-file /run/git/token
-      osm-gitops apply --yes --max-changed-pools 3  # refuse if more pools than that would change
-      osm-gitops apply --from cluster-dump --to config-repo/clusters --cluster prod-eu
-      osm-gitops apply --from cluster --to cluster   # what Operating System Manager did
-      osm-gitops apply plan.json                     # exactly what plan --out saved, or nothing
-    """
-    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - render needs nothing of it
+    from osm_gitops.pipeline.run import apply_clusters  # noqa: PLC0415 - slow
 
     confirmed = yes or plan_file is not None
     require_answer("apply", confirmed=confirmed, otherwise="apply a plan that plan --out has saved")
@@ -160,25 +159,25 @@ def apply(
         console.say(f"{cluster}: committed {commit[:12]}", cluster=cluster, commit=commit)
     for cluster, delivery in outcome.deliveries.items():
         if not delivery.commit:
-            _tell(cluster, delivery)
+            _show_delivery(cluster, delivery)
     for remote in outcome.pushed:
         console.say(f"pushed to {remote}")
     for remark in outcome.remarks:
         console.say(remark)
     if declined:
         console.say(f"Not confirmed: nothing {'more ' if outcome.commits else ''}was changed.")
-    show_trouble(outcome)
+    show_problems(outcome)
     reports.save(outcome)
     console.problems(metrics.publish(outcome.measured), label="Warning")
     return 1 if declined or outcome.failed else 0
 
 
-def _tell(cluster: str, delivery: Delivery) -> None:
+def _show_delivery(cluster: str, delivery: Delivery) -> None:
     pools = len([pool for pool in delivery.written if pool])
-    # Profiles, and what pools have left that are gone.
+    # Profiles, and objects of pools that no longer exist.
     others = ["objects of no pool"] if None in delivery.written else []
-    tried = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
-    written = f"{pools} of {many(tried, 'pool')}" if delivery.failed else many(pools, "pool")
+    attempted = len({pool for pool in (*delivery.written, *delivery.failed, *delivery.left) if pool})
+    written = f"{pools} of {many(attempted, 'pool')}" if delivery.failed else many(pools, "pool")
     if delivery.written or delivery.failed:
         parts = [*([written] if pools or delivery.failed else []), *others]
         console.say(f"{cluster}: {' and '.join(parts)} written", cluster=cluster, written=pools)
@@ -190,7 +189,7 @@ def _refuse_lost_commits(request: Request, push: bool | None) -> None:
     if request.clone is not None and push is False:
         raise input_error(
             Code.OPTIONS_CONFLICT,
-            "commits that are not pushed would go with the clone",
+            "commits that are not pushed are lost with the clone",
             where="--no-push",
             fix="Leave it out, or use plan to see what would change",
         )

@@ -1,4 +1,13 @@
-"""``osm-gitops explain-code``: what a code of a message means, and what to do about it."""
+"""Explain the codes of messages.
+
+Errors and warnings end with a code in brackets, such as [OG1103]; reports for programs have it under
+code. A code keeps its meaning in all versions.
+
+Examples:
+  osm-gitops explain-code OG1103
+  osm-gitops explain-code OG1103 OG2202
+  osm-gitops explain-code --list
+"""
 
 from __future__ import annotations
 
@@ -52,16 +61,6 @@ def explain_code(
         bool, typer.Option("--list", help="List all codes, one a line.", envvar="OSM_GITOPS_LIST")
     ] = False,
 ) -> int:
-    """Explain the codes of messages.
-
-    Errors and warnings end with a code in brackets, such as [OG1103]; reports for programs have it under
-    code. A code keeps its meaning in all versions.
-
-    Examples:
-      osm-gitops explain-code OG1103
-      osm-gitops explain-code OG1103 OG2202
-      osm-gitops explain-code --list
-    """
     known = messages()
     if list_all:
         console.out("".join(f"{code}  {message.title}\n" for code, message in known.items()))

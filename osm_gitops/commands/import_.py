@@ -1,6 +1,15 @@
-"""``osm-gitops import``: files of a config repository from what kubectl prints.
+"""Write clean manifests from a dump of a cluster.
 
-Each object gets a file of its own, without what servers added.
+Writes one file per object, NAMESPACE/NAME.yaml (facts: NAMESPACE/KIND-NAME.yaml), without the fields
+that servers add: status, uid, resourceVersion, managedFields, revisions, kubectl's copy. Leaves out
+objects that are being deleted, objects of other kinds, and objects made by osm-gitops. Encrypts
+Secrets, and MachineDeployments with credentials, for the recipients of .sops.yaml or
+--age-recipient; without recipients it does not write them.
+
+Examples:
+  osm-gitops import cluster-dump/machinedeployments.yaml --to pools/prod
+  osm-gitops import - --to pools/prod   # behind kubectl get machinedeployment workers --output yaml |
+  osm-gitops import cluster-dump        # to stdout
 """
 
 from __future__ import annotations
@@ -32,6 +41,7 @@ from osm_gitops.sops.document import encrypt, is_encrypted
 from osm_gitops.sops.rules import CreationRules, Rule, Selection
 from osm_gitops.sources.encrypted import is_ours, secrets_in_plain_text
 from osm_gitops.sources.manifests import MACHINE, PROFILE, RawObject, identify, misspelt, raw_objects
+from osm_gitops.sources.walk import Folder, walk
 from osm_gitops.targets.file_encryption import HIDDEN
 from osm_gitops.targets.files import FileChanges, place_files, read_file, stage_files
 from osm_gitops.yaml.emit import dump
@@ -46,8 +56,8 @@ _NO_RECIPIENT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What to make of a dump. ``folder`` is where files go, ``None`` for a stream; with ``overwrite`` also in the place
-    of files that hold something else. ``recipients`` win over ``.sops.yaml``; ``now`` is an RFC 3339 time."""
+    """What to import. ``folder``: where to write, ``None`` for stdout. ``overwrite``: replace files with other content.
+    ``recipients`` take precedence over ``.sops.yaml``. ``now`` is an RFC 3339 time."""
 
     folder: Path | None
     namespace: str
@@ -58,7 +68,7 @@ class Import:
 
 @dataclass(slots=True)
 class Imported:
-    """The files by their path in the folder, in the order of names; ``notes`` say what was passed over."""
+    """The files by their path in the folder, sorted by name; ``notes`` say what was skipped."""
 
     files: dict[PurePosixPath, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -66,13 +76,13 @@ class Imported:
 
 
 def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Imported:
-    """The objects of YAML and JSON texts, each with the name of its file, as the files of a config repository.
+    """Convert the objects of YAML and JSON texts, each with its file name, to the files of a config repository.
 
-    Secrets, and MachineDeployments with credentials, come out encrypted or not at all. What cannot be imported is among
-    the problems, and stops nothing else. Raises InputError for recipients that cannot be used.
+    Secrets, and MachineDeployments with credentials, are encrypted or left out. An object that cannot be imported adds
+    a problem and does not stop the others. Raises InputError for unusable recipients.
     """
     imported = Imported()
-    passed_over: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     found: dict[ObjectRef, Manifest] = {}
     for text, shown in texts:
         try:
@@ -82,24 +92,23 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
             continue
         for document in documents:
             if is_encrypted(document.value):
-                what = "is encrypted already"
-                imported.problems.append(
-                    Problem(
-                        Code.ALREADY_ENCRYPTED, what, where=f"{shown}:{document.line}", fix="Copy the file as it is"
-                    )
+                where = f"{shown}:{document.line}"
+                problem = Problem(
+                    Code.ALREADY_ENCRYPTED, "is already encrypted", where=where, fix="Copy the file as it is"
                 )
+                imported.problems.append(problem)
                 continue
             for raw in raw_objects(document, shown):
-                _collect(raw, wanted.namespace, found, passed_over, imported)
-    imported.notes += [f"{count} {which} passed over" for which, count in sorted(passed_over.items())]
+                _collect(raw, wanted.namespace, found, skipped, imported)
+    imported.notes += [f"{count} {which} skipped" for which, count in sorted(skipped.items())]
     rule = _given_rule(wanted.recipients)
     rules = CreationRules()
     places: dict[PurePosixPath, Manifest] = {}
     for _, manifest in sorted(found.items()):
         path = _place(manifest.ref)
         if path in places:
-            what = f"would be written to {path}, and so would {places[path].ref}"
-            imported.problems.append(_about(manifest, what, "Import the two kinds into folders of their own"))
+            what = f"has the same file {path} as {places[path].ref}"
+            imported.problems.append(_about(manifest, what, "Import the two kinds into separate folders"))
             continue
         places[path] = manifest
         try:
@@ -110,19 +119,19 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
 
 
 def write_imported(imported: Imported, wanted: Import) -> tuple[Path, ...]:
-    """Write the files into the folder; those that were written. Raises TargetError, and then writes none.
+    """Write the files that differ, and return their paths. Raises TargetError, and then writes none.
 
-    A file that holds something else stays, and is among the problems.
+    Without ``overwrite``, a file with other content is not changed and adds a problem.
     """
     if wanted.folder is None:
         return ()
     changed = {}
     for path, content in imported.files.items():
-        there = read_file(wanted.folder / path)
-        if there == content:
+        existing = read_file(wanted.folder / path)
+        if existing == content:
             continue
-        if there is not None and not wanted.overwrite:
-            what, fix = "is there already with other content", "Add --overwrite, and let git show what changes"
+        if existing is not None and not wanted.overwrite:
+            what, fix = "exists with other content", "Add --overwrite, then review the change with git diff"
             imported.problems.append(Problem(Code.FILE_EXISTS, what, where=str(wanted.folder / path), fix=fix))
             continue
         changed[path] = content
@@ -135,19 +144,19 @@ def _collect(
     raw: RawObject,
     namespace: str,
     found: dict[ObjectRef, Manifest],
-    passed_over: Counter[str],
+    skipped: Counter[str],
     imported: Imported,
 ) -> None:
-    """Take an object, or say why not."""
+    """Add an object to ``found``, or say why it is skipped."""
     if not raw.is_read:
         problem = misspelt(raw)
         if problem is not None:
             imported.problems.append(problem)
         else:
-            passed_over[f"of kind {raw.kind}" if raw.kind else "without apiVersion and kind"] += 1
+            skipped[f"of kind {raw.kind}" if raw.kind else "without apiVersion and kind"] += 1
         return
     if is_ours(raw):
-        passed_over[f"of kind {raw.kind}, written by {MANAGED_BY},"] += 1
+        skipped[f"of kind {raw.kind}, written by {MANAGED_BY},"] += 1
         return
     manifest = identify(raw, namespace)
     if isinstance(manifest, Problem):
@@ -160,15 +169,15 @@ def _collect(
         )
     elif ref in found:
         what = f"is in the input twice: {found[ref].origin} and {manifest.origin}"
-        imported.problems.append(_about(manifest, what, "Leave out one of them"))
+        imported.problems.append(_about(manifest, what, "Remove one of them"))
     elif (raw.body.get("metadata") or {}).get("deletionTimestamp") is not None:
-        imported.notes.append(f"{ref} is being deleted, and left out")
+        imported.notes.append(f"{ref} is being deleted: skipped")
     else:
         found[ref] = manifest
 
 
 def _place(ref: ObjectRef) -> PurePosixPath:
-    """Pools and profiles are called as they are; of facts several kinds may have one name."""
+    """The path of an object's file. Facts of several kinds may have the same name, so theirs starts with the kind."""
     name = ref.name if ref.kind in {MACHINE, PROFILE} else f"{ref.kind.lower()}-{ref.name}"
     return PurePosixPath(ref.namespace, f"{name}.yaml")
 
@@ -176,7 +185,7 @@ def _place(ref: ObjectRef) -> PurePosixPath:
 def _content(
     manifest: Manifest, path: PurePosixPath, wanted: Import, given: Rule | None, rules: CreationRules
 ) -> bytes:
-    """The text of a file. Raises InputError, EncryptionError where a secret of it cannot be encrypted."""
+    """The text of a file. Raises InputError or EncryptionError if a secret in it cannot be encrypted."""
     body = authored(manifest)
     secret = next(secrets_in_plain_text(body), "")
     if not secret:
@@ -185,17 +194,17 @@ def _content(
     if rule is None and wanted.folder is not None:
         rule = rules.rule_for(wanted.folder / path)
     if rule is not None and rule.selection.selector == Selection().selector:
-        # What sops does without a selector would hide names too, by which files are found to be needed.
+        # Without a selector sops encrypts names too, but names are needed to find which files a run needs.
         rule = replace(rule, selection=replace(rule.selection, encrypted_regex=_SECRET_PARTS))
     if rule is None:
         raise InputError(
-            [_about(manifest, "is a secret, and nothing says for whom to encrypt it", _NO_RECIPIENT, secret)]
+            [_about(manifest, "is a secret, and there is no recipient to encrypt it for", _NO_RECIPIENT, secret)]
         )
     sealed = encrypt(body, rule, now=wanted.now)
     left = next(secrets_in_plain_text(sealed), "")
     if left:
         needed = CREDENTIALS if manifest.ref.kind == MACHINE else HIDDEN
-        fix = f"Give the rule that matches {path} encrypted_regex: {needed}"
+        fix = f"Set encrypted_regex: {needed} in the rule that matches {path}"
         raise InputError([_about(manifest, f"{rule.where} leaves it in plain text", fix, left)])
     return dump(sealed).encode()
 
@@ -227,19 +236,6 @@ def import_(
     ] = False,
     age_recipients: AgeRecipients = None,
 ) -> int:
-    """Write clean manifests from a dump of a cluster.
-
-    Writes one file per object, NAMESPACE/NAME.yaml (facts: NAMESPACE/KIND-NAME.yaml), without the fields
-    that servers add: status, uid, resourceVersion, managedFields, revisions, kubectl's copy. Leaves out
-    objects that are being deleted, objects of other kinds, and objects made by osm-gitops. Encrypts
-    Secrets, and MachineDeployments with credentials, for the recipients of .sops.yaml or
-    --age-recipient; without recipients it does not write them.
-
-    Examples:
-      osm-gitops import cluster-dump/machinedeployments.yaml --to pools/prod
-      osm-gitops import - --to pools/prod   # behind kubectl get machinedeployment workers --output yaml |
-      osm-gitops import cluster-dump        # to stdout
-    """
     if target == LIVE:
         raise input_error(
             Code.INVALID_OPTION, "import writes files", where=f"--to {LIVE}", fix=f"A folder of this name is ./{LIVE}"
@@ -258,15 +254,13 @@ def import_(
     for note in imported.notes:
         console.say(note)
     if not imported.files and not imported.problems:
-        imported.problems.append(Problem(Code.NOTHING_TO_IMPORT, "there is nothing to import", where=", ".join(paths)))
+        imported.problems.append(Problem(Code.NOTHING_TO_IMPORT, "no objects to import", where=", ".join(paths)))
     console.problems(imported.problems)
     return 1 if imported.problems else 0
 
 
 def _texts(paths: Sequence[str], problems: list[Problem]) -> Iterator[tuple[bytes, str]]:
-    """What is to be imported, file by file."""
-    from osm_gitops.sources.walk import Folder, walk  # noqa: PLC0415 - see above
-
+    """The files to import, each with its name."""
     for path in paths:
         if path == _STDIN:
             try:

@@ -1,4 +1,19 @@
-"""``osm-gitops plan``: show what apply would do."""
+"""Show what apply would do.
+
+Shows for each object the action, its reason, and what changes in the files inside. Reads sources
+and target, and changes nothing. Masks secrets. Exits with 1 if apply would refuse the plan.
+
+Examples:
+  osm-gitops plan                                   # the fleet of osm-gitops.yaml
+  osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
+  osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
+  osm-gitops plan --output json > plan.json         # for programs; see schema plan
+  osm-gitops plan --report plan.html                # also as a page to share
+  osm-gitops plan --against main --without-keys     # diff a branch without decryption keys
+  osm-gitops plan --out plan.json                   # for apply plan.json: this plan or nothing
+  osm-gitops plan --from cluster-dump --to config-repo/clusters
+  osm-gitops plan --from cluster --to cluster --context prod
+"""
 
 from __future__ import annotations
 
@@ -10,7 +25,7 @@ import typer
 from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.options import Request, with_request
-from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
     AgeRecipients,
@@ -70,25 +85,9 @@ def plan(
     strict: Strict = False,
     require_clean: RequireClean = False,
 ) -> int:
-    """Show what apply would do.
+    from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - slow
 
-    Shows for each object the action, its reason, and what changes in the files inside. Reads sources
-    and target, and changes nothing. Masks secrets. Exits with 1 if apply would refuse the plan.
-
-    Examples:
-      osm-gitops plan                                   # the fleet of osm-gitops.yaml
-      osm-gitops plan --cluster prod-eu --only 'gpu-*'  # some pools of one cluster
-      osm-gitops plan --detailed-exitcode               # exit with 2 when there are changes
-      osm-gitops plan --output json > plan.json         # for programs; see schema plan
-      osm-gitops plan --report plan.html                # a page to hand round, beside the text
-      osm-gitops plan --against main --without-keys     # what a branch changes, for eyes without keys
-      osm-gitops plan --out plan.json                   # for apply plan.json: exactly this, or nothing
-      osm-gitops plan --from cluster-dump --to config-repo/clusters
-      osm-gitops plan --from cluster --to cluster --context prod
-    """
-    from osm_gitops.pipeline.run import plan_clusters  # noqa: PLC0415 - render needs nothing of it
-
-    if without_keys:  # who has no keys is to see what strangers wrote
+    if without_keys:  # a reader without keys reviews changes of others
         request = replace(request, untrusted=True)
     reports = Reports(
         form=output,
@@ -102,7 +101,7 @@ def plan(
     if without_keys and not against:
         raise input_error(
             Code.OPTIONS_CONFLICT,
-            "stand-ins compare with stand-ins alone",
+            "placeholders can only be compared with placeholders",
             where="--without-keys",
             fix="Add --against REV",
         )
@@ -127,10 +126,10 @@ def plan(
     reports.show(outcome)
     if out is not None:
         save_plan(out, outcome, request)
-    # A pull request must not be green whose merge cannot be applied.
+    # A pull request whose merge cannot be applied must not be green.
     forbidden = forbidden_warnings(outcome.plan) if strict else ()
-    judged = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
-    show_trouble(judged)
-    if judged.failed:
+    checked = replace(outcome, problems=(*outcome.problems, *outcome.plan.refusals, *forbidden))
+    show_problems(checked)
+    if checked.failed:
         return 1
     return 2 if detailed_exitcode and outcome.plan.has_changes else 0

@@ -1,4 +1,16 @@
-"""``osm-gitops refresh``: what cannot live in git."""
+"""Maintain in clusters what cannot be in git.
+
+For clusters whose desired state Flux or Argo CD applies from git. Renews bootstrap tokens and
+kubeconfigs of kubelets, annotates Secrets and OSCs with the revision that machine-controller waits
+for, keeps deleted MachineDeployments until their objects are gone, and wakes waiting Machines. Run
+it more often than --interval. If nothing is due, a run writes only its lock.
+
+Examples:
+  osm-gitops refresh                                   # the clusters of osm-gitops.yaml
+  osm-gitops refresh --kubeconfig seed.yaml --worker-cluster-kubeconfig user.yaml
+  osm-gitops refresh --repo https://git.example.com/nodes.git --cluster prod-eu
+  osm-gitops refresh --token-life 12h --interval 1h -o json
+"""
 
 from __future__ import annotations
 
@@ -8,7 +20,7 @@ from osm_gitops.cli.clusters import live_clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, with_live_clusters
-from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_trouble
+from osm_gitops.cli.reports import Format, Output, ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LOCK_TIMEOUT,
@@ -44,20 +56,7 @@ def refresh(
     nudge: Nudge = True,
     beside_osm: BesideOsm = False,
 ) -> int:
-    """Maintain in clusters what cannot be in git.
-
-    For clusters whose desired state Flux or Argo CD applies from git. Renews bootstrap tokens and
-    kubeconfigs of kubelets, annotates Secrets and OSCs with the revision that machine-controller waits
-    for, keeps deleted MachineDeployments until their objects are gone, and wakes waiting Machines. Run
-    it more often than --interval. If nothing is due, a run writes only its lock.
-
-    Examples:
-      osm-gitops refresh                                   # the clusters of osm-gitops.yaml
-      osm-gitops refresh --kubeconfig seed.yaml --worker-cluster-kubeconfig user.yaml
-      osm-gitops refresh --repo https://git.example.com/nodes.git --cluster prod-eu
-      osm-gitops refresh --token-life 12h --interval 1h -o json
-    """
-    from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.pipeline.refresh import refresh_clusters  # noqa: PLC0415 - slow
 
     reports = Reports(command="refresh", form=output, verbose=request.verbose, files=tuple(report or ()))
     reports.check()
@@ -67,7 +66,7 @@ def refresh(
     options = replace(run_options(request, Limits(), None), live=live)
     outcome = refresh_clusters(live_clusters_of(request), options)
     reports.show(outcome)
-    show_trouble(outcome)
+    show_problems(outcome)
     reports.save(outcome)
     console.problems(metrics.publish(outcome.measured), label="Warning")
     for remark in outcome.remarks:

@@ -1,9 +1,15 @@
-"""``osm-gitops rekey``: re-encrypt files for other recipients, or under new data keys.
+"""Re-encrypt files for the current recipients.
 
-Files of ours are encrypted anew, under a new data key where a recipient was removed, who may have kept the old one, and
-where nothing proves that osm-gitops made the old one. In other files only the map ``sops`` is replaced, and with it the
-encrypted values where a new data key is asked for: comments and layout stay. All files are made before the first is
-written: if one cannot be decrypted, none changes.
+Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
+--age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
+opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
+local key can verify that osm-gitops made the old one. You commit the result.
+
+Examples:
+  osm-gitops rekey                     # after a change of .sops.yaml
+  osm-gitops rekey clusters/prod-eu    # one cluster only
+  osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
+  osm-gitops rekey --include sources   # new data keys for files that sops wrote
 """
 
 from __future__ import annotations
@@ -40,6 +46,11 @@ from osm_gitops.targets.files import (
 from osm_gitops.yaml.emit import dump
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
+# Files of osm-gitops are encrypted again: under a new data key if a recipient was removed, who may know the old one, or
+# if nothing proves that osm-gitops made the old one. In other files only the map sops is replaced, and with a new data
+# key the encrypted values: comments and layout stay. All files are prepared before the first is written: if one cannot
+# be decrypted, none changes.
+
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIGN = b"ENC[AES256_GCM,"
 _ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
@@ -47,9 +58,9 @@ _ENCRYPTED = re.compile(r"ENC\[AES256_GCM,[^]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class RekeyedFile:
-    """A file that gets other recipients, or a new data key, and its new bytes.
+    """A file that gets other recipients or a new data key, and its new content.
 
-    ``known``: somebody who was removed may have kept the data key, under which later values are encrypted too.
+    ``known``: a removed recipient may know the data key, which also encrypts later values.
     """
 
     path: Path
@@ -61,10 +72,10 @@ class RekeyedFile:
 
 @dataclass(frozen=True, slots=True)
 class Rekeying:
-    """What a re-encryption comes to. Nothing is written yet.
+    """The result of a re-encryption before it is written.
 
-    ``unverified`` are files of ours that stay as they are, and whose data key somebody else may have made;
-    ``kept`` are files that osm-gitops did not write, which keep their data key although new ones were asked for.
+    ``unverified``: unchanged files of osm-gitops whose data key others may have made. ``kept``: files that osm-gitops
+    did not write, which keep their data key although ``--rotate`` is set.
     """
 
     files: tuple[RekeyedFile, ...]
@@ -74,13 +85,13 @@ class Rekeying:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Which files get a new data key: ``all_ours``, and those of others at or below the paths ``included``."""
+    """Which files get a new data key: ``all_ours``, and other files at or below the paths ``included``."""
 
     all_ours: bool = False
     included: tuple[Path, ...] = ()
 
     def includes(self, path: Path) -> bool:
-        """Whether a file of others was named."""
+        """Whether a file is at or below an included path."""
         here = path.resolve()
         return any(here == each or each in here.parents for each in map(Path.resolve, self.included))
 
@@ -88,11 +99,11 @@ class Rotation:
 def rekeyed_files(
     paths: Iterable[Path], encryption: FileEncryption, rotation: Rotation, *, advance: Advance = unwatched
 ) -> Rekeying:
-    """Every SOPS file below ``paths`` whose recipients are not those of its rule, and those of ``rotation``.
+    """Re-encrypt SOPS files below ``paths`` whose recipients differ from their rule, and the files of ``rotation``.
 
-    ``advance`` counts the files. OsmGitopsError with the problems of all files that cannot be made anew.
+    ``advance`` counts the files. Raises EncryptionError with the problems of all files that fail. Writes nothing.
     """
-    made: list[RekeyedFile] = []
+    rekeyed: list[RekeyedFile] = []
     unverified: list[Path] = []
     kept: list[Path] = []
     problems: list[Problem] = []
@@ -105,7 +116,7 @@ def rekeyed_files(
         except OsmGitopsError as error:
             problems += (problem.at(where=str(path)) for problem in error.problems)
         else:
-            made += [found] if found else []
+            rekeyed += [found] if found else []
             if file and file.ours and found is None and not encryption.is_sealed(text):
                 unverified.append(path)
             if file and not file.ours and rotation.all_ours and not rotation.includes(path):
@@ -113,13 +124,13 @@ def rekeyed_files(
         advance(done, len(files))
     if problems:
         raise EncryptionError(problems)
-    return Rekeying(tuple(made), tuple(unverified), tuple(kept))
+    return Rekeying(tuple(rekeyed), tuple(unverified), tuple(kept))
 
 
 def write_rekeyed(files: Sequence[RekeyedFile]) -> None:
-    """Put all files in place, each in one move, with the mode that it had; none where one cannot be written.
+    """Replace all files atomically and keep their modes; if one cannot be written, replace none.
 
-    What a killed run left beside them is removed first.
+    Removes temporary files of a killed run first.
     """
     remove_temporary_beside(file.path for file in files)
     staged: dict[Path, Path] = {}
@@ -137,14 +148,14 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode & 0o777
     except OSError as fault:
-        what = f"cannot be read any more: {fault.strerror}"
+        what = f"can no longer be read: {fault.strerror}"
         raise target_error(Code.FILE_UNREADABLE, what, where=str(path), fix="Nothing was written. Run again") from fault
 
 
 def _encrypted_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise input_error(Code.FILE_UNREADABLE, "there is no such file or folder", where=str(path))
+            raise input_error(Code.FILE_UNREADABLE, "no such file or folder", where=str(path))
         for file in sorted(_files(path)):
             text = read_file(file) if file.is_file() and not file.is_symlink() else None
             if text is not None and _SIGN in text:
@@ -161,7 +172,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An encrypted file as it is."""
+    """An encrypted file as it is on disk."""
 
     path: Path
     text: bytes
@@ -177,7 +188,7 @@ class _File:
 
 
 def _read(path: Path, text: bytes) -> _File | None:
-    """``None`` where not all documents are encrypted."""
+    """Read a file; ``None`` if not all of its documents are encrypted."""
     documents = load_documents(text, str(path))
     if not documents or not all(is_encrypted(document.value) for document in documents):
         return None
@@ -192,9 +203,9 @@ def _rekeyed(file: _File, encryption: FileEncryption, rotation: Rotation) -> Rek
         return None
     removed = not set(before) <= set(rule.recipients)
     if file.ours:
-        # An entry for somebody else may have the name of a recipient, so only the seal tells whose data key this is.
+        # A key entry may be labelled with the name of another recipient: only the seal proves who made the data key.
         new_key = rotated or removed or not encryption.is_sealed(file.text)
-        content = _anew(file.bodies[0], rule, encryption, rotated=new_key)
+        content = _encrypted_again(file.bodies[0], rule, encryption, rotated=new_key)
         return RekeyedFile(file.path, before, rule.recipients, content)
     content = _with_new_texts(file, rule, encryption, rotated=rotated)
     return RekeyedFile(file.path, before, rule.recipients, content, known=removed and not rotated)
@@ -203,12 +214,12 @@ def _rekeyed(file: _File, encryption: FileEncryption, rotation: Rotation) -> Rek
 def _rule(path: Path, encryption: FileEncryption) -> Rule:
     rule = encryption.rule_of_any(path)
     if rule is None:
-        what = f"it is encrypted, and neither --age-recipient nor a {FILE_NAME} says for whom it should be"
+        what = f"the file is encrypted, and neither --age-recipient nor a {FILE_NAME} names its recipients"
         raise input_error(Code.NO_SOPS_RULE_MATCHES, what, fix=f"Add a {FILE_NAME} with a creation rule")
     return rule
 
 
-def _anew(body: Mapping[str, Json], rule: Rule, encryption: FileEncryption, *, rotated: bool) -> bytes:
+def _encrypted_again(body: Mapping[str, Json], rule: Rule, encryption: FileEncryption, *, rotated: bool) -> bytes:
     if rotated:
         (sealed,) = rotate([body], rule.recipients, now=encryption.now, keyring=encryption.keyring)
     else:
@@ -218,19 +229,17 @@ def _anew(body: Mapping[str, Json], rule: Rule, encryption: FileEncryption, *, r
 
 
 def _with_new_texts(file: _File, rule: Rule, encryption: FileEncryption, *, rotated: bool) -> bytes:
-    """The text of a file with another map ``sops`` in each document, and with other encrypted values if ``rotated``.
+    """The text of a file with a new map ``sops`` in each document, and with new encrypted values if ``rotated``.
 
-    Every map ends where the next line begins that is not indented.
+    A map ends at the next line that is not indented.
     """
     if rotated:
         comments = [text for text in _ENCRYPTED.findall(file.text.decode()) if text.endswith(",type:comment]")]
-        made = rotate_texts(file.bodies, rule.recipients, comments, now=encryption.now, keyring=encryption.keyring)
-        texts, maps = made.texts, [made.envelope] * len(file.bodies)
+        result = rotate_texts(file.bodies, rule.recipients, comments, now=encryption.now, keyring=encryption.keyring)
+        texts, maps = result.texts, [result.envelope] * len(file.bodies)
     else:
-        texts, maps = (
-            {},
-            [body["sops"] for body in rekey_documents(file.bodies, rule.recipients, keyring=encryption.keyring)],
-        )
+        documents = rekey_documents(file.bodies, rule.recipients, keyring=encryption.keyring)
+        texts, maps = {}, [body["sops"] for body in documents]
     lines = file.text.decode().splitlines(keepends=True)
     ends = [_map_lines(document, lines) for document in file.documents]
     before = 0
@@ -248,7 +257,7 @@ def _with_new_texts(file: _File, rule: Rule, encryption: FileEncryption, *, rota
 
 
 def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
-    """Where the map ``sops`` of a document starts and ends."""
+    """The first line of the map ``sops`` of a document, and the line after its last."""
     start = (document.lines.get("sops") or 0) - 1
     if start < 0 or not re.match(r"sops:\s*$", lines[start]):
         raise _unusual_layout()
@@ -257,7 +266,7 @@ def _map_lines(document: Document, lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _renewed(line: str, texts: Mapping[str, str], *, rotated: bool) -> str:
-    """A line with its encrypted values and comments under the new data key."""
+    """A line with its values and comments encrypted with the new data key."""
     if not rotated or _SIGN.decode() not in line:
         return line
 
@@ -280,12 +289,12 @@ def _with_texts(value: Json, texts: Mapping[str, str]) -> Json:
 
 def _unusual_layout(*, rotated: bool = False) -> EncryptionError:
     if rotated:
-        what = "it has an encrypted comment that cannot be opened, or a layout that sops does not write"
+        what = "the file has an encrypted comment that cannot be decrypted, or a layout that sops does not write"
         return EncryptionError(
             [Problem(Code.SOPS_LAYOUT, what, fix="Run sops rotate --in-place on it, and leave it out here")]
         )
     return EncryptionError(
-        [Problem(Code.SOPS_LAYOUT, "its layout is not that of sops", fix="Run sops updatekeys on it")]
+        [Problem(Code.SOPS_LAYOUT, "the layout is not one that sops writes", fix="Run sops updatekeys on it")]
     )
 
 
@@ -314,46 +323,33 @@ def rekey(
     age_recipients: AgeRecipients = None,
     untrusted: RefusedUntrusted = False,
 ) -> int:
-    """Re-encrypt files for the current recipients.
-
-    Checks every SOPS file below the paths. Files whose recipients are those of .sops.yaml, or of
-    --age-recipient, stay as they are. Needs a private key that opens the others; if one cannot be
-    opened, nothing is written. A file gets a new data key when a recipient is removed, and when no
-    key at hand verifies that osm-gitops made the old one. You commit the result.
-
-    Examples:
-      osm-gitops rekey                     # after a change of .sops.yaml
-      osm-gitops rekey clusters/prod-eu    # one cluster only
-      osm-gitops rekey --rotate            # new data keys for all files that osm-gitops wrote
-      osm-gitops rekey --include sources   # new data keys for files that sops wrote
-    """
     if untrusted:
         refuse_untrusted("rekey")
     encryption = FileEncryption(dict(os.environ), tuple(age_recipients or ()))
     rotation = Rotation(rotate, tuple(include or ()))
     places = paths or ([] if include and not rotate else [Path()])
-    found = rekeyed_files(places, encryption, rotation, advance=Progress("rekey", "files looked at"))
+    found = rekeyed_files(places, encryption, rotation, advance=Progress("rekey", "files checked"))
     write_rekeyed(found.files)
     for file in found.files:
         console.out(f"{visible(str(file.path))}{_difference(file)}\n")
     known = [file.path for file in found.files if file.known]
     if known:
         console.say(
-            "Removed recipients may have kept the data keys of files that osm-gitops did not write. "
-            f"Give them new ones with --include PATH: {_named(known)}"
+            "Removed recipients may know the data keys of files that osm-gitops did not write. "
+            f"Make new ones with --include PATH: {_named(known)}"
         )
     if found.kept:
         console.say(
             "Files that osm-gitops did not write keep their data keys. "
-            f"Give them new ones with --include PATH: {_named(found.kept)}"
+            f"Make new ones with --include PATH: {_named(found.kept)}"
         )
     if found.unverified:
         console.say(
-            "No key at hand verifies that osm-gitops made the data keys of these files; somebody who can only push "
-            f"may know them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
+            "No local key can verify that osm-gitops made the data keys of these files; anyone who can push may know "
+            f"them. Run osm-gitops rekey --rotate: {_named(found.unverified)}"
         )
     if not found.files:
-        console.say("Nothing to do: every encrypted file has the recipients that it should have.")
+        console.say("Nothing to do: every encrypted file has the right recipients.")
     return 0
 
 

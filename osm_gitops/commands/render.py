@@ -1,4 +1,17 @@
-"""``osm-gitops render``: write the desired manifests; compare with nothing."""
+"""Write the desired manifests, without a comparison.
+
+The folder must be empty, or written by render before; outdated files of osm-gitops are removed. The
+files contain secrets: only you can read them, and stdout is not masked. A dump of a cluster renders
+to what Operating System Manager makes there, revisions included. In a git work tree, revisions are
+left out, as in plan and apply.
+
+Examples:
+  osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
+  osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
+  osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
+  osm-gitops render --from cluster --to rendered --context prod
+  osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
+"""
 
 from __future__ import annotations
 
@@ -25,24 +38,10 @@ _STDOUT = "-"
 
 @with_request
 def render(request: Request, age_recipients: AgeRecipients = None, plaintext_secrets: PlaintextSecrets = False) -> int:
-    """Write the desired manifests, without a comparison.
-
-    The folder must be empty, or written by render before; outdated files of osm-gitops are removed. The
-    files contain secrets: only you can read them, and stdout is not masked. A dump of a cluster renders
-    to what Operating System Manager makes there, revisions included. In a git work tree, revisions are
-    left out, as in plan and apply.
-
-    Examples:
-      osm-gitops render --to rendered                              # the fleet of osm-gitops.yaml
-      osm-gitops render --from cluster-dump --to - --only workers  # one pool, unmasked
-      osm-gitops render --from cluster-dump --to rendered --cluster-dns 10.96.0.10
-      osm-gitops render --from cluster --to rendered --context prod
-      osm-gitops render --from cluster-dump --to rendered -external-cloud-provider=true -worker-count=5
-    """
     if request.target is None:
         raise input_error(Code.MISSING_ARGUMENT, "render needs --to", fix="Name an empty folder, or - for stdout")
     if request.target == LIVE:
-        fix = f"apply writes to clusters; a folder of this name is ./{LIVE}"
+        fix = f"Use apply to write to clusters; a folder of this name is ./{LIVE}"
         raise input_error(Code.INVALID_OPTION, "render writes files", where=f"--to {LIVE}", fix=fix)
     target = None if request.target == _STDOUT else Path(request.target)
     clusters = clusters_of(request, needs_target=False)
@@ -53,34 +52,34 @@ def render(request: Request, age_recipients: AgeRecipients = None, plaintext_sec
     if target is not None and kept and not plaintext_secrets:
         refuse_plaintext(target, names, encryption)
     if target is not None:
-        trust_of(request).check(target, request.target)  # it may be a link in the tree
+        trust_of(request).check(target, request.target)  # may be a link in the tree
     problems: list[Problem] = []
     failed = False
     pools: list[ObjectRef] = []
     sensitive: set[str] = set()
-    told: dict[Problem, None] = {}
+    shown: dict[Problem, None] = {}
 
-    def tell() -> None:
-        """Print the problems that are new: before pools that failed for them."""
-        new = [problem for problem in problems if problem not in told]
-        told.update(dict.fromkeys(new))
+    def show_new() -> None:
+        """Print the problems that are new, before the pools that fail because of them."""
+        new = [problem for problem in problems if problem not in shown]
+        shown.update(dict.fromkeys(new))
         console.problems(new, masker=Masker(sensitive))
 
     for _, desired in desired_states([replace(spec, frozen=not kept) for spec in clusters], options, problems):
         pools += (*desired.pools, *desired.failed)
         sensitive |= desired.sensitive
-        tell()
+        show_new()
         try:
             failed |= _write(desired, target, encryption)
         except OsmGitopsError as failure:
             problems.extend(failure.problems)
     check_only(request.only, pools, problems)
-    tell()
+    show_new()
     return 1 if failed or problems else 0
 
 
 def _write(desired: Desired, target: Path | None, encryption: FileEncryption) -> bool:
-    """Write one cluster; whether any of its pools failed."""
+    """Write one cluster; return whether any of its pools failed."""
     masker = Masker(desired.sensitive)
     console.problems(desired.warnings, label="Warning", masker=masker)
     console.failures(desired.cluster, desired.failed, masker)

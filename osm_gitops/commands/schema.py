@@ -1,4 +1,15 @@
-"""``osm-gitops schema``: print the JSON schemas of what people and machines write and read."""
+"""Print the JSON schema of a file or of a report.
+
+Draft 2020-12, for editors and for programs that read the output of osm-gitops.
+
+An editor with the YAML language server finds the schema of a fleet file by its first line:
+# yaml-language-server: $schema=.osm-gitops/fleet.schema.json
+
+Examples:
+  osm-gitops schema fleet > .osm-gitops/fleet.schema.json
+  osm-gitops schema overlay > .osm-gitops/overlay.schema.json
+  osm-gitops schema plan > plan.schema.json
+"""
 
 from __future__ import annotations
 
@@ -18,7 +29,7 @@ from osm_gitops.report.json_schema import log_schema, plan_schema
 
 
 class Described(Enum):
-    """What there is a schema of."""
+    """The files and reports that have a schema."""
 
     FLEET = "fleet"
     OVERLAY = "overlay"
@@ -34,7 +45,7 @@ class Described(Enum):
 
 
 def _of(module: str, name: str) -> Callable[[], dict[str, Json]]:
-    """The schema that is beside the report of a command, which is imported when it is asked for."""
+    """The schema of a command's report; imports the command's module only when it is called."""
 
     def schema_of() -> dict[str, Json]:
         found: dict[str, Json] = getattr(import_module(f"osm_gitops.commands.{module}"), name)()
@@ -69,22 +80,10 @@ def schema(
         ),
     ],
 ) -> int:
-    """Print the JSON schema of a file or of a report.
-
-    Draft 2020-12, for editors and for programs that read the output of osm-gitops.
-
-    An editor with the YAML language server finds the schema of a fleet file by its first line:
-    # yaml-language-server: $schema=.osm-gitops/fleet.schema.json
-
-    Examples:
-      osm-gitops schema fleet > .osm-gitops/fleet.schema.json
-      osm-gitops schema overlay > .osm-gitops/overlay.schema.json
-      osm-gitops schema plan > plan.schema.json
-    """
     console.out(schema_text(what))
     return 0
 
 
 def schema_text(what: Described) -> str:
-    """A schema as the text of a file."""
+    """A schema as JSON text."""
     return json.dumps(SCHEMAS[what](), indent=2, ensure_ascii=False) + "\n"

@@ -1,8 +1,7 @@
-"""CA bundles: whether a text holds a certificate that Go would load (osm-behaviour.md, "Flags").
+"""CA bundles: whether a text has a certificate that Go would load (osm-behaviour.md, "Flags").
 
-Go's ``AppendCertsFromPEM`` passes over every PEM block that is no certificate without
-headers, and over certificates that it cannot parse. The certificate is checked here as
-far as its outline goes (RFC 5280 §4.1): enough to tell a certificate from anything else.
+Go's ``AppendCertsFromPEM`` skips PEM blocks of other types or with headers, and certificates that it cannot parse.
+Only the outer structure of a certificate is checked here (RFC 5280 §4.1), which distinguishes it from anything else.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final
 
 from osm_gitops.gocompat.basetext import decode_base64
 
-# A block without headers: between its marks there is nothing but base64 and white space.
+# A block without headers: there is only base64 and white space between its markers.
 _LINE_END: Final = r"[ \t]*(?:\r?\n|\Z)"
 _BLOCK: Final = re.compile(
     rf"^-----BEGIN CERTIFICATE-----{_LINE_END}([A-Za-z0-9+/=\s]*?)^-----END CERTIFICATE-----{_LINE_END}", re.MULTILINE
@@ -25,7 +24,7 @@ _BODY: Final = (_INTEGER, _SEQUENCE, _SEQUENCE, _SEQUENCE, _SEQUENCE, _SEQUENCE)
 
 
 def has_certificate(text: str) -> bool:
-    """Whether ``text`` holds at least one PEM block with a certificate."""
+    """Whether ``text`` has at least one PEM block with a certificate."""
     return any(_is_certificate(data) for data in _blocks(text))
 
 
@@ -52,7 +51,7 @@ def _is_certificate(data: bytes) -> bool:
 
 
 def _elements(data: bytes) -> list[tuple[int, bytes]]:
-    """The DER elements of ``data`` as tag and content. Raises ValueError where they do not fill it."""
+    """The DER elements of ``data`` as tag and content. Raises ValueError if they do not fill it exactly."""
     elements = []
     position = 0
     while position < len(data):
@@ -66,7 +65,7 @@ def _elements(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _length(data: bytes, position: int) -> tuple[int, int]:
-    """Where the content of an element starts, and its length, in its shortest form as DER demands."""
+    """Start and length of an element's content. DER requires the shortest form of a length."""
     first = int.from_bytes(data[position : position + 1])
     if position >= len(data):
         raise ValueError("an element without a length")

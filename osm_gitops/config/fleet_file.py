@@ -1,9 +1,9 @@
-"""The fleet file ``osm-gitops.yaml`` (design.md, "Fleet file"): reading, with every problem at once."""
+"""Read the fleet file ``osm-gitops.yaml`` (design.md, "Fleet file"); all problems are reported at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,11 +37,11 @@ NAME_RULE = "it must be a name of lower-case letters, digits, dashes and dots"
 
 _NAME = re.compile(NAME_PATTERN)
 _PROFILES_VERSION = SETTINGS_BY_FLAG["profiles-version"]
-_NO_HOME = "~ is not read as the home folder here"
+_NO_HOME = "~ does not mean the home folder here"
 
 
 def is_cluster_name(text: str) -> bool:
-    """Whether a cluster of a fleet may be called so."""
+    """Whether a text can be the name of a cluster."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -69,7 +69,7 @@ def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...
     documents = load_documents(text, display)
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise input_error(Code.NOT_ONE_DOCUMENT, "a fleet file is one YAML document with the kind Fleet", where=display)
-    reader = _Reader(documents[0], base, display)
+    reader = _FleetReader(documents[0], base, display)
     clusters = reader.clusters()
     if reader.problems:
         raise InputError(reader.problems)
@@ -77,8 +77,8 @@ def parse_fleet(text: bytes, base: Path, display: str) -> tuple[ClusterSpec, ...
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Walks the document once and gathers problems with their lines."""
+class _FleetReader:
+    """Reads the document and collects problems with their lines."""
 
     document: Document
     base: Path
@@ -123,7 +123,7 @@ class _Reader:
         name = entry.get("name")
         if not isinstance(name, str) or not is_cluster_name(name):
             self._problem(Code.INVALID_VALUE, f"{at}.name", NAME_RULE)
-        # A cluster's own key wins over the default of the same name; settings are merged, overlays add up.
+        # A key of the cluster takes precedence over the default; settings are merged, overlays added.
         merged = {key: (value, f"defaults.{key}") for key, value in defaults.items()}
         merged |= {key: (value, f"{at}.{key}") for key, value in entry.items()}
         settings = self._settings(defaults.get("settings"), "defaults.settings")
@@ -163,7 +163,7 @@ class _Reader:
             known = SETTINGS_BY_KEY.get(key)
             if known is None:
                 self._problem(
-                    Code.UNKNOWN_KEY, f"{at}.{key}", f'"{key}" is no setting', did_you_mean(key, SETTINGS_BY_KEY)
+                    Code.UNKNOWN_KEY, f"{at}.{key}", f'"{key}" is not a setting', did_you_mean(key, SETTINGS_BY_KEY)
                 )
             else:
                 where = f"{self._where(f'{at}.{key}')} {at}.{key}"
@@ -189,11 +189,11 @@ class _Reader:
         texts = {key: named[key] for key in ("kubeconfig", "context") if key in named}
         for key, text in texts.items():
             if not _is_path(text):
-                self._problem(Code.WRONG_TYPE, f"{at}.{key}", "it must be a text that is not empty")
+                self._problem(Code.WRONG_TYPE, f"{at}.{key}", "it must not be empty")
                 return ContextRef()
         path = texts.get("kubeconfig", "")
         if path.startswith("~"):
-            fix = "Write the whole path, or leave it out to have it found as kubectl does"
+            fix = "Write the whole path, or leave it out to use kubectl's kubeconfig"
             self._problem(Code.INVALID_VALUE, f"{at}.kubeconfig", _NO_HOME, fix)
         return ContextRef(str(self.base / path) if path else "", texts.get("context", ""))
 
@@ -205,7 +205,7 @@ class _Reader:
             self._problem(Code.MISSING_KEY, at, "it must name the folder with the manifests, or cluster")
             return None
         if not isinstance(value, dict):
-            wrong = "such a text" if isinstance(value, str) else type_name(value)
+            wrong = "this text" if isinstance(value, str) else type_name(value)
             self._problem(Code.WRONG_TYPE, at, f"it must be a path, or a mapping of paths, not {wrong}")
             return None
         parts: Mapping[str, Json] = value
@@ -221,7 +221,7 @@ class _Reader:
         return SourceSpec(*(source_ref(self.base, part) for part in chosen), applies_machines=applied)
 
     def _machines(self, value: Json, at: str) -> tuple[Json, bool]:
-        """The path of the MachineDeployments, ``None`` with a problem, and whether they are applied."""
+        """The path of the MachineDeployments (``None`` after a problem), and whether to apply them."""
         if value is None:
             source = at.rpartition(".")[0]
             self._problem(
@@ -243,7 +243,7 @@ class _Reader:
             self._problem(
                 Code.APPLY_NEEDS_LIVE_TARGET,
                 f"{at}.apply",
-                "MachineDeployments that are read from the cluster are there already",
+                "MachineDeployments that are read from the cluster need not be applied",
             )
         return path, applied is True
 
@@ -263,7 +263,7 @@ class _Reader:
         self._check_keys(git, f"{at}.git", GIT)
         for key in ("path", "branch", "remote"):
             if key in git and not _is_path(git[key]):
-                self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must be a text that is not empty")
+                self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must not be empty")
         for key in ("push", "sign"):
             if not isinstance(git.get(key, False), bool):
                 self._problem(Code.WRONG_TYPE, f"{at}.git.{key}", "it must be true or false")
@@ -289,9 +289,11 @@ class _Reader:
         return {}
 
     def _check_keys(self, value: Mapping[str, Json], at: str, known: Iterable[str]) -> None:
-        for key in _unknown(value, known):
-            place = f"{at}.{key}" if at else key
-            self._problem(Code.UNKNOWN_KEY, place, f'"{key}" is not known here', did_you_mean(key, known))
+        names = set(known)
+        for key in value:
+            if key not in names:
+                place = f"{at}.{key}" if at else key
+                self._problem(Code.UNKNOWN_KEY, place, f'"{key}" is not a known key', did_you_mean(key, known))
 
     def _problem(self, code: Code, at: str, what: str, fix: str = "") -> None:
         self.problems.append(Problem(code, what, where=self._where(at), field=at, fix=fix))
@@ -308,8 +310,3 @@ class _Reader:
 
 def _is_path(value: Json) -> bool:
     return isinstance(value, str) and bool(value) and "\0" not in value
-
-
-def _unknown(value: Mapping[str, Json], known: Iterable[str]) -> Iterator[str]:
-    names = set(known)
-    return (key for key in value if key not in names)

@@ -1,6 +1,6 @@
 """The keys of a fleet file, level by level, each with a JSON schema of its value (design.md, "Fleet file").
 
-One table for the reader, which refuses what is not in it, and for the JSON schema for editors.
+The reader, which refuses other keys, and the JSON schema for editors use the same tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from osm_gitops.config.spec import LIVE
 from osm_gitops.model.objects import Json
 
 Keys = dict[str, dict[str, Json]]
-"""Of one level: its keys, each with the schema of its value."""
+"""The keys of one level, each with the schema of its value."""
 
 API_VERSION: Final = "osm-gitops.io/v1alpha1"
 NAME_PATTERN: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
@@ -80,7 +80,7 @@ CLUSTER: Final[Keys] = {
     "settings": {"description": "Settings by their keys.", "type": ["object", "null"]},
     "overlays": {
         "description": "Overlays of the cluster: folders with overlay.yaml relative to the fleet file, PATH@REV "
-        "for a git revision, or builtin:NAME. Later ones win. Those of defaults come first.",
+        "for a git revision, or builtin:NAME. Later ones take precedence. Those of defaults come first.",
         "type": ["array", "null"],
         "items": _TEXT,
     },
@@ -101,7 +101,7 @@ TOP: Final[Keys] = {
     "apiVersion": {"description": "Version of this format.", "const": API_VERSION},
     "kind": {"description": "What the file is.", "const": "Fleet"},
     "defaults": {
-        "description": "Keys that all clusters share. A cluster's own key wins; settings are merged, overlays added.",
+        "description": "Defaults of all clusters. A key of a cluster wins; settings and overlays are merged.",
         "type": ["object", "null"],
     },
     "clusters": {"description": "The clusters of the fleet.", "type": "array", "minItems": 1},
@@ -109,7 +109,7 @@ TOP: Final[Keys] = {
 
 
 SCHEMA_FILE: Final = ".osm-gitops/fleet.schema.json"
-"""Where a config repository keeps it, beside the fleet file."""
+"""Path of the schema in a config repository, beside the fleet file."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 # As Go's strconv.ParseBool reads them.
@@ -134,8 +134,11 @@ _VALUES: Final[Mapping[Kind, Mapping[str, Json]]] = {
 
 
 def fleet_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the file's ``apiVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the file's ``apiVersion``."""
     defaults = {key: value for key, value in CLUSTER.items() if key != "name"}
+    machines = {"anyOf": [MACHINES["path"], closed_object(MACHINES, required=["path"])]}
+    source = SOURCE | {"machineDeployments": SOURCE["machineDeployments"] | machines}
+    target = TARGET | {"git": TARGET["git"] | closed_object(GIT)}
     return {
         "$schema": DIALECT,
         "$id": f"https://{API_VERSION}/fleet.schema.json",
@@ -148,8 +151,8 @@ def fleet_schema() -> dict[str, Json]:
         },
         "$defs": {
             "settings": settings_schema(),
-            "source": {"anyOf": [MACHINES["path"], closed_object(_source(), required=["machineDeployments"])]},
-            "target": {"anyOf": [{"const": LIVE}, closed_object(_target(), required=["git"])]},
+            "source": {"anyOf": [MACHINES["path"], closed_object(source, required=["machineDeployments"])]},
+            "target": {"anyOf": [{"const": LIVE}, closed_object(target, required=["git"])]},
             "management": closed_object(MANAGEMENT),
             "worker": closed_object(WORKER),
         },
@@ -158,16 +161,7 @@ def fleet_schema() -> dict[str, Json]:
 
 def settings_schema() -> dict[str, Json]:
     """The schema of settings by their keys."""
-    return closed_object({setting.key: _setting(setting.help, setting.kind) for setting in SETTINGS})
-
-
-def _source() -> Keys:
-    machines = {"anyOf": [MACHINES["path"], closed_object(MACHINES, required=["path"])]}
-    return SOURCE | {"machineDeployments": SOURCE["machineDeployments"] | machines}
-
-
-def _target() -> Keys:
-    return TARGET | {"git": TARGET["git"] | closed_object(GIT)}
+    return closed_object({each.key: {"description": each.help, **_VALUES[each.kind]} for each in SETTINGS})
 
 
 def _cluster(keys: Keys) -> Keys:
@@ -177,10 +171,6 @@ def _cluster(keys: Keys) -> Keys:
 
 
 def closed_object(properties: Keys, *, required: list[str] | None = None) -> dict[str, Json]:
-    """No other keys; the type is said where the key is, as some may be empty."""
+    """A schema that allows no other keys. The type is with the key, because some may be null."""
     body: dict[str, Json] = {"properties": dict(properties), "additionalProperties": False}
     return body | ({"type": "object", "required": required} if required else {})
-
-
-def _setting(description: str, kind: Kind) -> dict[str, Json]:
-    return {"description": description, **_VALUES[kind]}

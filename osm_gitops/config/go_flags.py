@@ -1,5 +1,5 @@
-"""OSM's own spelling of its flags, turned into ours, so that args can be pasted from its Deployment (design.md,
-"Settings of a command")."""
+"""OSM's spelling of flags, converted to ours, so that args can be copied from its Deployment (design.md, "Settings of
+a command")."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ from osm_gitops.gocompat.numbers import parse_bool
 
 _FLAG: Final = re.compile(r"(--?)([a-z][a-z0-9-]*)(?:=(.*))?", re.DOTALL)
 _ANY_FLAG: Final = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
-_SHORTEST_MISSPELT: Final = 4  # what is shorter may be a group of our own one-letter options
+_SHORTEST_MISSPELT: Final = 4  # shorter ones may be groups of our one-letter options
 _SETTINGS: Final = frozenset(SETTINGS_BY_FLAG)
 _BOOLEANS: Final = PASSED_OVER_BOOLEANS | {name for name in _SETTINGS if SETTINGS_BY_FLAG[name].kind is Kind.BOOLEAN}
 _KNOWN: Final = _SETTINGS | frozenset(PASSED_OVER) | frozenset((*CONNECTION_FLAGS, LOG_FORMAT_FLAG))
-_LOG_FORMATS: Final = {"console": "text"}  # OSM's word for it, and ours
+_LOG_FORMATS: Final = {"console": "text"}  # OSM's value → ours
 
 
 @dataclass(frozen=True, slots=True)
 class NormalisedArguments:
-    """A command line in our spelling, and a note for each flag that was passed over."""
+    """A command line in our spelling, and a note for each ignored flag."""
 
     args: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
 def normalise_arguments(args: Sequence[str]) -> NormalisedArguments:
-    """Turn OSM's flags among ``args`` into ours; everything else stays as it is.
+    """Convert OSM's flags among ``args`` to ours; everything else does not change.
 
-    ``-cluster-dns=10.0.0.1`` becomes ``--cluster-dns 10.0.0.1``, ``-external-cloud-provider=f``
-    becomes ``--no-external-cloud-provider``, flags that mean nothing to a batch become notes.
-    Raises InputError for what Go's parser refuses, or would end at without a word.
+    ``-cluster-dns=10.0.0.1`` becomes ``--cluster-dns 10.0.0.1``, ``-external-cloud-provider=f`` becomes
+    ``--no-external-cloud-provider``, ignored flags become notes. Raises InputError for what Go's parser refuses, or
+    at which it silently stops.
     """
-    run = _Run(iter(args))
-    run.read()
-    if run.problems:
-        raise InputError(run.problems)
-    return NormalisedArguments(tuple(run.args), tuple(run.notes))
+    normaliser = _Normaliser(iter(args))
+    normaliser.read()
+    if normaliser.problems:
+        raise InputError(normaliser.problems)
+    return NormalisedArguments(tuple(normaliser.args), tuple(normaliser.notes))
 
 
 @dataclass(frozen=True, slots=True)
 class GivenFlag:
-    """A flag as Go's parser finds it on OSM's command line: ``at`` is the index of the argument with its value."""
+    """A flag as Go's parser reads it; ``at`` is the index of the argument with its value."""
 
     name: str
     value: str | bool
@@ -63,10 +63,10 @@ class GivenFlag:
 
 
 def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
-    """The flags among OSM's own arguments, in their order; one that we do not know comes too.
+    """The flags among OSM's arguments, in order, unknown ones too.
 
-    Raises InputError where Go's parser would refuse them, or would end without a word (osm-behaviour.md, "Flags").
-    No value is in a problem: it may come from a Secret.
+    Raises InputError if Go's parser would refuse them, or silently stop (osm-behaviour.md, "Flags"). Problems contain
+    no value, because it may come from a Secret.
     """
     found: list[GivenFlag] = []
     problems: list[Problem] = []
@@ -83,7 +83,7 @@ def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
             at += 1
             found.append(GivenFlag(name, args[at], at))
         elif value is None and name in _KNOWN:
-            problems.append(Problem(Code.INVALID_FLAG, f"-{name} is the last argument and lacks its value"))
+            problems.append(Problem(Code.INVALID_FLAG, f"-{name} is the last argument and has no value"))
         else:
             found.append(GivenFlag(name, True if value is None else value, at))
         at += 1
@@ -93,7 +93,7 @@ def read_command_line(args: Sequence[str]) -> tuple[GivenFlag, ...]:
 
 
 def _has_value(args: Sequence[str], at: int, name: str) -> bool:
-    """Whether the next argument is the value of a flag; of an unknown one, as far as can be told."""
+    """Whether the next argument is the value of a flag; for an unknown flag a guess."""
     following = args[at + 1 : at + 2]
     return bool(following) and (name in _KNOWN or not following[0].startswith("-"))
 
@@ -103,26 +103,26 @@ def _boolean_of(name: str, value: str | None, problems: list[Problem]) -> bool:
         return value is None or parse_bool(value)
     except GoError:
         problems.append(
-            Problem(Code.INVALID_FLAG, f"-{name} is neither true nor false", fix="Write true or false behind the =")
+            Problem(Code.INVALID_FLAG, f"-{name} is neither true nor false", fix="Write true or false after the =")
         )
         return False
 
 
 def _end_of_flags(args: Sequence[str], at: int, last: str) -> Problem:
-    what = "an empty argument" if not args[at] else "an argument that is no flag"
-    behind = f" behind -{last}" if last else ""
+    what = "an empty argument" if not args[at] else "an argument that is not a flag"
+    behind = f" after -{last}" if last else ""
     ignored = len(args) - at - 1
-    lost = f", so that it ignores the {ignored} behind it" if ignored else ""
+    lost = f", and ignores the {ignored} after it" if ignored else ""
     return Problem(
         Code.FLAGS_END_EARLY,
         f"argument {at + 1}{behind} is {what}, where Operating System Manager stops reading flags{lost}",
-        fix="Correct the arguments of its Deployment first, and see what its machines get then",
+        fix="First correct the arguments of its Deployment, and check what its machines get then",
     )
 
 
 @dataclass(slots=True)
-class _Run:
-    """One pass over the arguments; ``last`` is the flag of OSM that ended just before, if one did."""
+class _Normaliser:
+    """One pass over the arguments; ``last`` is the flag of OSM directly before the current argument, if any."""
 
     rest: Iterator[str]
     args: list[str] = field(default_factory=list)
@@ -154,7 +154,7 @@ class _Run:
         if name == LOG_FORMAT_FLAG:
             given[1:] = [_LOG_FORMATS.get(each.lower(), each) for each in given[1:]]
         if name in PASSED_OVER:
-            self.notes.append(f"-{name} is passed over: {PASSED_OVER[name]}")
+            self.notes.append(f"-{name} is ignored: {PASSED_OVER[name]}")
         else:
             self.args += given
 
@@ -162,7 +162,7 @@ class _Run:
         try:
             return value is None or parse_bool(value)
         except GoError:
-            self._refuse(Code.INVALID_FLAG, f'-{name} cannot be "{value}"', "Write true or false behind the =")
+            self._refuse(Code.INVALID_FLAG, f'-{name} cannot be "{value}"', "Write true or false after the =")
             return False
 
     def _refuse_end(self, name: str, argument: str) -> None:
@@ -179,7 +179,7 @@ class _Run:
 
 
 def _ends_flags(last: str, argument: str) -> bool:
-    """Whether Go's parser would end, without a word, at an argument behind flag ``last``."""
+    """Whether Go's parser would silently stop at an argument after flag ``last``."""
     if not argument:
         return True
     try:
@@ -189,6 +189,6 @@ def _ends_flags(last: str, argument: str) -> bool:
 
 
 def _closest(name: str) -> str:
-    """The flag of OSM that a word behind one dash was meant to be, or nothing."""
+    """The flag of OSM that is most similar to a word after one dash, or an empty text."""
     close = get_close_matches(name, sorted(_KNOWN), n=1, cutoff=0.8) if len(name) >= _SHORTEST_MISSPELT else []
     return close[0] if close else ""

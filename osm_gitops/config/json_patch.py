@@ -1,9 +1,8 @@
-"""JSON whose every piece knows where it comes from, and JSON 6902 on it, within limits.
+"""JSON in which every value has its origin, and JSON Patch (RFC 6902) on it, within limits.
 
-The places are kept beside the values, in a tree of the same shape: a leaf is the :class:`Spot` of a scalar, maps and
-lists have one of their own. A patch changes both alike. Limits count the profile written out, before it is made: text
-that is in it twice counts twice, whatever Python shares of it. etcd takes objects of 1.5 MiB, so no profile that a
-cluster can hold comes near these limits.
+Origins are in a second tree of the same shape: a leaf is the :class:`Spot` of a scalar, and maps and lists have a
+``spot``. A patch changes both trees. Limits count the profile as written, before a change is made: equal texts count
+each time, even if Python shares them. etcd accepts objects of 1.5 MiB, far below these limits.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from osm_gitops.model.objects import Json, Origin
 from osm_gitops.model.overlay import Spot
 
 LONGEST_PATH: Final = 300
-"""Longer paths are cut: no message needs more, and keys of a megabyte in each other would make paths without end."""
+"""Longer paths are cut: messages need no more, and nested keys of a megabyte would make endless paths."""
 _CUT: Final = ".…"
 _MOST_PATHS: Final = 32 << 20
 _ENTRY: Final = 64
@@ -28,21 +27,21 @@ Places = Any
 
 
 class PlacedMap(dict[str, Places]):
-    """The places of a map's entries; ``spot`` is the map's own."""
+    """The places of a map's entries; ``spot`` is the place of the map."""
 
     IS_DATA: ClassVar = True  # for answers of workers
     spot: Spot
 
 
 class PlacedList(list[Places]):
-    """The places of a list's entries; ``spot`` is the list's own."""
+    """The places of a list's entries; ``spot`` is the place of the list."""
 
     IS_DATA: ClassVar = True
     spot: Spot
 
 
 def places_of(value: Json, spot: Spot) -> Places:
-    """The places of a value that stands at ``spot`` as a whole."""
+    """The places of a value at ``spot``."""
     if isinstance(value, Mapping):
         found = PlacedMap((key, places_of(each, _inside(spot, f".{key}"))) for key, each in value.items())
     elif isinstance(value, list):
@@ -61,20 +60,20 @@ def _inside(spot: Spot, step: str) -> Spot:
 
 
 def inside(path: str, step: str) -> str:
-    """The path of an entry (``[0]``) or a key (``.key``) below ``path``; one that is cut stands for all below it."""
+    """The path of an entry (``[0]``) or a key (``.key``) below ``path``; all paths below a cut one are equal to it."""
     if path.endswith(_CUT):
         return path
     return f"{path}{step}" if len(path) + len(step) <= LONGEST_PATH else f"{path}{_CUT}"
 
 
 def spot_of(places: Places) -> Spot:
-    """Where a piece itself stands."""
+    """The place of a value."""
     found: Spot = places if isinstance(places, Spot) else places.spot
     return found
 
 
 def spots_within(places: Places) -> Iterator[Spot]:
-    """Where a piece stands, and everything in it."""
+    """The places of a value and of everything in it."""
     yield spot_of(places)
     inner = places.values() if isinstance(places, PlacedMap) else places if isinstance(places, PlacedList) else ()
     for each in inner:
@@ -82,9 +81,9 @@ def spots_within(places: Places) -> Iterator[Spot]:
 
 
 class PlacedFields(Mapping[str, Origin]):
-    """Field path → place, for the manifest that ``places`` belong to; made when it is first asked.
+    """Field path → place, for the manifest of ``places``; computed at the first access.
 
-    ``PATH|`` is the first line of a text that is written line by line. What follows 32 MiB of paths has no place.
+    ``PATH|`` is the first line of a block text. After 32 MiB of paths, fields have no place.
     """
 
     IS_DATA: ClassVar = True
@@ -131,25 +130,25 @@ def _origins(places: Places, field: str) -> Iterator[tuple[str, Origin]]:
 MOST_PROFILE: Final = 8 << 20
 """The largest size of a patched profile, as :func:`size_of` counts it."""
 MOST_WRITTEN: Final = 16 << 20
-"""How much all patches together may write into one profile, what later ones replace included."""
+"""The most that all patches together may write into a profile, including what later ones replace."""
 MOST_DEPTH: Final = 100
 
-_VALUE: Final = 256  # what a list, a map or a scalar takes in memory, with where it comes from
-_OPERATION: Final = 4096  # what it costs to apply a patch or an operation that writes nothing
+_VALUE: Final = 256  # memory of a list, a map or a scalar, with its place
+_OPERATION: Final = 4096  # the cost of a patch or an operation that writes nothing
 
 
 class PatchLimitError(Exception):
-    """Patches would make a profile larger than it may be; the message is what is said of the patch."""
+    """Patches would make a profile too large; the message says which limit."""
 
 
 @dataclass(slots=True)
 class PatchBudget:
-    """What patches have written into one profile so far."""
+    """How much patches have written into a profile."""
 
     written: int = 0
 
     def write(self, value: Json) -> None:
-        """Count a value that is going to be written. Raises PatchLimitError."""
+        """Count a value before it is written. Raises PatchLimitError."""
         self.written += _OPERATION + size_of(value, MOST_WRITTEN)
         if self.written > MOST_WRITTEN:
             raise PatchLimitError(f"all patches together write more than {MOST_WRITTEN >> 20} MiB into this profile")
@@ -162,7 +161,7 @@ def check_size(body: Json) -> None:
 
 
 def size_of(value: Json, most: int) -> int:
-    """The size of JSON: the characters of its texts and keys, and 256 for each value; counting ends beyond ``most``."""
+    """The size of JSON: the characters of texts and keys, and 256 for each value; counting stops above ``most``."""
     size = 0
     waiting = [value]
     while waiting and size <= most:
@@ -179,7 +178,7 @@ def size_of(value: Json, most: int) -> int:
 
 
 def depth_of(value: Json) -> int:
-    """How deep lists and maps are nested in JSON; 0 for a scalar."""
+    """The nesting of lists and maps in JSON; 0 for a scalar."""
     depth = 0
     level = [value]
     while level := [each for each in level if isinstance(each, Mapping | list)]:
@@ -193,33 +192,33 @@ _LONGEST_SHOWN: Final = 200
 
 
 class WrongOperation(Exception):
-    """An operation that cannot be done; a sentence without values."""
+    """An operation that does not apply; the message contains no values."""
 
 
 def charge(value: Json, operation: Mapping[str, Json], budget: PatchBudget) -> None:
-    """Count what an operation writes before it does.
+    """Count what an operation is going to write.
 
-    Raises PatchLimitError, and WrongOperation where it would nest deeper than YAML may.
+    Raises PatchLimitError, and WrongOperation if the result would be nested too deep for YAML.
     """
-    doing = operation["op"]
-    if doing in {"remove", "test"}:
+    op = operation["op"]
+    if op in {"remove", "test"}:
         budget.write(None)
         return
     try:
         depth = len(JsonPointer(operation["path"]).parts)
-        written = JsonPointer(operation["from"]).resolve(value) if doing in {"move", "copy"} else operation["value"]
+        written = JsonPointer(operation["from"]).resolve(value) if op in {"move", "copy"} else operation["value"]
     except (JsonPointerException, TypeError, KeyError, ValueError):
         raise WrongOperation(_sentence(operation)) from None
     budget.write(written)
     if depth + depth_of(written) > MOST_DEPTH:
-        raise WrongOperation(f"{doing} would nest lists and mappings more than {MOST_DEPTH} deep")
+        raise WrongOperation(f"{op} would nest lists and mappings more than {MOST_DEPTH} deep")
 
 
 def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Spot) -> Places | None:
-    """Do one operation of JSON Patch in place. Raises WrongOperation, and then nothing is changed.
+    """Apply one operation of JSON Patch in place. Raises WrongOperation, and then nothing is changed.
 
-    ``spot`` is where the operation stands; what it adds has its places there. Returns the places of what it replaced
-    by something else, or removed.
+    ``spot`` is the place of the operation, and so of what it adds. Returns the places of what it replaced by another
+    value, or removed.
     """
     try:
         replaced = _replaced(value, places, operation)
@@ -228,27 +227,29 @@ def operate(value: Json, places: Places, operation: Mapping[str, Json], spot: Sp
             JsonPatch([_of_places(operation, spot)]).apply(places, in_place=True)
         return replaced
     except JsonPatchTestFailed:
-        raise WrongOperation(f"what stands at {_shown(operation['path'])} is not what the patch tests for") from None
+        raise WrongOperation(
+            f"the value at {_shown(operation['path'])} is not the one that the patch tests for"
+        ) from None
     except (JsonPatchException, JsonPointerException):
         raise WrongOperation(_sentence(operation)) from None
     except (TypeError, KeyError, ValueError):
-        raise WrongOperation(f"{operation['op']} does not fit what stands at {_shown(operation['path'])}") from None
+        raise WrongOperation(f"{operation['op']} does not fit the value at {_shown(operation['path'])}") from None
 
 
 def _replaced(value: Json, places: Places, operation: Mapping[str, Json]) -> Places | None:
-    """The places of what the operation takes away; in a list ``add`` and ``copy`` take nothing away."""
-    doing, pointer = operation["op"], JsonPointer(operation["path"])
-    if doing in {"test", "move"} or not pointer.parts:
+    """The places of what the operation replaces or removes; in a list ``add`` and ``copy`` replace nothing."""
+    op, pointer = operation["op"], JsonPointer(operation["path"])
+    if op in {"test", "move"} or not pointer.parts:
         return None
     holder, key = JsonPointer.from_parts(pointer.parts[:-1]), pointer.parts[-1]
     inside = holder.resolve(value, None)
-    if isinstance(inside, list) and doing in {"replace", "remove"}:
+    if isinstance(inside, list) and op in {"replace", "remove"}:
         before, at = pointer.resolve(value, _NOTHING), pointer.resolve(places, None)
     elif isinstance(inside, dict) and key in inside:
         before, at = inside[key], holder.resolve(places)[key]
     else:
         return None
-    unchanged = doing in {"add", "replace"} and before == operation["value"]
+    unchanged = op in {"add", "replace"} and before == operation["value"]
     return None if unchanged else at
 
 
@@ -261,12 +262,12 @@ def _of_places(operation: Mapping[str, Json], spot: Spot) -> dict[str, Json]:
 
 
 def _sentence(operation: Mapping[str, Json]) -> str:
-    doing, path = operation["op"], _shown(operation["path"])
-    if doing in {"move", "copy"}:
-        return f"it cannot {doing} from {_shown(operation['from'])} to {path}: one of them leads nowhere"
-    if doing in {"remove", "replace"}:
-        return f"there is nothing at {path} to {doing}"
-    return f"{path} leads nowhere: all but its last part must be there, and an index must fit the list"
+    op, path = operation["op"], _shown(operation["path"])
+    if op in {"move", "copy"}:
+        return f"cannot {op} from {_shown(operation['from'])} to {path}: one of these paths does not exist"
+    if op in {"remove", "replace"}:
+        return f"there is nothing at {path} to {op}"
+    return f"{path} cannot be added: all but its last part must exist, and an index must be within the list"
 
 
 def _shown(pointer: str) -> str:

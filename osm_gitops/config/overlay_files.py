@@ -1,11 +1,11 @@
-"""Where overlays lie: folders of this machine, of a git revision, and those that this program brings."""
+"""The files of overlays, in folders, in git revisions, and built in."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path, PurePath
 from posixpath import normpath
 from typing import Final
@@ -25,7 +25,7 @@ _LARGEST: Final = 16 << 20
 
 
 def overlay_ref(base: Path, text: str) -> OverlayRef:
-    """What ``PATH``, ``PATH@REVISION`` or ``builtin:NAME`` names; a path that exists wins."""
+    """Parse ``PATH``, ``PATH@REVISION`` or ``builtin:NAME``; an existing path takes precedence."""
     if text.startswith(BUILT_IN):
         return OverlayRef(data_folder("overlays") / text.removeprefix(BUILT_IN), text, built_in=True)
     path, at, revision = text.rpartition("@")
@@ -35,7 +35,7 @@ def overlay_ref(base: Path, text: str) -> OverlayRef:
 
 
 def base_ref(ref: OverlayRef, text: str) -> OverlayRef:
-    """An overlay that the one at ``ref`` names: relative to it, and at the same revision unless it names one."""
+    """A base overlay that the overlay at ``ref`` names: relative to it, and by default at the same revision."""
     if text.startswith(BUILT_IN):
         return overlay_ref(Path(), text)
     folder = ref.path.parent if ref.path.name.endswith((".yaml", ".yml")) else ref.path
@@ -50,7 +50,7 @@ def _folder_shown(ref: OverlayRef) -> str:
 
 
 def builtin_overlays() -> tuple[str, ...]:
-    """The names of the overlays that this program brings."""
+    """The names of the built-in overlays."""
     folder = data_folder("overlays")
     found = folder.iterdir() if folder.is_dir() else ()
     return tuple(sorted(each.name for each in found if (each / OVERLAY_FILE).is_file()))
@@ -58,34 +58,26 @@ def builtin_overlays() -> tuple[str, ...]:
 
 @contextmanager
 def opened(ref: OverlayRef, trust: Trust = TRUSTED) -> Iterator[OverlayFiles]:
-    """The files of an overlay. Raises InputError where there is none, or it may not be read."""
+    """Open the files of an overlay. Raises InputError if there is none, or it may not be read."""
     if not ref.built_in:
         trust.check(ref.path, ref.display)
-    with _source(ref, trust) as files:
+    if ref.built_in:
+        _check_name(ref)
+    plain: AbstractContextManager[SourceFiles] = nullcontext(Folder(ref.path, ref.display))
+    with open_revision(ref.path, ref.revision, ref.display, trust) if ref.revision else plain as files:
         found = _overlay_files(files, ref)
         if not (ref.built_in or ref.revision):
-            trust.check(Path(found.file), found.shown)  # it may be a link
+            trust.check(Path(found.file), found.shown)  # may be a link
         yield found
 
 
 def is_there(ref: OverlayRef, trust: Trust = TRUSTED) -> bool:
-    """Whether there is such an overlay, whatever it holds."""
+    """Whether an overlay exists, valid or not."""
     try:
         with opened(ref, trust):
             return True
     except InputError:
         return False
-
-
-def _source(ref: OverlayRef, trust: Trust) -> AbstractContextManager[SourceFiles]:
-    if ref.built_in:
-        _check_name(ref)
-    return open_revision(ref.path, ref.revision, ref.display, trust) if ref.revision else _plain(ref)
-
-
-@contextmanager
-def _plain(ref: OverlayRef) -> Iterator[SourceFiles]:
-    yield Folder(ref.path, ref.display)
 
 
 def _check_name(ref: OverlayRef) -> None:
@@ -95,14 +87,14 @@ def _check_name(ref: OverlayRef) -> None:
         hint = similar(name, known).removeprefix("; ").capitalize()
         raise input_error(
             Code.OVERLAY_NOT_FOUND,
-            f'there is no built-in overlay "{name}"',
+            f'built-in overlay "{name}" not found',
             where=ref.display,
-            fix=hint or f"There are: {', '.join(known)}",
+            fix=hint or f"Available: {', '.join(known)}",
         )
 
 
 class OverlayFiles:
-    """The files of one overlay: ``file`` is ``overlay.yaml``, ``folder`` what it is in."""
+    """The files of one overlay: ``file`` is ``overlay.yaml``, ``folder`` its folder."""
 
     def __init__(self, files: SourceFiles, ref: OverlayRef, file: PurePath) -> None:
         self._files = files
@@ -115,36 +107,36 @@ class OverlayFiles:
 
     @property
     def shown(self) -> str:
-        """How the overlay's file is called in the places of problems."""
+        """The overlay's file as shown in problems."""
         return self.show(self.file.name)
 
     def show(self, name: str) -> str:
-        """How a file beside it is called."""
+        """A file in the overlay's folder as shown in problems."""
         folder = "" if self._shown == "." else f"{self._shown.rstrip('/')}/"
         return f"{folder}{name}{self._files.suffix}".encode("utf-8", "backslashreplace").decode()
 
     def text(self) -> bytes:
-        """What ``overlay.yaml`` holds. Raises InputError."""
+        """The content of ``overlay.yaml``. Raises InputError."""
         return self._read(self.file, self.shown)
 
     def beside(self, name: str) -> bytes:
-        """What a file in the overlay's folder holds. Raises InputError where it leads elsewhere, or is not there."""
+        """The content of a file in the overlay's folder. Raises InputError if it is missing or outside of the
+        folder."""
         shown = self.show(name)
         try:
             real, kind = self._files.locate(self.folder / name)
             top, _ = self._files.locate(self.folder)
         except (OSError, RuntimeError, ValueError) as error:
-            raise input_error(
-                Code.OVERLAY_FILE_NOT_FOUND, f"there is no file {name} beside it: {_reason(error)}"
-            ) from None
+            what = f"file {name} not found in its folder: {_reason(error)}"
+            raise input_error(Code.OVERLAY_FILE_NOT_FOUND, what) from None
         if kind is Kind.OUTSIDE or not real.is_relative_to(top):
             raise input_error(
                 Code.OVERLAY_FILE_NOT_FOUND,
-                f"{name} leads out of the overlay's folder",
-                fix="Keep the file in that folder",
+                f"{name} is outside of the overlay's folder",
+                fix="Move the file into that folder",
             )
         if kind is not Kind.FILE:
-            raise input_error(Code.OVERLAY_FILE_NOT_FOUND, f"{name} is no file")
+            raise input_error(Code.OVERLAY_FILE_NOT_FOUND, f"{name} is not a file")
         return self._read(real, shown)
 
     def _read(self, file: PurePath, shown: str) -> bytes:
@@ -166,17 +158,17 @@ def _overlay_files(files: SourceFiles, ref: OverlayRef) -> OverlayFiles:
     except (OSError, RuntimeError) as error:
         raise input_error(
             Code.OVERLAY_NOT_FOUND,
-            f"there is no overlay here: {_reason(error)}",
+            f"overlay not found: {_reason(error)}",
             where=shown,
             fix=f"An overlay is a folder with {OVERLAY_FILE}",
         ) from None
     if kind is not Kind.FILE:
         raise input_error(
-            Code.OVERLAY_NOT_FOUND, "is no overlay", where=shown, fix=f"An overlay is a folder with {OVERLAY_FILE}"
+            Code.OVERLAY_NOT_FOUND, "is not an overlay", where=shown, fix=f"An overlay is a folder with {OVERLAY_FILE}"
         )
     return OverlayFiles(files, ref, real)
 
 
 def _reason(error: Exception) -> str:
     strerror = getattr(error, "strerror", None)
-    return str(strerror) if strerror else "its path leads nowhere"
+    return str(strerror) if strerror else "invalid path"

@@ -1,6 +1,6 @@
 """The keys of ``overlay.yaml``, level by level, each with a JSON schema of its value.
 
-One table for the reader, which refuses what is not in it, and for the JSON schema for editors.
+The reader, which refuses other keys, and the JSON schema for editors use the same tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from osm_gitops.model.overlay import DELETE
 from osm_gitops.sources.profiles import OPERATING_SYSTEMS
 
 Keys = dict[str, dict[str, Json]]
-"""Of one level: its keys, each with the schema of its value."""
+"""The keys of one level, each with the schema of its value."""
 
 API_VERSION: Final = "osm-gitops.io/v1alpha1"
 KIND: Final = "Overlay"
@@ -34,7 +34,7 @@ TOP: Final[Keys] = {
         "items": _TEXT,
     },
     "settings": {
-        "description": "Settings by their keys. Flags, environment and fleet file win over them.",
+        "description": "Settings by their keys. Flags, environment and fleet file take precedence.",
         "type": ["object", "null"],
     },
     "values": {
@@ -87,7 +87,7 @@ OPERATION: Final[Keys] = {
 
 
 def overlay_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the file's ``apiVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the file's ``apiVersion``."""
     return {
         "$schema": DIALECT,
         "$id": f"https://{API_VERSION}/overlay.schema.json",

@@ -1,4 +1,4 @@
-"""Overlays on top of each other (design.md, "Overlays"): their settings, values and lists of profiles as one."""
+"""Stack overlays (design.md, "Overlays"): combine their settings, values and lists of profiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from osm_gitops.config.patches import are_rivals, fight
+from osm_gitops.config.patches import are_rivals, conflict
 from osm_gitops.config.setting_names import SETTINGS_BY_KEY
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.errors import Code, InputError, Problem, first_problems, some
@@ -21,16 +21,16 @@ from osm_gitops.model.overlay import Overlay, Spot
 
 _MARKS: Final = ("{{", "{%", "{#")
 _MOST_TEXTS: Final = 500
-_LONGEST_TEXT: Final = 1 << 16  # characters, of one that holds template code
-_MOST_MADE: Final = 8 << 20  # characters of all texts together
+_LONGEST_TEXT: Final = 1 << 16  # characters of a text with template code
+_MOST_RENDERED: Final = 8 << 20  # characters of all rendered texts together
 _MOST_STEPS: Final = 1_000_000  # of loops in all texts together
 _DEEPEST: Final = 20
 _NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class GivenValue:
-    """What is set at a path of ``Values``, and where; ``spot`` belongs to ``overlay``."""
+class PlacedValue:
+    """A value of ``Values`` with its place; ``spot`` is in ``overlay``."""
 
     value: Json
     overlay: Overlay
@@ -39,44 +39,44 @@ class GivenValue:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What overlays say together, the later ones winning.
+    """The combination of overlays, of which later ones take precedence.
 
-    ``values`` are by their whole path, a map only where it is empty; ``uses`` are the values that texts of overlays
-    read. ``profiles`` are globs, ``None`` where no overlay chooses; ``chosen_at`` is where they stand. ``warnings`` are
-    settings and values that two overlays set differently.
+    ``values`` are by path; only empty maps are values. ``uses`` are the values that texts of overlays read.
+    ``profiles`` are globs, or ``None`` if no overlay has a list; ``chosen_at`` is the place of the list. ``warnings``
+    are settings and values that two overlays set differently.
     """
 
     overlays: tuple[Overlay, ...] = ()
     settings: tuple[RawSetting, ...] = ()
-    values: Mapping[ValuePath, GivenValue] = field(default_factory=dict)
+    values: Mapping[ValuePath, PlacedValue] = field(default_factory=dict)
     uses: frozenset[ValuePath] = frozenset()
     profiles: tuple[str, ...] | None = None
     chosen_at: str = ""
     warnings: tuple[Problem, ...] = ()
 
     def tree(self) -> dict[str, Json]:
-        """``Values`` as templates see them."""
+        """``Values`` as templates read them."""
         return _tree({path: given.value for path, given in self.values.items()})
 
     def gets(self, name: str) -> bool:
-        """Whether the cluster gets the profile of this name at all."""
+        """Whether the cluster gets the profile with this name."""
         return self.profiles is None or any(fnmatchcase(name, glob) for glob in self.profiles)
 
 
 def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
-    """Put overlays on top of each other, the first at the bottom.
+    """Combine overlays, of which later ones take precedence.
 
     Texts with ``{{ … }}`` in settings and values are rendered with the values. Raises InputError with all problems.
     """
-    work = _Work()
+    builder = _StackBuilder()
     for overlay in overlays:
-        work.add(overlay)
-    given = {path: each for path, each in work.values.items() if each.value is not None}
-    settings_given = [(each.where.rpartition(" ")[0], each.value) for each in work.settings.values()]
+        builder.add(overlay)
+    given = {path: each for path, each in builder.values.items() if each.value is not None}
+    settings_given = [(each.where.rpartition(" ")[0], each.value) for each in builder.settings.values()]
     count = _check_templates([*((each.spot.where, each.value) for each in given.values()), *settings_given])
-    texts = _Texts(given, count)
+    texts = _TextRenderer(given, count)
     values = texts.values()
-    settings = tuple(texts.setting(each) for each in work.settings.values())
+    settings = tuple(texts.setting(each) for each in builder.settings.values())
     if texts.problems:
         raise InputError(first_problems(texts.problems))
     return Stack(
@@ -84,19 +84,19 @@ def stack_overlays(overlays: Sequence[Overlay]) -> Stack:
         settings=settings,
         values=values,
         uses=frozenset(texts.uses),
-        profiles=work.profiles,
-        chosen_at=work.chosen_at,
-        warnings=tuple(work.warnings),
+        profiles=builder.profiles,
+        chosen_at=builder.chosen_at,
+        warnings=tuple(builder.warnings),
     )
 
 
 @dataclass(slots=True)
-class _Work:
-    """``tree`` has the paths of ``values`` by their keys."""
+class _StackBuilder:
+    """Combines overlays one by one; ``tree`` has the paths of ``values`` by their keys."""
 
     settings: dict[str, RawSetting] = field(default_factory=dict)
     owners: dict[str, tuple[Overlay, Spot]] = field(default_factory=dict)
-    values: dict[ValuePath, GivenValue] = field(default_factory=dict)
+    values: dict[ValuePath, PlacedValue] = field(default_factory=dict)
     tree: _PathTree = field(default_factory=dict)
     profiles: tuple[str, ...] | None = None
     chosen: tuple[Overlay, Spot] | None = None
@@ -110,7 +110,7 @@ class _Work:
         for key, value in overlay.settings.items():
             self.setting(overlay, key, value)
         for path, value in _leaves(overlay.values, ()):
-            self.value(path, GivenValue(value, overlay, overlay.spot(_shown(path))))
+            self.value(path, PlacedValue(value, overlay, overlay.spot(_shown(path))))
         if overlay.profiles is not None:
             spot = overlay.spot("profiles")
             if self.chosen is not None and self.profiles != overlay.profiles:
@@ -127,8 +127,8 @@ class _Work:
         self.settings[flag] = RawSetting(flag, value, where, overlay.folder, from_tree=not overlay.built_in)
         self.owners[flag] = (overlay, spot)
 
-    def value(self, path: ValuePath, given: GivenValue) -> None:
-        """Set a value in place of what stands there, above it or below it; an empty map takes nothing away."""
+    def value(self, path: ValuePath, given: PlacedValue) -> None:
+        """Set a value; it replaces values at, above and below its path. An empty map replaces nothing."""
         inner = self.tree
         replaced: list[ValuePath] = []
         for key in path[:-1]:
@@ -138,10 +138,10 @@ class _Work:
             if not isinstance(found, dict):
                 found = inner[key] = {}
             inner = found
-        there = inner.get(path[-1])
-        if isinstance(there, dict) and given.value == {}:
+        present = inner.get(path[-1])
+        if isinstance(present, dict) and given.value == {}:
             return
-        replaced += [there] if isinstance(there, tuple) else _paths(there or {})
+        replaced += [present] if isinstance(present, tuple) else _paths(present or {})
         inner[path[-1]] = path
         for at in replaced:
             before = self.values.pop(at)
@@ -151,11 +151,11 @@ class _Work:
 
     def rival(self, first: Overlay, second: Overlay, spots: tuple[Spot, Spot], at: str) -> None:
         if are_rivals(first, second):
-            self.warnings.append(replace(fight(first, second, *spots), field=at))
+            self.warnings.append(replace(conflict(first, second, *spots), field=at))
 
 
 _PathTree = dict[str, "_PathTree | ValuePath"]
-"""Paths by their keys: a map of what is below, or the whole path where it ends."""
+"""Paths by their keys: a map of the next keys, or the whole path at its end."""
 
 
 def _paths(tree: _PathTree) -> list[ValuePath]:
@@ -171,8 +171,8 @@ def _paths(tree: _PathTree) -> list[ValuePath]:
     return found
 
 
-def _met(tree: _PathTree, use: ValuePath) -> list[ValuePath]:
-    """The paths in a tree that a text reads which reads ``use``: those below it, or the one that it leads into."""
+def _read_paths(tree: _PathTree, use: ValuePath) -> list[ValuePath]:
+    """The paths in a tree that a text with ``use`` reads: those below it, or the one above it."""
     for key in use:
         found = tree.get(key)
         if not isinstance(found, dict):
@@ -182,7 +182,7 @@ def _met(tree: _PathTree, use: ValuePath) -> list[ValuePath]:
 
 
 def _leaves(values: Mapping[str, Json], above: ValuePath) -> Iterator[tuple[ValuePath, Json]]:
-    """Everything that is set, by its path; a map is told only where it is empty."""
+    """All values with their paths; maps only if they are empty."""
     for key, value in values.items():
         path = (*above, key)
         if isinstance(value, Mapping) and value:
@@ -206,19 +206,19 @@ def _tree(values: Mapping[ValuePath, Json]) -> dict[str, Json]:
 
 
 @dataclass(slots=True)
-class _Texts:
-    """Renders the texts of values and settings that hold template code, values first; ``count`` of them there are."""
+class _TextRenderer:
+    """Renders the texts of values and settings with template code, values first; ``count`` is their number."""
 
-    given: Mapping[ValuePath, GivenValue]
+    given: Mapping[ValuePath, PlacedValue]
     count: int
     done: dict[ValuePath, Json] = field(default_factory=dict)
     uses: set[ValuePath] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     engine: Engine | None = None
-    made: int = 0
+    length: int = 0
 
-    def values(self) -> dict[ValuePath, GivenValue]:
-        """All values with their final texts; one is rendered when those that it reads are."""
+    def values(self) -> dict[ValuePath, PlacedValue]:
+        """All values with their final texts; a value is rendered after those that it reads."""
         waiting = {path: _reads(each.value) for path, each in self.given.items() if _is_template(each.value)}
         self.uses.update(*waiting.values())
         self.done = {path: each.value for path, each in self.given.items() if path not in waiting}
@@ -231,10 +231,10 @@ class _Texts:
                 del needs[path]
             self.engine = None
             if not ready:
-                self.problems += (_circle(self.given[path], path, needs, "and so on in a circle") for path in needs)
+                self.problems += (_cycle(self.given[path], path, needs, "in a cycle") for path in needs)
                 needs = {}
-        deep = f"and so on more than {_DEEPEST} deep"
-        self.problems += (_circle(self.given[path], path, needs, deep) for path in needs)
+        deep = f"nested more than {_DEEPEST} deep"
+        self.problems += (_cycle(self.given[path], path, needs, deep) for path in needs)
         return {path: replace(each, value=self.done.get(path, "")) for path, each in self.given.items()}
 
     def setting(self, setting: RawSetting) -> RawSetting:
@@ -252,7 +252,7 @@ class _Texts:
         return self.text(value, where, at) if _is_template(value) else value
 
     def text(self, text: str, where: str, at: str) -> str:
-        if self.made > _MOST_MADE:
+        if self.length > _MOST_RENDERED:
             return ""
         steps = Bounds(loop_steps=_MOST_STEPS // max(self.count, 1))
         self.engine = self.engine or Engine({}, steps, values=_tree(self.done))
@@ -264,28 +264,29 @@ class _Texts:
                 for each in failure.faults
             )
             return ""
-        self.made += len(found)
-        if self.made > _MOST_MADE:
-            what = f"all texts of values and settings together are longer than {_MOST_MADE >> 20} MiB"
+        self.length += len(found)
+        if self.length > _MOST_RENDERED:
+            what = f"all texts of values and settings together are longer than {_MOST_RENDERED >> 20} MiB"
             self.problems.append(
-                Problem(Code.OVERLAY_TOO_LARGE, what, where=where, field=at, fix="Let them repeat less")
+                Problem(Code.OVERLAY_TOO_LARGE, what, where=where, field=at, fix="Use fewer repetitions")
             )
         return found
 
 
 def _needs(waiting: Mapping[ValuePath, frozenset[ValuePath]]) -> dict[ValuePath, set[ValuePath]]:
-    """Which of the values that are waiting each of them reads."""
+    """The waiting values that each waiting value reads."""
     tree: _PathTree = {}
     for path in waiting:
         inner = tree
         for key in path[:-1]:
-            inner = inner.setdefault(key, {})  # type: ignore[assignment] # no value has values below it
+            inner = inner.setdefault(key, {})  # type: ignore[assignment] # there are no values below a value
         inner[path[-1]] = path
-    return {path: {met for use in reads for met in _met(tree, use)} for path, reads in waiting.items()}
+    return {path: {found for use in reads for found in _read_paths(tree, use)} for path, reads in waiting.items()}
 
 
 def _check_templates(given: Iterable[tuple[str, Json]]) -> int:
-    """How many texts hold template code in values that stand at places. Raises InputError for too many or too long."""
+    """The number of texts with template code in ``given`` (place, value). Raises InputError for too many or too
+    long."""
     texts = [(where, text) for where, value in given for text in _templates(value)]
     problems = [
         Problem(
@@ -296,7 +297,7 @@ def _check_templates(given: Iterable[tuple[str, Json]]) -> int:
     ]
     if len(texts) > _MOST_TEXTS:
         problems.append(
-            Problem(Code.OVERLAY_TOO_LARGE, f"more than {_MOST_TEXTS} values are made of others", where=texts[0][0])
+            Problem(Code.OVERLAY_TOO_LARGE, f"more than {_MOST_TEXTS} texts have template code", where=texts[0][0])
         )
     if problems:
         raise InputError(first_problems(problems))
@@ -320,20 +321,20 @@ def _is_template(value: Json) -> bool:
 
 
 def _reads(value: Json) -> frozenset[ValuePath]:
-    """The values that a text reads, or the texts in a list or map."""
+    """The values that a text, or the texts in a list or map, read."""
     if isinstance(value, str):
         return value_uses(value, native=True) if _is_template(value) else frozenset()
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return frozenset().union(*map(_reads, inner))
 
 
-def _circle(given: GivenValue, path: ValuePath, needs: Mapping[ValuePath, set[ValuePath]], how: str) -> Problem:
+def _cycle(given: PlacedValue, path: ValuePath, needs: Mapping[ValuePath, set[ValuePath]], how: str) -> Problem:
     others = sorted(".".join(each) for each in needs[path] if each != path and each in needs)
-    what = f"is made of {some(others, _NAMED) or 'itself'}, {how}"
+    what = f"depends on {some(others, _NAMED) or 'itself'}, {how}"
     return Problem(
         Code.OVERLAY_VALUE_CIRCLE,
         what,
         where=given.spot.where,
         field=_shown(path),
-        fix="Let one of them be a plain text",
+        fix="Write one of them as a plain text",
     )

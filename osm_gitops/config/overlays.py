@@ -1,11 +1,11 @@
-"""Reading overlays (design.md, "Overlays"): ``overlay.yaml``, the files that it names, the overlays that it is built
-on, and its patches: which profiles they change, and what they say, inline or in files.
+"""Read overlays (design.md, "Overlays"): ``overlay.yaml``, the files that it names, its base overlays, and its patches
+with their targets and content, inline or in files.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -37,22 +37,22 @@ _MOST_PATCHES: Final = 1000
 
 
 def read_patches(reading: Reading, files: OverlayFiles) -> tuple[Patch, ...]:
-    """The patches of an overlay's file; what is wrong is added to ``reading``."""
+    """The patches of an overlay's file; problems are added to ``reading``."""
     entries = reading.entries(reading.manifest.body, "", "patches")
     if len(entries) > _MOST_PATCHES:
         reading.fault(
             Code.OVERLAY_TOO_LARGE,
             "patches",
             f"has more than {_MOST_PATCHES:,} entries",
-            "A patch can change many profiles",
+            "One patch can change many profiles",
         )
         return ()
-    found = (_Patch(reading, files, place, patch).read() for place, patch in entries)
+    found = (_PatchReader(reading, files, place, patch).read() for place, patch in entries)
     return tuple(patch for patch in found if patch is not None)
 
 
 @dataclass(slots=True)
-class _Patch:
+class _PatchReader:
     reading: Reading
     files: OverlayFiles
     place: str
@@ -75,7 +75,7 @@ class _Patch:
             os_name = reading.optional_string(target, f"{place}.target", "osName", among=OPERATING_SYSTEMS) or ""
         kinds = [key for key in ("merge", "json6902") if self.body.get(key) is not None]
         if len(kinds) != 1:
-            reading.fault(Code.PATCH_INVALID, place, "must say either merge or json6902")
+            reading.fault(Code.PATCH_INVALID, place, "must have either merge or json6902")
             return None
         patch = self.merge(name, os_name) if kinds == ["merge"] else self.operations(name, os_name)
         return patch if len(reading.problems) == before else None
@@ -86,7 +86,7 @@ class _Patch:
             return None
         at, value = piece
         if not isinstance(value, dict):
-            self.fault(Code.WRONG_TYPE, at, f"must be a piece of a profile, not {type_name(value)}")
+            self.fault(Code.WRONG_TYPE, at, f"must be part of a profile, not {type_name(value)}")
             return None
         self.shape(value, at)
         merge = {key: each for key, each in value.items() if key in {"metadata", "spec"}}
@@ -95,14 +95,14 @@ class _Patch:
                 Code.PATCH_INVALID,
                 at,
                 "changes nothing: it has neither spec nor metadata",
-                "Put what to change below spec",
+                "Write the changes below spec",
             )
         version = merge.get("spec", {}).get("version") if isinstance(merge.get("spec"), dict) else None
         if version is not None:
             self.fault(
                 Code.PATCH_INVALID,
                 replace(at, field=_join(at.field, "spec.version")),
-                "versions of patched profiles are made",
+                "versions of patched profiles are generated",
                 "Leave it out",
             )
         merge = self.with_files(merge, at)
@@ -110,7 +110,7 @@ class _Patch:
         return Patch(name, os_name, replace(at, manifest=manifest), merge=merge)
 
     def shape(self, value: Mapping[str, Json], at: Spot) -> None:
-        """A piece has what a profile has, and maps where that has maps."""
+        """Check that a piece has the keys of a profile, and mappings where a profile has them."""
         self.only(value, at.field, PROFILE_PIECE, at)
         if value.get("kind", PROFILE) != PROFILE:
             self.fault(Code.INVALID_VALUE, replace(at, field=_join(at.field, "kind")), f"must be {PROFILE}")
@@ -146,7 +146,7 @@ class _Patch:
         self.only(value, at.field, OPERATION, at)
         op = value.get("op")
         if op not in OPERATIONS:
-            self.fault(Code.PATCH_INVALID, at, "has no op that is known", f"op is one of: {', '.join(OPERATIONS)}")
+            self.fault(Code.PATCH_INVALID, at, "has no known op", f"op is one of: {', '.join(OPERATIONS)}")
             return
         needed = {"move": ("path", "from"), "copy": ("path", "from"), "remove": ("path",)}.get(op, ("path", "value"))
         for key in needed:
@@ -158,7 +158,7 @@ class _Patch:
                 self.fault(Code.PATCH_INVALID, at, f"{key} must be a path such as /spec/osVersion")
 
     def content(self, key: str) -> tuple[Spot, Json] | None:
-        """What stands at a key of the patch, or in the file that it names."""
+        """The value of a key of the patch, or of the file that it names."""
         value = self.body[key]
         at = Spot(self.reading.manifest, f"{self.place}.{key}")
         if not isinstance(value, str):
@@ -169,7 +169,7 @@ class _Patch:
             documents = load_documents(text, shown)
             if len(documents) != 1:
                 raise input_error(
-                    Code.NOT_ONE_DOCUMENT, f"must hold one YAML document, and holds {len(documents)}", where=shown
+                    Code.NOT_ONE_DOCUMENT, f"must have one YAML document, and has {len(documents)}", where=shown
                 )
         except InputError as failure:
             self.reading.problems += (each.at(where=at.where, about=str(at.manifest.ref)) for each in failure.problems)
@@ -179,7 +179,7 @@ class _Patch:
         return Spot(manifest, ""), document.value
 
     def with_files(self, merge: Mapping[str, Json], at: Spot) -> dict[str, Json]:
-        """The piece with the texts of files in place of ``{file: NAME}``."""
+        """The piece, with ``{file: NAME}`` replaced by the texts of files."""
         spec = merge.get("spec")
         if not isinstance(spec, dict):
             return dict(merge)
@@ -219,7 +219,7 @@ class _Patch:
         return {**file, "content": {"inline": {"data": text}}}
 
     def text(self, value: Json, at: Spot, becomes: str) -> Json:
-        """A text, or that of the file that ``{file: NAME}`` names, which then stands at the field ``becomes``."""
+        """A text, or the text of the file in ``{file: NAME}``, which gets the field ``becomes``."""
         if not isinstance(value, dict) or set(value) != {"file"}:
             return value
         name = value["file"]
@@ -231,18 +231,18 @@ class _Patch:
             self.reading.problems += (each.at(where=at.where, field=at.field) for each in failure.problems)
             return ""
         except UnicodeDecodeError:
-            self.fault(Code.TEXT_ENCODING, at, f"{name} is no UTF-8")
+            self.fault(Code.TEXT_ENCODING, at, f"{name} is not UTF-8")
             return ""
         self.texts |= dict.fromkeys((becomes, f"{becomes}|"), Origin(self.files.show(name), 1))
         return text
 
     def only(self, value: Mapping[str, Json], path: str, known: Mapping[str, Json], at: Spot | None = None) -> None:
-        """Keys that are not known are problems: what nobody reads does not do what was meant."""
+        """Add a problem for each unknown key, which would have no effect."""
         manifest = at.manifest if at else self.reading.manifest
         for key in value:
             if key not in known:
                 hint = did_you_mean(key, known) if len(self.reading.problems) < MOST_PROBLEMS else ""
-                self.fault(Code.UNKNOWN_KEY, Spot(manifest, _join(path, key)), f'"{key}" is not known here', hint)
+                self.fault(Code.UNKNOWN_KEY, Spot(manifest, _join(path, key)), f'"{key}" is not a known key', hint)
 
     def fault(self, code: Code, at: Spot, what: str, fix: str = "") -> None:
         problem = input_error(code, what, where=at.where, about=str(at.manifest.ref), field=at.field, fix=fix)
@@ -260,11 +260,11 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def read_overlays(refs: Iterable[OverlayRef], trust: Trust = TRUSTED) -> tuple[Overlay, ...]:
-    """These overlays and those that they are built on, each once, in the order in which they are applied.
+    """These overlays and their base overlays, each once, in the order in which they are applied.
 
     Raises InputError with the problems of all of them.
     """
-    reader = _Reader(trust)
+    reader = _OverlayReader(trust)
     for ref in refs:
         reader.read(ref, (), "")
     if reader.problems:
@@ -273,8 +273,8 @@ def read_overlays(refs: Iterable[OverlayRef], trust: Trust = TRUSTED) -> tuple[O
 
 
 @dataclass(slots=True)
-class _Reader:
-    """``bases`` has for every overlay that was reached the keys of those that it is built on."""
+class _OverlayReader:
+    """Reads overlays and their bases; ``bases`` has the keys of all base overlays of each overlay."""
 
     trust: Trust
     found: dict[str, Overlay] = field(default_factory=dict)
@@ -283,17 +283,15 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
 
     def read(self, ref: OverlayRef, chain: tuple[tuple[str, str], ...], where: str) -> str:
-        """Read an overlay that the last one of ``chain`` (keys, names to show) names at ``where``; its key."""
+        """Read an overlay that the last one of ``chain`` (keys and shown names) names at ``where``; return its key."""
         key = _key(ref)
         if any(key == each for each, _ in chain):
-            circle = " → ".join([*(shown for _, shown in chain[_index(chain, key) :]), ref.display])
-            self.problems.append(
-                Problem(Code.OVERLAY_CIRCLE, f"overlays are built on each other in a circle: {circle}", where=where)
-            )
+            start = [each for each, _ in chain].index(key)
+            cycle = " → ".join([*(shown for _, shown in chain[start:]), ref.display])
+            self.problems.append(Problem(Code.OVERLAY_CIRCLE, f"overlays form a cycle: {cycle}", where=where))
         elif len(chain) == _DEEPEST:
-            self.problems.append(
-                Problem(Code.OVERLAY_CIRCLE, f"overlays are built on each other more than {_DEEPEST} deep", where=where)
-            )
+            what = f"overlays are nested more than {_DEEPEST} deep"
+            self.problems.append(Problem(Code.OVERLAY_CIRCLE, what, where=where))
         elif key not in self.bases:
             self.bases[key] = frozenset()
             self.take(ref, key, (*chain, (key, ref.display)), where)
@@ -304,7 +302,7 @@ class _Reader:
             with opened(ref, self.trust) as files:
                 overlay, bases = read_overlay(files, key)
         except InputError as failure:
-            self.problems += (_named(problem, ref, where) for problem in failure.problems)
+            self.problems += (_placed(problem, ref, where) for problem in failure.problems)
             return
         keys = {self.read(base, chain, place) for base, place in bases}
         self.bases[key] = frozenset(keys).union(*(self.bases.get(each, ()) for each in keys))
@@ -312,15 +310,11 @@ class _Reader:
         self.order.append(key)
 
 
-def _named(problem: Problem, ref: OverlayRef, where: str) -> Problem:
-    """What is wrong with an overlay as a whole is told where another one names it."""
+def _placed(problem: Problem, ref: OverlayRef, where: str) -> Problem:
+    """A problem of an overlay as a whole gets the place where another overlay names it."""
     if not where or problem.where not in {ref.display, f"{ref.display}@{ref.revision}", ""}:
         return problem
     return replace(problem, where=where, what=f"overlay {ref.display}: {problem.what}")
-
-
-def _index(chain: Sequence[tuple[str, str]], key: str) -> int:
-    return [each for each, _ in chain].index(key)
 
 
 def _key(ref: OverlayRef) -> str:
@@ -329,10 +323,12 @@ def _key(ref: OverlayRef) -> str:
 
 
 def read_overlay(files: OverlayFiles, key: str) -> tuple[Overlay, tuple[tuple[OverlayRef, str], ...]]:
-    """One overlay, and those that it names as its bases, each with the place where. Raises InputError."""
+    """One overlay, and its bases, each with the place where it is named. Raises InputError."""
     reading = Reading(_manifest(files))
     body = reading.manifest.body
-    refuse_others(reading, body, "", TOP)
+    for name in body:
+        if name not in TOP:
+            reading.fault(Code.UNKNOWN_KEY, name, f'"{name}" is not a known key', _hint(reading, name, TOP))
     for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if body.get(name) != wanted:
             reading.fault(Code.INVALID_VALUE, name, f"must be {wanted}")
@@ -367,17 +363,8 @@ def _manifest(files: OverlayFiles) -> Manifest:
     return Manifest(ObjectRef(KIND, "", files.name), document.value, Origin(files.shown, document.line), document.lines)
 
 
-def refuse_others(reading: Reading, value: Mapping[str, Json], path: str, known: Iterable[str]) -> None:
-    """Keys that are not ``known`` are problems: what nobody reads does not do what was meant."""
-    names = list(known)
-    for key in value:
-        if key not in names:
-            at = f"{path}.{key}" if path else key
-            reading.fault(Code.UNKNOWN_KEY, at, f'"{key}" is not known here', _hint(reading, key, names))
-
-
 def _hint(reading: Reading, key: str, known: Iterable[str]) -> str:
-    """What may be meant, which takes time to look for, as long as problems are listed."""
+    """A suggestion. It takes time, so only problems that are listed get one."""
     return did_you_mean(key, known) if len(reading.problems) < MOST_PROBLEMS else ""
 
 
@@ -396,7 +383,7 @@ def _settings(reading: Reading, body: Mapping[str, Json]) -> Mapping[str, Json]:
     for key in settings:
         if key not in SETTINGS_BY_KEY:
             reading.fault(
-                Code.UNKNOWN_KEY, f"settings.{key}", f'"{key}" is no setting', _hint(reading, key, SETTINGS_BY_KEY)
+                Code.UNKNOWN_KEY, f"settings.{key}", f'"{key}" is not a setting', _hint(reading, key, SETTINGS_BY_KEY)
             )
     return settings
 
@@ -410,13 +397,13 @@ def _profiles(reading: Reading, body: Mapping[str, Json]) -> tuple[str, ...] | N
             Code.OVERLAY_TOO_LARGE,
             "profiles",
             f"has more than {_MOST_PROFILES:,} entries",
-            "A glob stands for many profiles",
+            "Use globs",
         )
     return found
 
 
 def _texts(reading: Reading, body: Mapping[str, Json], files: OverlayFiles) -> Mapping[str, str]:
-    """The files that settings name, where only the revision has them."""
+    """The texts of files that settings name, for an overlay of a git revision."""
     if not files.ref.revision:
         return {}
     settings = body.get("settings")
@@ -442,7 +429,7 @@ def _values(reading: Reading, body: Mapping[str, Json]) -> Mapping[str, Json]:
 
 def _check_value(reading: Reading, value: Json, at: str) -> None:
     if len(at) > _LONGEST_PATH:
-        what = f"has keys in it that together are longer than {_LONGEST_PATH} characters"
+        what = f"has nested keys that together are longer than {_LONGEST_PATH} characters"
         reading.fault(Code.OVERLAY_TOO_LARGE, "values", what, "Shorten them")
     elif isinstance(value, dict):
         for key, each in value.items():

@@ -1,5 +1,5 @@
-"""Patched profiles (design.md, "Overlays"): how a piece is merged into one (lists by key, ``$delete`` removes, new
-entries come last), what overlays change, and the version that the result gets.
+"""Patch profiles (design.md, "Overlays"): merge pieces (lists by key, ``$delete`` removes, new entries come last),
+apply operations, find conflicts between overlays, and generate the version of the result.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ KEYS: Final[Mapping[str, str]] = {
     "supportedContainerRuntimes": "name",
     "supportedCloudProviders": "name",
 }
-"""Lists whose entries are known by one of their fields; every other list is replaced as a whole."""
+"""Lists whose entries have a key field; all other lists are replaced as a whole."""
 
 Replaced = Callable[[str, Places, Spot], None]
-"""Told of every field that changes or goes: its path, the places of what stood there, and where its change stands."""
+"""Called for every field that changes or is removed: its path, its old places, and the place of the change."""
 
 
 @dataclass(slots=True)
 class Merge:
-    """One piece on its way into a profile; what is wrong becomes ``problems``, and is left out."""
+    """Merges one piece into a profile; what cannot be merged is skipped and added to ``problems``."""
 
     replaced: Replaced
     problems: list[Problem] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Merge:
     def mapping(
         self, value: dict[str, Json], places: PlacedMap, piece: Mapping[str, Json], new: PlacedMap, at: str
     ) -> None:
-        """Merge a map into ``value``, whose pieces stand at ``places``; the piece's stand at ``new``."""
+        """Merge a map into ``value``; ``places`` are the places of ``value``, ``new`` those of the piece."""
         for key, wanted in piece.items():
             path = inside(at, f".{key}" if at else key)
             if key.startswith("$"):
@@ -83,7 +83,7 @@ class Merge:
                 self.set(value, places, key, wanted, new[key], path)
 
     def set(self, value: Any, places: Any, key: Any, wanted: Json, new: Places, path: str) -> None:
-        """Put a value where another or none stands; what stands below it must not delete anything."""
+        """Set or replace a value; nothing in it may delete."""
         self.check_whole(wanted, new, path)
         present = key in value if isinstance(value, dict) else True
         if present and value[key] != wanted:
@@ -94,7 +94,7 @@ class Merge:
         if not self.may_delete(wanted, new, path, ()):
             return
         if key not in value:
-            self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, "there is nothing here to delete")
+            self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, "there is nothing to delete here")
             return
         self.replaced(path, places[key], spot_of(new))
         del value[key], places[key]
@@ -114,33 +114,31 @@ class Merge:
             spot, at = new[key][index], inside(path, f"[{index}]")
             which = entry.get(name) if isinstance(entry, Mapping) else None
             if not isinstance(which, str):
-                self.fault(Code.PATCH_INVALID, spot, at, f"must be an entry with {name}, by which it is known")
+                self.fault(Code.PATCH_INVALID, spot, at, f"must be an entry with the key {name}")
             elif known[which] > 1:
-                self.fault(
-                    Code.PATCH_INVALID, spot, at, f'{name} "{which}" stands twice in this patch', "Put both together"
-                )
+                self.fault(Code.PATCH_INVALID, spot, at, f'{name} "{which}" is twice in this patch', "Merge the two")
             else:
                 self.entry(entries, entry, spot, inside(path, f"[{name}={which}]"))
         entries.close()
 
     def entry(self, entries: _Entries, entry: Mapping[str, Json], new: PlacedMap, path: str) -> None:
         key, which = entries.key, entry[entries.key]
-        there = entries.there.get(which, [])
-        if len(there) > 1:
+        found = entries.positions.get(which, [])
+        if len(found) > 1:
             fix = "Change it by its index, with json6902"
             self.fault(
-                Code.PATCH_DOES_NOT_APPLY, new, path, f'the profile has {len(there)} entries with {key} "{which}"', fix
+                Code.PATCH_DOES_NOT_APPLY, new, path, f'the profile has {len(found)} entries with {key} "{which}"', fix
             )
         elif DELETE in entry:
             if not self.may_delete(entry, new, path, (key,)):
                 return
-            if not there:
-                self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, f'there is no entry with {key} "{which}" to delete')
+            if not found:
+                self.fault(Code.PATCH_DOES_NOT_APPLY, new, path, f'no entry with {key} "{which}" to delete')
                 return
-            self.replaced(path, entries.places[there[0]], spot_of(new))
+            self.replaced(path, entries.places[found[0]], spot_of(new))
             entries.remove(which)
-        elif there:
-            self.mapping(entries.value[there[0]], entries.places[there[0]], entry, new, path)
+        elif found:
+            self.mapping(entries.value[found[0]], entries.places[found[0]], entry, new, path)
         else:
             self.check_whole(entry, new, path)
             entries.value.append(copy.deepcopy(dict(entry)))
@@ -154,15 +152,15 @@ class Merge:
                 Code.PATCH_INVALID,
                 new,
                 path,
-                f"{DELETE} stands beside fields that would be deleted too",
-                "Leave one of them out",
+                f"{DELETE} must not have other fields beside it",
+                "Remove either",
             )
         else:
             return True
         return False
 
     def check_whole(self, value: Json, places: Places, path: str) -> None:
-        """What is new as a whole has nothing to delete in it."""
+        """Refuse ``$delete`` in a new value."""
         if isinstance(value, Mapping):
             for key, each in value.items():
                 if key.startswith("$"):
@@ -170,7 +168,7 @@ class Merge:
                         Code.PATCH_DOES_NOT_APPLY,
                         places[key],
                         inside(path, f".{key}"),
-                        "there is nothing here to delete",
+                        "there is nothing to delete here",
                     )
                 else:
                     self.check_whole(each, places[key], inside(path, f".{key}"))
@@ -184,26 +182,26 @@ class Merge:
 
 @dataclass(slots=True)
 class _Entries:
-    """A list whose entries are known by ``key``: where each of them is, found once for a whole patch.
+    """A list whose entries have a ``key``, with the positions of the entries, which are computed once per patch.
 
-    Places stay as they are until :meth:`close`, which takes removed entries away.
+    Positions stay valid until :meth:`close`, which removes the deleted entries.
     """
 
     value: list[Json]
     places: PlacedList
     key: str
-    there: dict[str, list[int]] = field(init=False)
+    positions: dict[str, list[int]] = field(init=False)
     removed: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.there = {}
+        self.positions = {}
         for at, each in enumerate(self.value):
             which = each.get(self.key) if isinstance(each, dict) else None
             if isinstance(which, str):
-                self.there.setdefault(which, []).append(at)
+                self.positions.setdefault(which, []).append(at)
 
     def remove(self, which: str) -> None:
-        self.removed.update(self.there.pop(which))
+        self.removed.update(self.positions.pop(which))
 
     def close(self) -> None:
         if self.removed:
@@ -214,7 +212,7 @@ class _Entries:
 def merge_piece(
     value: dict[str, Json], places: PlacedMap, piece: Mapping[str, Json], spot: Spot, replaced: Replaced
 ) -> list[Problem]:
-    """Merge a piece of a profile that stands at ``spot`` into one, in place; what cannot be done is told."""
+    """Merge a piece with the place ``spot`` into a profile, in place; return the problems."""
     merge = Merge(replaced)
     new = places_of(piece, spot)
     merge.mapping(value, places, piece, new, "")
@@ -227,14 +225,14 @@ def _deletes(value: Json) -> bool:
 
 _DIGEST: Final = 12
 _DERIVED: Final = re.compile(rf"\+[0-9a-zA-Z.-]+\.[0-9a-f]{{{_DIGEST}}}$")
-_SMALLER: Final = "Let patches write less; objects beyond 1.5 MiB fit into no cluster"
+_SMALLER: Final = "Make the patches smaller; clusters do not accept objects above 1.5 MiB"
 _NOT_IN_VERSIONS: Final = re.compile(r"[^0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class PatchedProfile:
-    """What overlays make of a profile's manifest: ``applied`` are the patches, ``warnings`` the fields that two
-    overlays set differently, ``problems`` what could not be done."""
+    """The patched manifest of a profile: ``applied`` are the patches, ``warnings`` fields that two overlays set
+    differently, ``problems`` what could not be applied."""
 
     manifest: Manifest
     applied: tuple[Patch, ...]
@@ -247,18 +245,18 @@ def fits(patch: Patch, profile: OperatingSystemProfile) -> bool:
     return _glob(patch.name).fullmatch(profile.name) is not None and patch.os_name in {"", profile.os_name}
 
 
-@lru_cache(maxsize=8192)  # fnmatch itself keeps few, and an overlay has many
+@lru_cache(maxsize=8192)  # fnmatch caches too few for an overlay
 def _glob(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern))
 
 
 def is_derived(profile: OperatingSystemProfile) -> bool:
-    """Whether the profile was patched by us before it came into the source: then it is never patched again."""
+    """Whether osm-gitops has patched the profile before it came into the source: it is not patched again."""
     return profile.overlaid and _DERIVED.search(profile.version) is not None
 
 
 def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) -> PatchedProfile | None:
-    """The profile with all patches of ``overlays`` that are for it, in their order; ``None`` where none is."""
+    """The profile with all patches of ``overlays`` for it, in order; ``None`` if there are none."""
     if is_derived(profile):
         return None
     wanted = [(patch, overlay) for overlay in overlays for patch in overlay.patches if fits(patch, profile)]
@@ -267,24 +265,22 @@ def patch_profile(profile: OperatingSystemProfile, overlays: Sequence[Overlay]) 
     try:
         check_size(profile.manifest.body)
     except PatchLimitError as beyond:
-        problem = Problem(
-            Code.PATCH_LIMIT, f"patches take profiles that are smaller: {beyond}", where=str(profile.manifest.origin)
-        )
-        told = problem.at(about=str(profile.manifest.ref))
-        return PatchedProfile(profile.manifest, tuple(patch for patch, _ in wanted), (), (told,))
-    work = _Work(profile, overlays)
+        problem = Problem(Code.PATCH_LIMIT, f"is too large to patch: {beyond}", where=str(profile.manifest.origin))
+        placed = problem.at(about=str(profile.manifest.ref))
+        return PatchedProfile(profile.manifest, tuple(patch for patch, _ in wanted), (), (placed,))
+    patcher = _Patcher(profile, overlays)
     for patch, overlay in wanted:
         try:
-            work.apply(patch, overlay)
+            patcher.apply(patch, overlay)
         except PatchLimitError as beyond:
-            work.stop(beyond, patch)
+            patcher.stop(beyond, patch)
             break
-    return work.result()
+    return patcher.result()
 
 
 @dataclass(slots=True)
-class _Work:
-    """A profile's manifest while it is patched; ``owners`` are the overlays by the manifests of their patches."""
+class _Patcher:
+    """Applies patches to a profile's manifest; ``owners`` are the overlays by the manifests of their patches."""
 
     profile: OperatingSystemProfile
     overlays: Sequence[Overlay]
@@ -310,7 +306,7 @@ class _Work:
         if patch.merge is not None:
             self.budget.write(patch.merge)
             found = merge_piece(self.body, self.places, patch.merge, patch.spot, self._replaced)
-            self.problems += (self._told(problem) for problem in found)
+            self.problems += (self._placed(problem) for problem in found)
             return
         for index, operation in enumerate(patch.operations):
             spot = replace(patch.spot, field=f"{patch.spot.field}[{index}]")
@@ -321,25 +317,25 @@ class _Work:
                 if old is not None:
                     self._replaced(_field(operation["path"]), old, spot)
             except WrongOperation as wrong:
-                self.problems.append(self._told(Problem(Code.PATCH_DOES_NOT_APPLY, str(wrong), where=spot.where)))
+                self.problems.append(self._placed(Problem(Code.PATCH_DOES_NOT_APPLY, str(wrong), where=spot.where)))
 
     def stop(self, beyond: PatchLimitError, patch: Patch) -> None:
-        """Tell that a patch goes beyond a limit, after which no other is applied."""
+        """Add the problem of a patch beyond a limit, after which no other is applied."""
         overlay = self.owners[id(patch.spot.manifest)]
-        what = f"a patch of overlay {overlay.display} goes beyond a limit: {beyond}"
-        self.problems.append(self._told(Problem(Code.PATCH_LIMIT, what, where=patch.spot.where, fix=_SMALLER)))
+        what = f"a patch of overlay {overlay.display} exceeds a limit: {beyond}"
+        self.problems.append(self._placed(Problem(Code.PATCH_LIMIT, what, where=patch.spot.where, fix=_SMALLER)))
 
-    def _told(self, problem: Problem) -> Problem:
+    def _placed(self, problem: Problem) -> Problem:
         return problem.at(about=str(self.profile.manifest.ref))
 
     def _replaced(self, path: str, old: Places, new: Spot) -> None:
-        """A field that another overlay had set already, itself or something in it; neither is built on the other."""
+        """Warn if another overlay, unrelated to this one, has set the field or something in it."""
         second = self.owners[id(new.manifest)]
         rivals: dict[str, Problem] = {}
         for spot in spots_within(old):
             first = self.owners.get(id(spot.manifest))
             if first is not None and are_rivals(first, second):
-                rivals.setdefault(first.key, self._told(replace(fight(first, second, spot, new), field=path)))
+                rivals.setdefault(first.key, self._placed(replace(conflict(first, second, spot, new), field=path)))
         self.warnings += rivals.values()
 
     def result(self) -> PatchedProfile:
@@ -359,7 +355,7 @@ class _Work:
         if not isinstance(spec, dict) or not isinstance(metadata, dict) or not _holds_maps(metadata):
             what = "spec, metadata, annotations and labels must stay mappings"
             self.problems.append(
-                self._told(Problem(Code.PATCH_DOES_NOT_APPLY, what, where=self.applied[-1].spot.where))
+                self._placed(Problem(Code.PATCH_DOES_NOT_APPLY, what, where=self.applied[-1].spot.where))
             )
             return
         annotations = metadata.get("annotations") or {}
@@ -381,18 +377,18 @@ def derived_version(version: str, names: Sequence[str], digest: str) -> str:
 
 
 def are_rivals(first: Overlay, second: Overlay) -> bool:
-    """Whether neither of two overlays is built on the other, so that neither knows what the other sets."""
+    """Whether neither of two overlays is a base of the other."""
     return first.key != second.key and first.key not in second.bases and second.key not in first.bases
 
 
-def fight(first: Overlay, second: Overlay, old: Spot, new: Spot) -> Problem:
-    """What is said of a field that two overlays set differently."""
+def conflict(first: Overlay, second: Overlay, old: Spot, new: Spot) -> Problem:
+    """The warning for a field that two overlays set differently."""
     return Problem(
         Code.OVERLAYS_CONFLICT,
         f"overlays {first.display} ({old.where}) and {second.display} set this differently: "
-        f"{second.display} wins, for it comes later",
+        f"{second.display} is used, because it comes later",
         where=new.where,
-        fix=f"Take one of them away, or name {first.display} under overlays of {second.display}",
+        fix=f"Remove one of them, or name {first.display} under overlays of {second.display}",
     )
 
 
@@ -405,14 +401,14 @@ _FIXED: Final = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"
 
 
 def _field(pointer: str) -> str:
-    """A pointer as fields are written elsewhere: ``/spec/files/0`` is ``spec.files[0]``."""
+    """A JSON pointer as a field path: ``/spec/files/0`` is ``spec.files[0]``."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     return "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps).removeprefix(".")
 
 
 def _check_pointers(operation: Mapping[str, Json]) -> None:
-    """What says which profile this is cannot be changed; it can be copied."""
+    """Refuse changes of fields that identify the profile; they can be copied."""
     changed = [operation["path"], *([operation["from"]] if operation["op"] == "move" else [])]
     for pointer in changed if operation["op"] != "test" else ():
         if any(fixed == pointer or fixed.startswith(f"{pointer.rstrip('/')}/") for fixed in _FIXED):
-            raise WrongOperation(f"{pointer} cannot be changed by a patch: it says which profile this is")
+            raise WrongOperation(f"{pointer} cannot be changed by a patch, because it identifies the profile")

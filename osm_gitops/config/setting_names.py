@@ -1,4 +1,4 @@
-"""The table of all settings: names, kinds, help, and the flags of OSM that a batch passes over (osm-behaviour.md,
+"""The table of all settings: names, kinds and help; and the flags of OSM that are ignored (osm-behaviour.md,
 "Flags")."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from osm_gitops.model.settings import Settings
 
 
 class Kind(Enum):
-    """How a setting is written; in a fleet file or overlay lists and maps are taken too."""
+    """The type of a setting; fleet files and overlays may also use lists and maps."""
 
     TEXT = "a text"
     TEXTS = "a text with commas, or a list of texts"
@@ -20,13 +20,13 @@ class Kind(Enum):
     GATES = "a text such as A=true,B=false, or a map of booleans"
     MIRRORS = "a list of registry=url, or a map from a registry to its urls"
     FILE = "the name of a file"
-    COUNT = "a whole number from 1 on"
+    COUNT = "a whole number of at least 1"
     DURATION = "a duration such as 24h or 90m"
 
 
 @dataclass(frozen=True, slots=True)
 class SettingName:
-    """One setting: its flag without dashes, its key in a fleet file or overlay, its kind and a help sentence."""
+    """One setting: its flag without dashes, its key in fleet files and overlays, its kind and its help text."""
 
     flag: str
     key: str
@@ -118,25 +118,25 @@ DEFAULT_TEXTS: Final[Mapping[str, str]] = {
     "token-life": "24h",
     "interval": "30m",
 }
-"""Defaults that are neither empty nor false, as a flag would give them, by flag."""
+"""Defaults that are neither empty nor false, as text, by flag."""
 
-_SERVERLESS: Final = "a batch serves no endpoints"
-_LOGLESS: Final = "-v tells more"
+_SERVERLESS: Final = "osm-gitops serves no endpoints"
+_LOGLESS: Final = "use -v for more output"
 
 PASSED_OVER: Final[Mapping[str, str]] = {
     "ca-bundle": "Operating System Manager ignores it too; see --kubernetes-ca-bundle and --host-ca-bundle",
     "health-probe-address": _SERVERLESS,
-    "leader-elect": "a batch elects no leader",
+    "leader-elect": "osm-gitops elects no leader",
     "log-debug": _LOGLESS,
     "metrics-address": _SERVERLESS,
-    "worker-count": "a batch has no workers",
+    "worker-count": "osm-gitops has no workers",
     "worker-health-probe-address": _SERVERLESS,
     "worker-metrics-address": _SERVERLESS,
 }
-"""Flags of OSM that mean nothing to a batch, each with the reason."""
+"""Flags of OSM that are ignored, each with the reason."""
 
 PASSED_OVER_BOOLEANS: Final = frozenset({"leader-elect", "log-debug"})
 CONNECTION_FLAGS: Final = ("kubeconfig", "worker-cluster-kubeconfig")
-"""Flags of OSM that ours share, but that are no settings."""
+"""Flags of OSM that osm-gitops has too, but that are not settings."""
 LOG_FORMAT_FLAG: Final = "log-format"
-"""The same, with words of OSM's own for its values, in any case: ``JSON`` and ``Console``."""
+"""Another one, for which OSM has other values, in any case: ``JSON`` and ``Console``."""

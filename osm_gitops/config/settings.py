@@ -1,5 +1,5 @@
-"""Settings: what was given as flags, environment variables and files, parsed as OSM parses its flags
-(osm-behaviour.md, "Flags"); and settings as arguments again, for runs that start elsewhere.
+"""Settings from flags, environment variables and files, parsed as OSM parses its flags
+(osm-behaviour.md, "Flags"); and settings as arguments of other runs.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from posixpath import join
 from typing import Any, Final
 
@@ -35,20 +36,19 @@ _INTERVAL: Final = "interval"
 BOUNDS: Final = frozenset(
     {"max_output_bytes", "max_loop_steps", "max_template_depth", "max_render_seconds", "max_render_memory"}
 )
-"""The settings that say how much a template may use."""
+"""The settings that limit templates."""
 
 ReadFile = Callable[[str], str]
-"""Reads a file as it is: line ends unchanged, bytes that are no UTF-8 as surrogate escapes. Raises OSError."""
+"""Reads a file with unchanged line ends, and bytes that are not UTF-8 as surrogate escapes. Raises OSError."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawSetting:
-    """A setting as it was given, before parsing.
+    """A setting before parsing.
 
-    ``name`` is the flag without dashes. ``value`` is a text, a boolean, a list of texts
-    (a repeated flag) or what a YAML file holds. ``where`` says for messages where it was
-    given (``flag --cluster-dns``). ``base`` is the folder at which the name of a file
-    starts, where it is relative. ``from_tree``: the tree says it, not whoever runs us.
+    ``name`` is the flag without dashes. ``value`` is a text, a boolean, a list of texts (a repeated flag) or a value of
+    YAML. ``where`` is its origin, for messages (``flag --cluster-dns``). Relative file names start at ``base``.
+    ``from_tree``: it comes from the tree, not from the user who starts the run.
     """
 
     name: str
@@ -59,7 +59,7 @@ class RawSetting:
 
 
 class _WrongError(Exception):
-    """A setting that cannot be used; becomes a problem with the place where it was given."""
+    """An invalid setting; becomes a problem with the setting's origin."""
 
     def __init__(self, what: str, fix: str = "", code: Code = Code.INVALID_VALUE) -> None:
         self.code = code
@@ -69,10 +69,7 @@ class _WrongError(Exception):
 
 
 def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
-    """Parse settings, one entry per name; what is not given has OSM's default.
-
-    Raises InputError with the problems of all of them.
-    """
+    """Parse settings, one entry per name; the others have OSM's defaults. Raises InputError with all problems."""
     given = {setting.name: setting for setting in raw}
     problems: list[Problem] = []
     values: dict[str, Any] = {}
@@ -97,13 +94,13 @@ def parse_settings(raw: Sequence[RawSetting], read_file: ReadFile) -> Settings:
 
 
 def raises_bound(setting: RawSetting) -> bool:
-    """Whether a setting allows templates more than they are allowed without it."""
+    """Whether a setting raises a limit of templates above its default."""
     attribute = setting.name.replace("-", "_")
     if attribute not in BOUNDS:
         return False
     try:
         given = parse_settings([setting], _no_file)
-    except InputError:  # told when all settings are read
+    except InputError:  # reported when all settings are parsed
         return False
     return bool(getattr(given, attribute) > getattr(Settings(), attribute))
 
@@ -112,11 +109,11 @@ def _no_file(path: str) -> str:
     raise FileNotFoundError(path)
 
 
-# --- from what a file or flag holds to what OSM's flag would hold ---
+# --- from a value of YAML or a flag to the text of OSM's flag ---
 
 
 def normal(setting: RawSetting) -> Any:
-    """A text, a boolean, or a list of texts for a repeatable setting."""
+    """The value as a text, a boolean, or a list of texts for a repeatable setting."""
     kind = SETTINGS_BY_FLAG[setting.name].kind
     if kind is Kind.BOOLEAN:
         return _boolean(setting.value)
@@ -134,9 +131,9 @@ def normal(setting: RawSetting) -> Any:
 def _text(value: Json, kind: Kind) -> str:
     if isinstance(value, str):
         if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-            raise _WrongError("the value is no UTF-8")
+            raise _WrongError("the value is not UTF-8")
         if "\0" in value:
-            raise _WrongError("the value holds a NUL character", "Remove it")
+            raise _WrongError("the value has a NUL character", "Remove it")
         return value
     hint = "Put it in quotes" if isinstance(value, (bool, int, float)) and kind is not Kind.COUNT else ""
     raise _WrongError(f"must be {kind.value}, not {type_name(value)}", hint, Code.WRONG_TYPE)
@@ -165,7 +162,7 @@ def _gate_items(gates: Mapping[str, Json]) -> str:
 
 
 def _mirror_items(value: Json) -> list[str]:
-    """``registry=url`` items; a text holds one per line."""
+    """``registry=url`` items; a text has one per line."""
     if isinstance(value, str):
         return value.splitlines()
     if isinstance(value, Mapping):
@@ -190,7 +187,7 @@ def _required(text: str) -> str:
 
 def _container_runtime(text: str) -> str:
     if text != "containerd":
-        raise _WrongError(f'container runtime "{text}" is not supported', "containerd is the only one")
+        raise _WrongError(f'container runtime "{text}" is not supported', "Use containerd, the only one")
     return text
 
 
@@ -203,7 +200,7 @@ def _ip(item: str) -> str:
         return parse_ip(trim_space(item))
     except GoError:
         fix = "Write addresses such as 10.96.0.10, separated by commas, without a prefix length or leading zeros"
-        raise _WrongError(f'"{item}" is no IP address', fix) from None
+        raise _WrongError(f'"{item}" is not an IP address', fix) from None
 
 
 def _feature_gates(text: str) -> dict[str, bool]:
@@ -213,9 +210,9 @@ def _feature_gates(text: str) -> dict[str, bool]:
         try:
             if not equals:
                 raise GoError("no value")
-            gates[name] = parse_bool(value)  # a second = makes it no boolean
+            gates[name] = parse_bool(value)  # with a second = it is not a boolean
         except GoError:
-            raise _WrongError(f'"{item}" is no feature gate', "Write A=true,B=false, without blanks") from None
+            raise _WrongError(f'"{item}" is not a feature gate', "Write A=true,B=false, without blanks") from None
     return {_CERTIFICATE_ROTATION: True} | gates
 
 
@@ -223,15 +220,7 @@ def _items(text: str) -> tuple[str, ...]:
     return tuple(item for item in map(trim_space, text.split(",")) if item)
 
 
-def _credentials_secret(text: str) -> tuple[str, str] | None:
-    return _namespaced(text, "a Secret")
-
-
-def _service_account(text: str) -> tuple[str, str] | None:
-    return _namespaced(text, "a ServiceAccount")
-
-
-def _namespaced(text: str, what: str) -> tuple[str, str] | None:
+def _namespaced(what: str, text: str) -> tuple[str, str] | None:
     if not text:
         return None
     parts = text.split("/")
@@ -261,17 +250,16 @@ def _duration(text: str) -> timedelta:
 
 
 def _too_short(settings: Settings, given: Mapping[str, RawSetting]) -> Iterator[Problem]:
-    """Tokens that a machine could find expired between two runs."""
+    """A problem if tokens can expire between two runs."""
     least = shortest_token_life(settings.interval)
     if settings.token_life < least:
         where = next(given[name].where for name in (_LIFE, _INTERVAL) if name in given)
         yield Problem(
             Code.TOKEN_LIFE_TOO_SHORT,
-            f"tokens that live {spoken(settings.token_life)} end before they are renewed by runs that are "
-            f"{spoken(settings.interval)} apart",
+            f"tokens with a lifetime of {spoken(settings.token_life)} expire before runs that are "
+            f"{spoken(settings.interval)} apart renew them",
             where=where,
-            fix=f"Let them live at least {spoken(least)} with --{_LIFE}, or run more often and say so "
-            f"with --{_INTERVAL}",
+            fix=f"Set --{_LIFE} to at least {spoken(least)}, or run more often and set --{_INTERVAL}",
         )
 
 
@@ -286,7 +274,7 @@ def _ca_bundle(name: str, base: str, read_file: ReadFile) -> str:
             f"{path} cannot be read: {error.strerror or error}", "Name a PEM file", Code.FILE_UNREADABLE
         ) from None
     if not has_certificate(text):
-        raise _WrongError(f"{path} holds no PEM-encoded certificate", "Name a PEM file with CA certificates")
+        raise _WrongError(f"{path} has no PEM-encoded certificate", "Name a PEM file with CA certificates")
     return text
 
 
@@ -294,7 +282,7 @@ def _ca_bundle(name: str, base: str, read_file: ReadFile) -> str:
 
 
 def _all_mirrors(given: Mapping[str, RawSetting], problems: list[Problem]) -> dict[str, tuple[str, ...]]:
-    """Endpoints by registry: those of the repeatable flag first, then those of the other."""
+    """Endpoints by registry: first those of the repeatable flag, then those of the other one."""
     mirrors: dict[str, tuple[str, ...]] = {}
     for name, read in ((_CONTAINERD_MIRRORS, _containerd_mirrors), (_MIRRORS, _mirrors)):
         if name not in given:
@@ -328,7 +316,9 @@ def _mirror(item: str) -> tuple[str, str]:
     try:
         parse_url(url)
     except GoError:
-        raise _WrongError(f'mirror "{_masked(url)}" is no URL', "Write host, host:port/path or a whole URL") from None
+        raise _WrongError(
+            f'mirror "{_masked(url)}" is not a URL', "Write host, host:port/path or a whole URL"
+        ) from None
     return registry, url
 
 
@@ -346,10 +336,13 @@ _PARSERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "node-http-proxy": ("http_proxy", str),
     "node-no-proxy": ("no_proxy", str),
     "node-insecure-registries": ("insecure_registries", _items),
-    "node-registry-credentials-secret": ("registry_credentials_secret", _credentials_secret),
-    "bootstrap-token-service-account-name": ("bootstrap_token_service_account", _service_account),
+    "node-registry-credentials-secret": ("registry_credentials_secret", partial(_namespaced, "a Secret")),
+    "bootstrap-token-service-account-name": (
+        "bootstrap_token_service_account",
+        partial(_namespaced, "a ServiceAccount"),
+    ),
 }
-"""Settings whose attribute has another name, or whose values are not all that their kind allows."""
+"""Settings whose attribute has another name, or that allow fewer values than their kind."""
 _PARSERS_OF_KINDS: Final[Mapping[Kind, Callable[[Any], Any]]] = {
     Kind.TEXT: str,
     Kind.BOOLEAN: bool,
@@ -362,18 +355,18 @@ _CREDENTIALS: Final = re.compile(r"//[^/\s]*@")
 
 
 def arguments(settings: Iterable[RawSetting], files: str) -> tuple[str, ...]:
-    """One argument a value. Files are named ``<flag>.pem`` below ``files``; an empty name names none.
+    """One argument per value. Files are named ``<flag>.pem`` below ``files``; an empty file name gives no argument.
 
-    The settings must be such that they can be parsed. Raises InputError for all that hold a password: arguments are
-    shown to everybody who may look at a pod.
+    The settings must be valid. Raises InputError for all that contain a password, because everyone who may read a pod
+    sees its arguments.
     """
     given = tuple(settings)
     problems = [
         Problem(
             Code.CREDENTIAL_IN_ARGUMENT,
-            "a URL in it holds a password, and arguments of a pod are no place for one",
+            "has a URL with a password, which must not be in the arguments of a pod",
             where=setting.where,
-            fix=f"Leave it out, and give {SETTINGS_BY_FLAG[setting.name].environment} in a Secret (--env-secret)",
+            fix=f"Leave it out, and set {SETTINGS_BY_FLAG[setting.name].environment} in a Secret (--env-secret)",
         )
         for setting in given
         if any(_CREDENTIALS.search(text) for text in _flag_texts(setting))

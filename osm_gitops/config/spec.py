@@ -1,4 +1,4 @@
-"""What a run works on: clusters with their sources, settings and targets (design.md, "Fleet file")."""
+"""The clusters of a run with their sources, settings and targets (design.md, "Fleet file")."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from osm_gitops.sources.trust import TRUSTED, Trust
 
 DEFAULT_CLUSTER = "default"
 LIVE = "cluster"
-"""What stands in the place of a path for the clusters themselves."""
+"""The word that means the live clusters, instead of a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeRef:
-    """A tree of manifests: where it lies, and how the user named it.
+    """A tree of manifests: its path, and the name that the user gave it.
 
-    With a ``revision`` (a branch, a tag, a commit) it is the tree that git has there; then the
-    path need not exist now.
+    With a ``revision`` (a branch, a tag, a commit) it is the tree at that revision; the path need not exist now.
     """
 
     path: Path
@@ -30,7 +29,7 @@ class TreeRef:
 
 
 def tree_ref(base: Path, text: str) -> TreeRef:
-    """What ``PATH`` or ``PATH@REVISION`` names: a path that exists wins, else the last ``@`` splits."""
+    """Parse ``PATH`` or ``PATH@REVISION``: an existing path takes precedence, else the last ``@`` splits."""
     path, at, revision = text.rpartition("@")
     if not (at and revision) or os.path.lexists(base / text):
         return TreeRef(base / text, text)
@@ -39,7 +38,7 @@ def tree_ref(base: Path, text: str) -> TreeRef:
 
 @dataclass(frozen=True, slots=True)
 class LiveRef:
-    """The clusters as they are now: profiles are read in the management cluster, all else in the worker cluster."""
+    """The live clusters: profiles are read from the management cluster, all else from the worker cluster."""
 
     display: str = LIVE
 
@@ -48,14 +47,14 @@ SourceRef = TreeRef | LiveRef
 
 
 def source_ref(base: Path, text: str) -> SourceRef:
-    """What ``cluster``, ``PATH`` or ``PATH@REVISION`` names; a folder of that name is ``./cluster``."""
+    """Parse ``cluster``, ``PATH`` or ``PATH@REVISION``; a folder named cluster is ``./cluster``."""
     return LiveRef() if text == LIVE else tree_ref(base, text)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where a cluster's objects are read; the three may be the same. ``applies_machines``: MachineDeployments of a tree
-    are applied to the worker cluster, where that is the target."""
+    """Where a cluster's objects are read; the three may be the same. ``applies_machines``: apply the MachineDeployments
+    of a tree to the worker cluster, if the target is live."""
 
     machines: SourceRef
     profiles: SourceRef
@@ -69,10 +68,8 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """A folder, normally in a git work tree; ``branch`` empty means the one checked out.
-
-    ``sign`` is as git's configuration says unless told.
-    """
+    """A folder, normally in a git work tree. An empty ``branch`` means the one that is checked out. ``sign`` is
+    ``None`` for git's configuration."""
 
     path: Path
     display: str
@@ -84,20 +81,19 @@ class TargetSpec:
 
 @dataclass(frozen=True, slots=True)
 class LiveTarget:
-    """The clusters themselves: OSPs and OSCs go to the management cluster, Secrets to the worker cluster."""
+    """The live clusters: OSPs and OSCs go to the management cluster, Secrets to the worker cluster."""
 
     display: str = LIVE
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """One cluster of a run. ``settings`` have one entry a name, precedence already decided.
+    """One cluster of a run. ``settings`` have one entry per name, after precedence.
 
-    ``worker_access`` is what was named of a worker cluster; :attr:`worker` is what that means.
-    ``overlays`` are in the order in which they are applied; where the source ``lacks_profiles`` of the cluster, what
-    they say may be for nothing that is there. ``frozen``: MachineDeployments of a tree are those of a cluster, with all
-    that servers added to them. ``fleet_file`` is the file that names the cluster, if one does. ``trust`` says what of
-    all this may be read.
+    ``worker_access`` is how the user named a worker cluster; :attr:`worker` is the result. ``overlays`` are in the
+    order in which they are applied; with ``lacks_profiles`` the source does not have all profiles, so patches may match
+    none. ``frozen``: MachineDeployments of a tree keep the fields that servers added. ``fleet_file`` names the cluster,
+    if any. ``trust`` limits what may be read.
     """
 
     name: str
@@ -114,7 +110,7 @@ class ClusterSpec:
 
     @property
     def worker(self) -> ContextRef:
-        """The management cluster where no other is named; a context alone is one of the same kubeconfig."""
+        """The worker cluster: by default the management cluster; a context alone is in the same kubeconfig."""
         named = self.worker_access
         if named == UNNAMED:
             return self.management
@@ -122,5 +118,5 @@ class ClusterSpec:
 
     @property
     def is_live(self) -> bool:
-        """Whether a cluster is read or written at all."""
+        """Whether a live cluster is read or written."""
         return isinstance(self.target, LiveTarget) or any(isinstance(part, LiveRef) for part in self.source.parts)

@@ -1,4 +1,5 @@
-"""The tables of ``lint/rules``: what systemd, containerd and the kubelet know, as TOML files beside the rules."""
+"""Read the tables of ``lint/rules``: the keys of systemd, containerd and the kubelet, in TOML files beside the
+rules."""
 
 from __future__ import annotations
 
@@ -8,5 +9,5 @@ from typing import Any
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """The table in ``lint/rules/NAME``. Call it when a module is imported: a worker process opens no file later."""
+    """The table in ``lint/rules/NAME``. Call it at import: a worker process cannot open files later."""
     return tomllib.loads((Path(__file__).parent / "rules" / name).read_text("utf-8"))

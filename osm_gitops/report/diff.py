@@ -16,15 +16,15 @@ from osm_gitops.model.profile import OVERLAY_BASE_ANNOTATION
 from osm_gitops.plan.counterfactual import alike_at_ends
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, TEMPLATE_DIGEST
 
-# Beyond this many line pairs a comparison takes seconds.
+# With more pairs of lines a comparison takes seconds.
 _PAIRS = 4_000_000
-# So does one of fewer pairs where too many are equal: the same few lines again and again.
+# So does one with fewer pairs if too many are equal, in a text that repeats a few lines.
 _EQUAL_PAIRS = 100_000
 _NO_NEWLINE = "\\ No newline at end of file"
 _Lines = tuple[str, ...]
 
 DIGESTS: Final = (ANNOTATIONS_HASH, TEMPLATE_DIGEST, OVERLAY_BASE_ANNOTATION)
-"""Annotations whose values say nothing to people: that one changed is the reason of the change."""
+"""Annotations whose values are not readable; the reason of the change names them."""
 
 _DIGEST_LINE: Final = re.compile(rf"annotations\.({'|'.join(map(re.escape, DIGESTS))}): .*")
 _ONLY_DIGESTS: Final = "only digests changed"
@@ -32,8 +32,7 @@ _ONLY_DIGESTS: Final = "only digests changed"
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """How one text changes: hunks in unified form, without file headers. ``instead`` of them may say why there are
-    none."""
+    """The change of one text: hunks in unified form, without file headers; ``instead`` says why there are none."""
 
     name: str
     state: str
@@ -48,7 +47,7 @@ def text_diff(change: TextChange, context: int = 3) -> TextDiff:
     state = "new" if change.before is None else "gone" if change.after is None else "changed"
     before, after = change.before or "", change.after or ""
     if change.name == "metadata":
-        context = 0  # a list of facts: its neighbours explain nothing
+        context = 0  # the neighbours of a fact do not explain it
         before, after = _without_digests(before, after)
         if before == after:
             return TextDiff(change.name, state, (), 0, 0, _ONLY_DIGESTS)
@@ -59,7 +58,7 @@ def text_diff(change: TextChange, context: int = 3) -> TextDiff:
 
 
 def _without_digests(before: str, after: str) -> tuple[str, str]:
-    """Both texts of metadata without the digests that both have; one that is new or gone is a fact worth showing."""
+    """Both texts of metadata without the digests that both have; a new or removed digest is shown."""
     both = _digests(before) & _digests(after)
 
     def kept(text: str) -> str:
@@ -73,27 +72,27 @@ def _digests(text: str) -> set[str]:
 
 
 def _digest_of(line: str) -> str:
-    """The annotation that a line of metadata gives where it is a digest, else nothing."""
+    """The annotation of a line of metadata, if it is a digest."""
     found = _DIGEST_LINE.fullmatch(line)
     return found[1] if found else ""
 
 
-# Pools that share a file share its change.
+# Pools often share a file and its change.
 @lru_cache(maxsize=1024)
 def _hunks(before: str, after: str, context: int) -> _Lines:
-    # A missing line end at the end matters only where the other side has one.
-    told = before.endswith("\n") or after.endswith("\n")
-    old, new = _split(before, told=told), _split(after, told=told)
+    # A missing newline at the end matters only if the other side has one.
+    mark = before.endswith("\n") or after.endswith("\n")
+    old, new = _split(before, mark=mark), _split(after, mark=mark)
     start, end = (max(0, alike - context) for alike in alike_at_ends(old, new))
     return tuple(_unified(old[start : len(old) - end], new[start : len(new) - end], context, start))
 
 
-def _split(text: str, *, told: bool) -> list[str]:
+def _split(text: str, *, mark: bool) -> list[str]:
     lines = text.split("\n")
     last = lines.pop()
     if not last:
         return lines
-    return [*lines, f"{last}\n{_NO_NEWLINE}" if told else last]
+    return [*lines, f"{last}\n{_NO_NEWLINE}" if mark else last]
 
 
 def _unified(old: list[str], new: list[str], context: int, offset: int) -> Iterator[str]:
@@ -111,8 +110,8 @@ def _unified(old: list[str], new: list[str], context: int, offset: int) -> Itera
 
 
 class _Blocks(SequenceMatcher[str]):
-    """The lines that two texts share. Texts that take seconds to compare are first divided at lines which each has
-    once, in the order that most of them have in both; what takes long even so is shown one after the other."""
+    """The lines that two texts share. Texts that take long to compare are first split at lines that are unique in both,
+    as far as these have the same order; parts that still take long are shown one after the other."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
         super().__init__(None, (), (), autojunk=False)
@@ -147,17 +146,17 @@ def _shared_blocks(old: list[str], new: list[str]) -> Iterator[Match]:
 def _takes_long(old: list[str], new: list[str]) -> bool:
     if len(old) * len(new) > _PAIRS:
         return True
-    there = Counter(new)
-    return sum(count * there[line] for line, count in Counter(old).items()) > _EQUAL_PAIRS
+    counts = Counter(new)
+    return sum(count * counts[line] for line, count in Counter(old).items()) > _EQUAL_PAIRS
 
 
 def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
-    """Where lines stand that are once in each text: the longest selection whose order is the same in both."""
+    """The positions of lines that are unique in both texts: the longest selection with the same order in both."""
     old_once = {line for line, count in Counter(old).items() if count == 1}
     places = {line: at for at, line in enumerate(new) if line in old_once}
     both = places.keys() & {line for line, count in Counter(new).items() if count == 1}
     pairs = [(at, places[line]) for at, line in enumerate(old) if line in both]
-    # The longest rising subsequence: for each length the pair in which the lowest such sequence ends.
+    # The longest increasing subsequence: for each length the pair that ends the lowest such sequence.
     ends: list[int] = []  # of new, for bisection
     last: list[int] = []  # indices into pairs
     before: list[int] = []
@@ -175,7 +174,7 @@ def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
 
 
 def _range(start: int, length: int) -> str:
-    # An empty range names the line before it, as in every unified diff.
+    # An empty range names the line before it, as in unified diffs.
     return f"{start + 1 if length else start},{length}" if length != 1 else str(start + 1)
 
 

@@ -1,6 +1,6 @@
-"""A plan as one HTML page that needs nothing else: no script, no file, no network.
+"""A plan as one HTML page without scripts, other files and network.
 
-Style sheets alone filter it: what a box that is not checked stands for is hidden.
+The style sheet filters it: it hides the content of boxes that are not checked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ACTIONS: Final = tuple(action for action in Action if action is not Action.UNCH
 
 
 def _hidden(boxes: Iterable[str], what: str) -> str:
-    """The rule that hides ``what`` while none of these boxes is checked."""
+    """The rule that hides ``what`` if none of these boxes is checked."""
     return f"body{''.join(f':has(#{box}:not(:checked))' for box in boxes)} .{what} {{ display: none; }}\n"
 
 
@@ -82,35 +82,35 @@ _CLASSES = {"+": "new", "-": "old", "@": "at"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Detail):
-    """How a page is written. ``version`` is that of the program, ``made`` says when the plan was made."""
+    """Options of a page. ``version`` is that of the program, ``made`` is when the plan was made."""
 
     version: str = ""
     made: str = ""
 
 
 def format_html(plan: Plan, page: Page, problems: Iterable[Problem] = ()) -> Iterator[str]:
-    """The plan, and problems of whole clusters, as pieces of one page; no secret in it."""
-    told = outline(plan, page, problems)
-    clusters = [(f"cluster-{at}", each) for at, each in enumerate(told.clusters, start=1) if each.says_something]
+    """The plan, and problems of whole clusters, as pieces of one page, without secrets."""
+    content = outline(plan, page, problems)
+    clusters = [(f"cluster-{at}", each) for at, each in enumerate(content.clusters, start=1) if each.has_content]
     filters = _FILTERS + "".join(_hidden([f"show-{name}"], name) for name, _ in clusters)
     yield _HEAD.format(title=f"osm-gitops {page.command}", style=_STYLE + filters)
-    yield f"<p><strong>{escape(told.summary)}</strong></p>\n"
+    yield f"<p><strong>{escape(content.summary)}</strong></p>\n"
     yield from _failed_pools(clusters)
     made = [part for part in (f"osm-gitops {page.version}" if page.version else "", page.made) if part]
     yield f"<p>Made by {escape(', '.join(made))}</p>\n" if made else ""
-    yield from _trouble(told)
+    yield from _trouble(content)
     yield from _contents(clusters)
     for name, cluster in clusters:
         yield f'<section id="{name}" class="{name}">\n'
         yield from _cluster(name, cluster)
         yield "</section>\n"
-    if told.machines:
-        yield f"<h2>Machines</h2>\n<p>{escape(' '.join(told.machines))}</p>\n<pre>{escape(told.roll)}</pre>\n"
+    if content.machines:
+        yield f"<h2>Machines</h2>\n<p>{escape(' '.join(content.machines))}</p>\n<pre>{escape(content.roll)}</pre>\n"
     yield "</body>\n</html>\n"
 
 
 def _failed_pools(clusters: Iterable[tuple[str, ClusterEntry]]) -> Iterator[str]:
-    """How many pools failed, and where: the counts of the plan do not have them."""
+    """The number of failed pools by cluster, which the counts of the plan do not include."""
     failed = [(name, cluster, len(cluster.plan.failed)) for name, cluster in clusters if cluster.plan.failed]
     if failed:
         links = ", ".join(f'<a href="#{name}">{_code(cluster.name)}</a> ({number})' for name, cluster, number in failed)
@@ -119,7 +119,7 @@ def _failed_pools(clusters: Iterable[tuple[str, ClusterEntry]]) -> Iterator[str]
 
 
 def _contents(clusters: Iterable[tuple[str, ClusterEntry]]) -> Iterator[str]:
-    """Links to the clusters, and the boxes that filter the page."""
+    """Links to the clusters, and boxes that filter the page."""
     boxes = "".join(f"{_box(f'show-{action.value}')}{action.value}</label>" for action in _ACTIONS)
     yield f"<nav>\n<p>Show: {boxes}</p>\n"
     items = [
@@ -133,9 +133,9 @@ def _box(name: str) -> str:
     return f'<label><input type="checkbox" id="{name}" checked> '
 
 
-def _trouble(told: Outline) -> Iterator[str]:
-    refusals = [refusal for cluster in told.clusters for refusal in cluster.refusals]
-    for title, texts in (("Refused", refusals), ("Failed", told.problems)):
+def _trouble(content: Outline) -> Iterator[str]:
+    refusals = [refusal for cluster in content.clusters for refusal in cluster.refusals]
+    for title, texts in (("Refused", refusals), ("Failed", content.problems)):
         if texts:
             yield f'<div class="bad">\n<h2>{title}</h2>\n{_list(map(_code, texts))}</div>\n'
 
@@ -166,7 +166,7 @@ def _cluster(name: str, cluster: ClusterEntry) -> Iterator[str]:
 
 
 def _actions(pools: PoolsEntry) -> str:
-    """The class of what these actions meet: it is hidden while none of them is shown."""
+    """The class for these actions; its elements are hidden if none of the actions is shown."""
     return "-".join(action.value for action in _ACTIONS if action in pools.actions)
 
 

@@ -1,4 +1,4 @@
-"""A plan as JSON, for machines. Keys and their meaning stay as they are while the major version does."""
+"""A plan as JSON. Keys and their meaning change only with the major version."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from osm_gitops.report.masked import ShownChange, ShownCluster, shown
 
 
 def plan_json(plan: Plan, *, context: int = 3, whole: bool = False, hide_secret_files: bool = False) -> str:
-    """The plan as a JSON text that ends in a newline; no secret in it.
+    """The plan as a JSON text without secrets, with a newline at the end.
 
-    Unchanged objects are only counted; new and deleted ones have diffs only if ``whole``. Of files that are made from
-    secrets no content is shown if ``hide_secret_files``.
+    Unchanged objects are only counted; new and deleted ones have diffs only if ``whole``. ``hide_secret_files``: show
+    no content of files that are made from secrets.
     """
     clusters = shown(plan, context=context, whole=whole, hide_secret_files=hide_secret_files)
     document = {
@@ -56,8 +56,13 @@ def _cluster(cluster: ShownCluster) -> dict[str, Json]:
 
 
 def _left(pool: ObjectRef, left: Left) -> dict[str, Json]:
-    told = {"code": left.reason.code, "reason": left.why, "since": left.since or None, "fix": left.reason.fix}
-    return {"pool": object_json(pool)} | told
+    return {
+        "pool": object_json(pool),
+        "code": left.reason.code,
+        "reason": left.why,
+        "since": left.since or None,
+        "fix": left.reason.fix,
+    }
 
 
 def _change(shown_change: ShownChange) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""The JSON schema of ``plan --output json``. Keys may be added; a new first number means another meaning."""
+"""The JSON schemas of ``plan --output json`` and of the log."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from osm_gitops.report.schema_words import (
 
 
 def plan_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
         **head("plan", "Plan"),
         **record(
-            "What apply would do. No secret is in it.",
+            "What apply would do. Contains no secret.",
             formatVersion=format_version(),
             hasChanges={"type": "boolean", "description": "Whether apply would change anything."},
-            summary=ref("summary", "Objects of all clusters, counted by what happens to them."),
+            summary=ref("summary", "Objects of all clusters, counted by action."),
             clusters=listing("cluster", "One plan for each cluster that could be planned, in the fleet's order."),
         ),
         "$defs": {
-            "summary": record("How many objects meet each action.", **{action.value: COUNT for action in Action}),
+            "summary": record("Number of objects by action.", **{action.value: COUNT for action in Action}),
             "object": record("One Kubernetes object.", **OBJECT),
             "problem": PROBLEM_RECORD,
             "diff": record("A change inside an object: of a file, a unit, or a field.", **_DIFF),
@@ -53,15 +53,15 @@ _DIFF: Final[dict[str, dict[str, Json]]] = {
 
 
 def _change() -> dict[str, Json]:
-    pool = {"anyOf": [{"$ref": "#/$defs/object"}, {"type": "null"}], "description": "The MachineDeployment it is of."}
+    pool = {"anyOf": [{"$ref": "#/$defs/object"}, {"type": "null"}], "description": "Its MachineDeployment."}
     return {
         "side": {"enum": [side.value for side in Side], "description": "The cluster that it belongs to."},
         "action": {"enum": [action.value for action in Action], "description": "What happens to it."},
-        "reason": text("Why, as a sentence."),
+        "reason": text("Why."),
         "pool": pool,
         "upkeep": {
             "type": "boolean",
-            "description": "Tokens and finalizers: apply keeps them, machines see no change.",
+            "description": "Whether it is maintenance of tokens or finalizers, which does not affect machines.",
         },
         "diffs": listing("diff", "What changes inside; for new and deleted objects only with --verbose."),
     }
@@ -69,16 +69,16 @@ def _change() -> dict[str, Json]:
 
 def _cluster() -> dict[str, Json]:
     failed = record(
-        "A pool that could not be rendered; its objects stay as they are.",
+        "A pool that could not be rendered; its objects do not change.",
         pool={"$ref": "#/$defs/object"},
         problems=listing("problem", "All reasons."),
     )
     left = record(
-        "A pool that apply passes over for now.",
+        "A pool that apply skips for now.",
         pool={"$ref": "#/$defs/object"},
         code=text("Why, as a word for programs, such as paused or not-numbered."),
         reason=text("Why."),
-        since={"type": ["string", "null"], "description": "Since when; null where no record of runs was read."},
+        since={"type": ["string", "null"], "description": "Since when; null if no record of runs was read."},
         fix=text("The next step."),
     )
     pools = record(
@@ -90,27 +90,27 @@ def _cluster() -> dict[str, Json]:
         "sources": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Where its objects were read, each with its git revision where it has one.",
+            "description": "Where its objects were read, with the git revision if there is one.",
         },
         "hosts": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "The API servers that were read or would be written; none for trees and git.",
+            "description": "The API servers to read and write; none for trees and git.",
         },
-        "summary": ref("summary", "Its objects, counted by what happens to them."),
+        "summary": ref("summary", "Its objects, counted by action."),
         "pools": pools,
-        "changes": listing("change", "Objects to which something happens; unchanged ones are only counted."),
+        "changes": listing("change", "Objects that change; unchanged ones are only counted."),
         "layout": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Files beside the objects that are written, such as kustomization.yaml.",
+            "description": "Files to write besides the objects, such as kustomization.yaml.",
         },
         "left": {"type": "array", "items": left, "description": "Pools that have to wait, such as paused ones."},
-        "kept": listing("object", "Objects of failed or left-out pools, and profiles of others; they stay."),
-        "notDeleted": listing("object", "Objects that would go if noDeletion did not forbid it."),
+        "kept": listing("object", "Objects that stay: those of failed or skipped pools, and profiles of others."),
+        "notDeleted": listing("object", "Objects that would be deleted without noDeletion."),
         "noDeletion": listing("problem", "Why this run deletes nothing."),
         "failed": {"type": "array", "items": failed, "description": "Pools that could not be rendered."},
-        "warnings": listing("problem", "What will hurt, though it can be done."),
+        "warnings": listing("problem", "Warnings."),
         "refusals": listing("problem", "Why apply would refuse this cluster."),
     }
 
@@ -126,10 +126,9 @@ def log_schema() -> dict[str, Json]:
         "problem": ref("problem", "The error or warning."),
         "fields": {"type": "object", "description": "Other parts, such as pools, done and total."},
     }
-    described = record("One line of the log. No secret is in it.", **parts)
     return {
         **head("log", "Log"),
-        **described,
+        **record("One line of the log. Contains no secret.", **parts),
         "required": ["time", "level", "message"],
         "$defs": {"problem": PROBLEM_RECORD},
     }

@@ -1,4 +1,4 @@
-"""What all our JSON reports say alike; ``schema_words.py`` describes it."""
+"""Parts that all JSON reports share; ``schema_words.py`` has their schemas."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ with the first."""
 
 
 def object_json(ref: ObjectRef) -> dict[str, Json]:
-    """An object's name."""
+    """An object's identity."""
     return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
 
 
 def problem_json(problem: Problem) -> dict[str, Json]:
-    """A problem: the same in all reports and in the JSON log."""
+    """A problem, with the same keys in all reports and in the JSON log."""
     return {
         "code": problem.code.value,
         "message": problem.what,

@@ -1,7 +1,7 @@
-"""A plan as Markdown for GitHub: a step summary, a comment on a pull request.
+"""A plan as Markdown for GitHub: a step summary, or a comment on a pull request.
 
-Texts that come from manifests stand in code spans, in fences, or escaped in a summary: there GitHub
-makes no links, mentions and references of them, and nothing in them ends the place they stand in.
+Texts from manifests are in code spans, in fences, or escaped in a summary: there GitHub makes no links, mentions and
+references, and a text cannot end its span.
 """
 
 from __future__ import annotations
@@ -28,40 +28,39 @@ from osm_gitops.report.outline import (
 from osm_gitops.report.visible import visible
 
 LEAST_LENGTH = 2_000
-"""The fewest bytes into which a report can be cut."""
+"""The smallest possible ``max_length``."""
 
 _NAMED_CLUSTERS = 20
 _BACKTICKS = re.compile(r"`+")
 _ADDRESS = re.compile(r"https?://[^\s<>]+")
-# "… and 10000 more objects": what a section that is cut ends with.
+# "… and 10000 more objects", the end of a section that is cut.
 _ROOM_FOR_MORE = 80
-# Which part of the room that is left a section may take, so that none starves those below it.
+# The share of the remaining room for each section, so that there is room for later ones.
 _REFUSED, _FAILED, _TABLES, _NOTES, _DIFFS = 0.3, 0.3, 0.6, 0.3, 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markdown(Detail):
-    """How a report is written. ``max_length`` is in bytes of UTF-8, at least :data:`LEAST_LENGTH`;
-    ``whole_at`` says where the whole plan is, for a report that is cut."""
+    """Options of a report. ``max_length`` is in bytes of UTF-8, at least :data:`LEAST_LENGTH`; ``whole_at`` is where
+    the whole plan is, for a report that is cut."""
 
     max_length: int | None = None
     whole_at: str = ""
 
 
 def format_markdown(plan: Plan, style: Markdown, problems: Iterable[Problem] = ()) -> Iterator[str]:
-    """The plan, and problems of whole clusters, as pieces of Markdown, made one by one: nothing is made
-    that does not fit."""
-    told = outline(plan, style, problems)
+    """The plan, and problems of whole clusters, as pieces of Markdown. Pieces that do not fit are not computed."""
+    content = outline(plan, style, problems)
     page = _Page(style)
-    yield from page.text(f"## osm-gitops {style.command}\n\n{told.summary}\n\n")
-    for section in _sections(told):
+    yield from page.text(f"## osm-gitops {style.command}\n\n{content.summary}\n\n")
+    for section in _sections(content):
         yield from page.section(section)
     yield from page.end()
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Blocks that are shown or left out as a whole; ``size`` of them, each a ``noun``."""
+    """Blocks that are not split; ``size`` is their number, ``noun`` what each of them is."""
 
     blocks: Iterable[str]
     size: int
@@ -75,7 +74,7 @@ class _Section:
 
 
 class _Page:
-    """Counts what was written, and leaves out what does not fit."""
+    """Counts what is written, and leaves out what does not fit."""
 
     def __init__(self, style: Markdown) -> None:
         self._cut = False
@@ -83,13 +82,13 @@ class _Page:
         self._left = None if style.max_length is None else style.max_length - _size(self._end)
 
     def text(self, text: str) -> Iterator[str]:
-        """What is always shown."""
+        """Text that is always shown."""
         if self._left is not None:
             self._left -= _size(text)
         yield text
 
     def section(self, section: _Section) -> Iterator[str]:
-        """As many blocks as fit, and how many more there are; nothing where not even one fits."""
+        """As many blocks as fit, and the number of the others; nothing if not even one fits."""
         frame = _size(section.head) + _size(section.foot) + _ROOM_FOR_MORE
         room = None if self._left is None else int(self._left * section.share) - frame
         shown = 0
@@ -109,25 +108,25 @@ class _Page:
             yield self._end
 
 
-def _sections(told: Outline) -> Iterator[_Section]:
-    refusals = [_code(refusal) for cluster in told.clusters for refusal in cluster.refusals]
+def _sections(content: Outline) -> Iterator[_Section]:
+    refusals = [_code(refusal) for cluster in content.clusters for refusal in cluster.refusals]
     yield _list(refusals, "refusal", _REFUSED, "### Refused\n\n")
-    notes = [(cluster.name, note) for cluster in told.clusters for note in cluster.notes]
+    notes = [(cluster.name, note) for cluster in content.clusters for note in cluster.notes]
     failed = [f"{_code(name)}: {_code(note.text)}" for name, note in notes if note.label == "Failed"]
-    failed = [*map(_code, told.problems), *failed]
+    failed = [*map(_code, content.problems), *failed]
     yield _list(failed, "problem", _FAILED, "### Failed\n\n")
-    rows = sum(len(cluster.pools) + 1 for cluster in told.clusters if cluster.says_something)
-    rows += bool(rows) and not all(cluster.says_something for cluster in told.clusters)
+    rows = sum(len(cluster.pools) + 1 for cluster in content.clusters if cluster.has_content)
+    rows += bool(rows) and not all(cluster.has_content for cluster in content.clusters)
     if rows:
-        yield _Section(_tables(told.clusters), rows, "line", _TABLES)
-    if told.machines:
-        text = "\n".join(told.machines)
-        yield _Section([f"{text}\n\n{_fenced([told.roll], 'sh')}"], 1, "note", _NOTES)
+        yield _Section(_tables(content.clusters), rows, "line", _TABLES)
+    if content.machines:
+        text = "\n".join(content.machines)
+        yield _Section([f"{text}\n\n{_fenced([content.roll], 'sh')}"], 1, "note", _NOTES)
     others = [f"{note.label} in {_code(name)}: {_code(note.text)}" for name, note in notes if note.label != "Failed"]
     head = f"<details><summary>{many(len(others), 'note')}</summary>\n\n"
     yield _list(others, "note", _NOTES, head, "\n</details>\n\n")
-    objects = sum(len(pools.pools.changes) for cluster in told.clusters for pools in cluster.pools)
-    yield _Section(_diffs(told.clusters), objects, "object", _DIFFS, "### What changes inside\n\n", "")
+    objects = sum(len(pools.pools.changes) for cluster in content.clusters for pools in cluster.pools)
+    yield _Section(_diffs(content.clusters), objects, "object", _DIFFS, "### What changes inside\n\n", "")
 
 
 def _list(lines: Sequence[str], noun: str, share: float, head: str, foot: str = "\n") -> _Section:
@@ -135,10 +134,10 @@ def _list(lines: Sequence[str], noun: str, share: float, head: str, foot: str = 
 
 
 def _tables(clusters: Iterable[ClusterEntry]) -> Iterator[str]:
-    """A heading with counts per cluster, each followed by the rows of its pools."""
+    """For each cluster a heading with counts, and the rows of its pools."""
     unchanged = []
     for cluster in clusters:
-        if not cluster.says_something:
+        if not cluster.has_content:
             unchanged.append(_code(cluster.name))
             continue
         servers = f"\nServers: {_code(cluster.servers)}\n" if cluster.servers else ""
@@ -197,13 +196,13 @@ def _code(text: str) -> str:
     if not text:
         return ""
     fence = "`" * (_longest_run(text) + 1)
-    # A blank at both ends is dropped by Markdown; it keeps backticks of the text apart from ours.
+    # Markdown drops a blank at both ends; it separates backticks of the text from ours.
     pad = " " if text[0] in "` " or text[-1] in "` " else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def _cell(text: str) -> str:
-    """A code span in a table, where a pipe ends the cell even inside of code unless a backslash stands before it."""
+    """A code span in a table, where a pipe must be escaped even in code."""
     return _code(text).replace("|", r"\|")
 
 

@@ -1,10 +1,9 @@
-"""Masking: no secret leaves the program in a report (design.md, "Masking").
+"""Mask secrets in all output (design.md, "Masking").
 
-Values are searched for in all their guises at once: a table of the first bytes of every
-guise leads to the lengths that can follow, so the time does not depend on how many
-secrets there are. Secrets are also known by their shape: what follows ``Bearer`` or ``password:``, or is before ``@``
-in a URL. That covers what no source can name (the old value of a rotated token) and values too short to be searched
-for everywhere.
+Values are searched in all their encodings at once: a table maps the first bytes of every encoding to its possible
+lengths, so the time does not depend on the number of secrets. Secrets are also found by their context: after ``Bearer``
+or ``password:``, before ``@`` in a URL. That covers values that no source has (the old value of a rotated token) and
+values that are too short to search everywhere.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from urllib.parse import quote, quote_plus
 from osm_gitops.errors import Problem, shortened
 from osm_gitops.plan.sensitive import PUBLIC_WORDS
 
-# Most tokens consist of characters that no encoder touches.
+# Most tokens consist of characters that no encoding changes.
 _UNCHANGED_EVERYWHERE = re.compile(r"[A-Za-z0-9_.-]+")
-# What encoders leave alone in percent-encoding: Ignition's (osm-behaviour.md, "Ignition user-data"), Go's path and
+# Characters that percent-encodings do not change: Ignition's (osm-behaviour.md, "Ignition user-data"), Go's path and
 # query, RFC 3986.
 _UNRESERVED = ("-_.!~*'()", "-_.~$&+=:@", "-_.~", "/-_.~")
 _YAML_SHORT = {
@@ -35,16 +34,16 @@ _SHELL_SPECIAL = frozenset("|&;<>()$`\\\"' \t*?[]#~=%{}!^,")
 
 
 def escaped_forms(value: str) -> set[str]:
-    """The value itself and every spelling by which JSON, YAML, TOML, shells and URLs write it."""
+    """The value and all its spellings in JSON, YAML, TOML, shells and URLs."""
     if _UNCHANGED_EVERYWHERE.fullmatch(value):
         return {value}
     return {value, *_quoted(value), *_shell(value), *_percent(value)}
 
 
 def base64_forms(value: bytes) -> Iterator[bytes]:
-    """What is certain to occur in the base64 of any text with ``value`` in it, at the three offsets."""
+    """The part of base64 that every text with ``value`` in it has, for the three offsets."""
     for offset in range(3):
-        # The first and last characters also encode neighbouring bytes, so they are cut away.
+        # The first and last characters also encode neighbouring bytes, so they are cut.
         first = (offset * 8 + 5) // 6
         last = (offset + len(value)) * 8 // 6
         inner = b64encode(b"\0" * offset + value)[first:last]
@@ -57,7 +56,7 @@ def _quoted(value: str) -> Iterator[str]:
         plain = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
         yield plain
         yield plain.replace("/", "\\/")
-        # Go writes these three so in JSON.
+        # Go escapes these three in JSON.
         yield plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     for width, short in ((2, _SHORT | _YAML_SHORT), (4, _SHORT), (4, {'"': '\\"', "\\": "\\\\"})):
         for highest in (0x7E, 0xFFFF, 0x10FFFF):
@@ -68,7 +67,7 @@ def _quoted(value: str) -> Iterator[str]:
 
 
 def _character(char: str, short: dict[str, str], width: int, highest: int) -> str:
-    """One character as a quoted string has it that writes characters above ``highest`` as escapes."""
+    """One character in a quoted string that escapes characters above ``highest``."""
     if char in short:
         return short[char]
     code = ord(char)
@@ -115,7 +114,7 @@ _SHAPES = (
     # Authorization: Bearer X, also within quotes and escapes.
     re.compile(r"(?i)\b(?:bearer|basic)(?:\s+|%20|\\t)(?P<value>[^\s'\"\\,;]+)"),
     re.compile(r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?(?!bearer\b|basic\b)(?P<value>[^\s'\",;]{3,})"),
-    # a private age key, such as one that stands where the name of its file belongs
+    # a private age key, for example in place of the name of its file
     re.compile(r"AGE-SECRET-KEY-(?P<value>(?:PQ-)?1[0-9A-Z]+)"),
     # https://user:password@host
     re.compile(r"://(?P<value>[^\s/\"'<>@][^\s/\"'<>]*)@"),
@@ -130,17 +129,17 @@ _SHAPES = (
     re.compile(rf"(?i)(?<!\S)--?[\w-]*{_TELLING_KEY}[ \t]+(?P<value>{_QUOTED}|[^\s-]\S*)"),
     re.compile(r"(?<!\S)(?:-u|--user|--proxy-user)(?:=|[ \t]+)(?P<value>[\"']?[^\s:]+:\S+)"),
 )
-# What stands in such a place without being a secret: flags, nothing, references to a variable or a placeholder.
+# Values that are not secrets: flags, nothing, references to a variable, placeholders.
 _HARMLESS = re.compile(
     r"(?i)(?:true|false|null|none|yes|no|\{|\[|\||>|\|-|>-|~|\$[A-Z_][A-Z0-9_]*|\$\d|\$\{[A-Za-z_]\w*\}"
     r"|\$\(.*|<MACHINE_NAME>|\*+|)"
 )
-# What may be searched for in other lines too: words of lower-case letters are names as often as passwords.
+# Values that are also searched in other lines: words of lower-case letters may be names.
 _DISTINCT = re.compile(r"(?=.*[0-9A-Z])(?=.*[a-zA-Z]).{8,}|.{20,}")
 
 
 def secret_spans(line: str) -> Iterator[tuple[int, int]]:
-    """Where secrets stand in a line, judged by their surroundings."""
+    """The positions of secrets in a line, found by their context."""
     for shape in _SHAPES:
         for match in shape.finditer(line):
             start, end = match.span("value")
@@ -159,7 +158,7 @@ def _unquoted(line: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_distinct(value: str) -> bool:
-    """Whether a value that was found by its shape can be told from a name."""
+    """Whether a value that was found by its context can be distinguished from a name."""
     return _DISTINCT.fullmatch(value) is not None
 
 
@@ -169,9 +168,9 @@ _GRAM = MIN_BYTES
 
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/=_-]*")
 _BASE64_RUN_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]*\Z")
-# Fewer bytes around a secret do not tell its counterpart from any other line.
+# Fewer bytes around a secret do not identify its counterpart.
 _LEAST_AROUND = 3
-# Of all line breaks that Python knows only those of files and terminals: others may stand inside a value.
+# Only the line breaks of files and terminals: others that Python knows may be part of a value.
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(.*?)(?:-----END|\Z)", re.DOTALL)
@@ -181,16 +180,16 @@ _PUBLIC_LINE = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]+-----")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a secret stands in a line: positions in its UTF-8 bytes."""
+    """The position of a secret in a line, in UTF-8 bytes."""
 
     start: int
     end: int
 
 
 class Masker:
-    """Knows the secrets of a run; replaces them by ``***`` wherever they occur.
+    """Knows the secrets of a run and replaces them with ``***``.
 
-    They are taken in when the first text is looked at: many maskers never meet one.
+    Secrets are indexed when the first text is masked, because many maskers are never used.
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
@@ -198,20 +197,20 @@ class Masker:
         self._plain: set[bytes] = set()
         self._base64: set[bytes] = set()
         self._lengths: dict[bytes, tuple[int, ...]] = {}
-        self._untaken: list[str] = list(values)
+        self._pending: list[str] = list(values)
 
     def learn(self, values: Iterable[str]) -> None:
-        """Add secrets; one of several lines is searched for line by line."""
-        self._untaken += values
+        """Add secrets; each line of a multi-line secret is searched separately."""
+        self._pending += values
 
-    def _take_in(self) -> None:
-        values, self._untaken = self._untaken, []
+    def _index_pending(self) -> None:
+        values, self._pending = self._pending, []
         for value in values:
             lines = _LINE_BREAKS.split(value)
             for line in lines:
                 self._add(line.strip())
             if len(lines) > 1:
-                self._add(value.strip())  # as an escaped text it stands on one line
+                self._add(value.strip())  # an escaped text has it on one line
 
     def text(self, text: str) -> str:
         """The text with every secret masked, line by line."""
@@ -223,7 +222,7 @@ class Masker:
         return _masked(data, [(span, MASK) for span in self.spans(line)])
 
     def problem(self, problem: Problem) -> Problem:
-        """A problem as it may be shown: every part is masked, and then cut where it is too long."""
+        """A problem with every part masked, and then cut if it is too long."""
         return replace(
             problem,
             what=shortened(self.text(problem.what)),
@@ -234,8 +233,8 @@ class Masker:
         )
 
     def diff_lines(self, lines: Sequence[str]) -> list[str]:
-        """Lines of a unified diff, masked. Where both sides have secrets, one that only one of them
-        has is marked as that side's, so that a rotation shows."""
+        """Masked lines of a unified diff. If both sides have secrets, a secret of only one side gets a mark of that
+        side, so that a rotation is visible."""
         spans = [self._diff_spans(line) for line in lines]
         found: dict[str, set[bytes]] = {"-": set(), "+": set(), " ": set()}
         for line, in_line in zip(lines, spans, strict=True):
@@ -252,7 +251,8 @@ class Masker:
         return masked
 
     def learn_from_diff(self, lines: Sequence[str]) -> None:
-        """Learn secrets that no source names: by their shape, and as what stood where a known one stands now."""
+        """Learn secrets that no source has: by their context, and by their position, where the other side has a known
+        one."""
         for line in lines:
             self.learn(value for value in _shaped_values(line[1:]) if is_distinct(value))
         removed = [line[1:] for line in lines if line.startswith("-")]
@@ -269,13 +269,13 @@ class Masker:
             self.learn(match[1] for match in _PRIVATE_KEY.finditer(text))
 
     def learn_from_text(self, text: str) -> None:
-        """Learn secrets that no source names, by their shape: where the text stands encoded it shows none."""
+        """Learn secrets that no source has by their context, to find them where the text is encoded too."""
         self.learn_private_keys(text)
         for line in text.splitlines():
             self.learn(value for value in _shaped_values(line) if is_distinct(value))
 
     def spans(self, line: str) -> list[Span]:
-        """Where secrets stand in a line, merged and in order."""
+        """The positions of secrets in a line, merged and in order."""
         data = _bytes(line)
         found = list(self._known(data))
         for start, end in secret_spans(line):
@@ -283,12 +283,12 @@ class Masker:
         return _merged(found)
 
     def _diff_spans(self, line: str) -> list[Span]:
-        # The first column is the diff's own.
+        # The first column belongs to the diff.
         return [Span(span.start + 1, span.end + 1) for span in self.spans(line[1:])]
 
     def _known(self, data: bytes) -> Iterator[Span]:
-        if self._untaken:
-            self._take_in()
+        if self._pending:
+            self._index_pending()
         lengths, plain, encoded = self._lengths, self._plain, self._base64
         for start in range(len(data) - _GRAM + 1):
             for length in lengths.get(data[start : start + _GRAM], ()):
@@ -309,7 +309,7 @@ class Masker:
         around = tuple(data[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
         least = b"".join(around).strip()
         if not least:
-            # A line of nothing but secrets, like those of a private key: so is its counterpart.
+            # A line with only secrets, like those of a private key: its counterpart has only secrets too.
             self.learn(others.words_of(len(line.split())))
         if len(least) >= _LEAST_AROUND:
             self.learn(piece.decode(errors="surrogateescape") for piece in others.between(around))
@@ -322,7 +322,7 @@ class Masker:
         self._values.add(value)
         forms = {_bytes(form) for form in escaped_forms(value)}
         encoded = {piece for form in forms for piece in base64_forms(form)}
-        # Base64 inside a URL: ``+`` and ``/`` are percent-encoded there.
+        # Base64 in a URL has percent-encoded ``+`` and ``/``.
         escaped = {piece.replace(b"+", b"%2B").replace(b"/", b"%2F") for piece in encoded}
         for form in forms:
             self._index(form, self._plain)
@@ -372,8 +372,8 @@ class _Counterparts:
 
 
 def _between(data: bytes, around: Sequence[bytes]) -> list[bytes]:
-    """What stands between these pieces where ``data``, which starts with the first, consists of them and something
-    between each two; else nothing."""
+    """The texts between the pieces, if ``data``, which starts with the first, consists of the pieces with texts between
+    them; else nothing."""
     first, *inner, last = around
     if not data.endswith(last):
         return []
@@ -389,7 +389,7 @@ def _between(data: bytes, around: Sequence[bytes]) -> list[bytes]:
 
 
 def _whole_run(data: bytes, start: int, end: int) -> Span:
-    """All of the base64 around a match: its edges encode bits of the secret too."""
+    """The whole base64 around a match, because its edges encode bits of the secret too."""
     before = _BASE64_RUN_BEFORE.search(data, 0, start)
     after = _BASE64_RUN.match(data, end)
     return Span(before.start() if before else start, after.end() if after else end)

@@ -1,4 +1,4 @@
-"""The one place where a plan's contents become fit to be shown: diffs are made, secrets learnt and masked."""
+"""The one place where the content of a plan is prepared for reports: diffs are made, secrets learnt and masked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osm_gitops.report.diff import DIGESTS, TextDiff, text_diff
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.secret_diffs import Secrecy
 
-# What every pool has its own of, however alike they change: digests of its manifest, the name of its token.
+# What differs between pools that change in the same way: digests of the manifest, the name of the token.
 _OWN_DIGESTS = "|".join(map(re.escape, DIGESTS))
 _OWN = re.compile(rf"^([+-]annotations\.(?:{_OWN_DIGESTS}): ).*|^(bootstrap-token-).+")
 _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
@@ -22,7 +22,7 @@ _COMPARED = frozenset({Action.UPDATE, Action.REPLACE})
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change whose reason and diffs hold no secret; diffs are masked when they are looked at."""
+    """A change whose reason and diffs contain no secret; diffs are masked on access."""
 
     change: Change
     reason: str
@@ -32,16 +32,14 @@ class ShownChange:
 
     @property
     def diffs(self) -> tuple[TextDiff, ...]:
-        """What differs inside; a report that has room for few of them pays for few."""
+        """The masked diffs; they are computed on access, because a cut report needs few."""
         return self._masks.diffs(self.change, self._diffs, self._secrecy) if self._diffs else ()
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPools:
-    """Pools that change in the same way, and the changes of the first of them.
-
-    What belongs to no pool stands together under the name ``""``.
-    """
+    """Pools that change in the same way, with the changes of the first one. Objects without a pool have the name
+    ``""``."""
 
     names: tuple[str, ...]
     changes: tuple[ShownChange, ...]
@@ -49,7 +47,7 @@ class ShownPools:
 
 @dataclass(frozen=True, slots=True)
 class ShownCluster:
-    """A cluster's plan fit to be shown. ``plan`` is for counts, names and problems, which are masked."""
+    """A cluster's plan for reports. ``plan`` has counts, names and masked problems."""
 
     plan: ClusterPlan
     pools: tuple[ShownPools, ...]
@@ -58,11 +56,11 @@ class ShownCluster:
 def shown(
     plan: Plan, *, context: int = 3, whole: bool = False, together: bool = False, hide_secret_files: bool = False
 ) -> tuple[ShownCluster, ...]:
-    """All that may be shown of a plan. Secrets of one cluster are masked in all of them.
+    """Everything that may be shown of a plan. Secrets of one cluster are masked in all clusters.
 
-    Objects that are created or deleted have diffs only if ``whole``. Pools that change alike
-    are one entry if ``together``, else each is its own. Of files that are made from secrets no content is shown if
-    ``hide_secret_files``, else all but the lines that are.
+    Created and deleted objects have diffs only if ``whole``. Pools that change in the same way are one entry if
+    ``together``. Files that are made from secrets have their secret lines masked, or with ``hide_secret_files`` no
+    content.
     """
     masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
     grouped = [_grouped(cluster, context, masker, whole=whole, together=together) for cluster in plan.clusters]
@@ -78,7 +76,7 @@ def shown(
 
 
 def shown_problems(plan: Plan, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems beside a plan (of clusters that could not be planned), each once, without any secret of it."""
+    """Problems of clusters that could not be planned, each once, without secrets."""
     masker = Masker(value for cluster in plan.clusters for value in cluster.sensitive)
     return tuple(masker.problem(problem) for problem in dict.fromkeys(problems))
 
@@ -92,8 +90,8 @@ def _secrecy_in(cluster: ClusterPlan, *, hidden: bool) -> Callable[[Change], Sec
 
 
 @dataclass(frozen=True, slots=True)
-class _Raw:
-    """A change with its diffs as they are."""
+class _UnmaskedChange:
+    """A change with its diffs before masking."""
 
     change: Change
     diffs: tuple[TextDiff, ...] = field(repr=False)
@@ -101,21 +99,21 @@ class _Raw:
 
 @dataclass(slots=True)
 class _Group:
-    """Pools alike; ``members`` are the changes of the first."""
+    """Pools that change in the same way; ``members`` are the changes of the first."""
 
     names: list[str]
-    members: tuple[_Raw, ...] = field(repr=False)
+    members: tuple[_UnmaskedChange, ...] = field(repr=False)
 
 
 def _grouped(cluster: ClusterPlan, context: int, masker: Masker, *, whole: bool, together: bool) -> list[_Group]:
-    """Pools alike in one entry each; ``masker`` learns what the texts of those shown tell."""
+    """Group pools that change in the same way; ``masker`` learns from the texts that are shown."""
     pools: dict[str, list[Change]] = {}
     for change in cluster.effective:
         pools.setdefault(change.group, []).append(change)
     groups: dict[object, _Group] = {}
     for name, changes in pools.items():
         texts = [_texts(change, whole=whole) for change in changes]
-        members = tuple(_raw(change, inside, context) for change, inside in zip(changes, texts, strict=True))
+        members = tuple(_unmasked(change, inside, context) for change, inside in zip(changes, texts, strict=True))
         likeness: object = tuple(map(_likeness, members)) if together and name else name
         group = groups.get(likeness)
         if group is None:
@@ -128,15 +126,15 @@ def _grouped(cluster: ClusterPlan, context: int, masker: Masker, *, whole: bool,
 
 
 def _texts(change: Change, *, whole: bool) -> tuple[TextChange, ...]:
-    """What differs. Of what is created or deleted that is all of it, and nothing unless it is wanted ``whole``."""
+    """The texts that differ; those of created and deleted objects only if ``whole``."""
     if change.action in _COMPARED or not whole:
         return change.texts
     before, after = change.before, change.after
     return changed_texts(None if before is None else parsed(before), None if after is None else parsed(after))
 
 
-def _raw(change: Change, texts: tuple[TextChange, ...], context: int) -> _Raw:
-    return _Raw(change, tuple(text_diff(text, context) for text in texts))
+def _unmasked(change: Change, texts: tuple[TextChange, ...], context: int) -> _UnmaskedChange:
+    return _UnmaskedChange(change, tuple(text_diff(text, context) for text in texts))
 
 
 _KEPT = 256
@@ -154,14 +152,14 @@ class _DiffMasks:
     def pools(self, group: _Group, secrecy: Callable[[Change], Secrecy]) -> ShownPools:
         return ShownPools(tuple(group.names), tuple(self._change(member, secrecy) for member in group.members))
 
-    def _change(self, member: _Raw, secrecy: Callable[[Change], Secrecy]) -> ShownChange:
+    def _change(self, member: _UnmaskedChange, secrecy: Callable[[Change], Secrecy]) -> ShownChange:
         return ShownChange(member.change, self._masker.line(member.change.reason), member.diffs, secrecy, self)
 
     def diffs(
         self, change: Change, diffs: tuple[TextDiff, ...], secrecy: Callable[[Change], Secrecy]
     ) -> tuple[TextDiff, ...]:
-        """The diffs of a change fit to be shown. To find out what is secret in them takes several renderings of the
-        pool: where another pool had the same diffs but for its names, the same lines of them are secret."""
+        """The masked diffs of a change. Finding secret lines takes several renderings of the pool, so the result is
+        reused for pools whose diffs differ only in their names."""
         neutral = _neutral(change)
         alike = tuple((diff.name, diff.state, tuple(map(neutral, diff.lines))) for diff in diffs)
         key = (secrecy, change.ref.kind, neutral(change.ref.name), alike)
@@ -190,7 +188,7 @@ def _masked_alike(diff: TextDiff, other: TextDiff, masked: TextDiff) -> TextDiff
 
 
 def _learn(masker: Masker, change: Change, texts: tuple[TextChange, ...]) -> None:
-    """Learn what only the bodies tell: private keys, and data of Secrets that is no boot configuration."""
+    """Learn secrets that only the bodies have: private keys, and data of Secrets other than boot configuration."""
     for text in texts:
         masker.learn_private_keys(text.before or "")
         masker.learn_private_keys(text.after or "")
@@ -200,13 +198,13 @@ def _learn(masker: Masker, change: Change, texts: tuple[TextChange, ...]) -> Non
 
 
 def _unknown_data(body: Mapping[str, object]) -> Iterable[str]:
-    """Data of a Secret that is no boot configuration: all of it is secret."""
+    """Data of a Secret other than boot configuration, all of which is secret."""
     for key, value in decoded_data(body).items():
         if key not in BOOT_TEXTS and isinstance(value, str):
             yield value
 
 
-def _likeness(member: _Raw) -> tuple[object, ...]:
+def _likeness(member: _UnmaskedChange) -> tuple[object, ...]:
     change, neutral = member.change, _neutral(member.change)
     changed = tuple(
         (diff.name, diff.state, tuple(neutral(line) for line in diff.lines if line[:1] in "+-"))

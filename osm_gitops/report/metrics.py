@@ -1,6 +1,6 @@
-"""Figures of a run in Prometheus' text format, for a Pushgateway or the node exporter's textfile collector.
+"""Metrics of a run in Prometheus' text format, for a Pushgateway or the node exporter's textfile collector.
 
-Times are points in time, not ages: what an alert compares with its own ``time()`` stays true when runs stop.
+Times are timestamps, not ages: an alert that compares them with ``time()`` still works if runs stop.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ JOB: Final = "osm-gitops"
 _LAST_GOOD: Final = "osm_gitops_last_good_run_timestamp_seconds"
 
 METRICS: Final[Mapping[str, str]] = {
-    "osm_gitops_run_success": "Whether the last run did all that was to be done (1) or something failed (0).",
+    "osm_gitops_run_success": "Whether the last run succeeded (1) or something failed (0).",
     "osm_gitops_run_timestamp_seconds": "When the last run ended.",
     "osm_gitops_run_duration_seconds": "How long the last run took.",
-    _LAST_GOOD: "When a run last ended in which nothing failed.",
-    "osm_gitops_pools": "Pools by what the last run made of them: desired, changed, failed, left for later, "
+    _LAST_GOOD: "When the last run without failures ended.",
+    "osm_gitops_pools": "Pools by their state in the last run: desired, changed, failed, left for later, "
     "stuck (left by two runs in a row).",
-    "osm_gitops_objects": "Objects by what the last run planned for them.",
+    "osm_gitops_objects": "Objects by the action that the last run planned for them.",
     "osm_gitops_api_requests": "Requests to API servers that the last run made.",
-    "osm_gitops_token_end_timestamp_seconds": "When the first of the tokens ends that new machines join with.",
-    "osm_gitops_info": "The version of osm-gitops that made the last run.",
+    "osm_gitops_token_end_timestamp_seconds": "When the first of the bootstrap tokens expires.",
+    "osm_gitops_info": "The version of osm-gitops in the last run.",
 }
-"""All of them, with what they mean; every one is a gauge."""
+"""All metrics with their help texts; all are gauges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run and when the last good one ended, ``None`` where that is not known."""
+    """A run, and when the last good one ended, if that is known."""
 
     ran: Ran
     last_good: datetime | None = None
 
 
 def exposition(runs: Iterable[Measured]) -> str:
-    """The figures of a run over some clusters, as one text."""
+    """The metrics of a run of some clusters."""
     samples: dict[str, list[str]] = {name: [] for name in METRICS}
     for run in runs:
         for name, labels, value in _samples(run):
@@ -52,7 +52,7 @@ def exposition(runs: Iterable[Measured]) -> str:
 
 
 def last_good_runs(text: str) -> Mapping[str, datetime]:
-    """When runs were last good, by cluster, as an earlier text of ours has it."""
+    """When the last good runs ended, by cluster, from an earlier text of ours."""
     found = re.findall(rf'^{_LAST_GOOD}{{cluster="([^"\\]*)"}} (\d+(?:\.\d+)?)$', text, re.MULTILINE)
     return {cluster: datetime.fromtimestamp(float(moment), UTC) for cluster, moment in found}
 

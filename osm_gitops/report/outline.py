@@ -1,4 +1,4 @@
-"""What every report for people tells, in its order; text, Markdown and HTML only lay it out."""
+"""The content of reports for people, in order; the modules for text, Markdown and HTML only lay it out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _PART = re.compile(r"; |, |: ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """How much is told. ``command`` is the one whose report this is. ``verbose`` shows the content of new and
-    deleted objects too; ``hide_secret_files`` none of files that are made from secrets."""
+    """How much to show. ``command`` makes the report. ``verbose``: also the content of new and deleted objects;
+    ``hide_secret_files``: no content of files that are made from secrets."""
 
     command: str = "plan"
     verbose: bool = False
@@ -34,7 +34,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class DiffEntry:
-    """One text inside an object: its lines, or ``instead`` of them why there are none."""
+    """One text in an object: its lines, or in ``instead`` why there are none."""
 
     head: str
     lines: tuple[str, ...]
@@ -43,7 +43,7 @@ class DiffEntry:
 
 @dataclass(frozen=True, slots=True)
 class ChangeEntry:
-    """One object; ``alike`` more pools have one that changes in the same way."""
+    """One object; ``alike`` other pools have one that changes in the same way."""
 
     action: Action
     ref: ObjectRef
@@ -59,14 +59,14 @@ class ChangeEntry:
 
 @dataclass(frozen=True, slots=True)
 class PoolsEntry:
-    """Pools that change alike, or what belongs to no pool."""
+    """Pools that change in the same way, or objects without a pool."""
 
     pools: ShownPools
     detail: Detail
 
     @property
     def lead(self) -> str:
-        """What stands before the names: ``Pool``, ``3 pools, alike:``, or all there is to say."""
+        """The text before the names: ``Pool``, ``3 pools, alike:``, or the whole text for objects without a pool."""
         number = len(self.pools.names)
         if self.pools.names == ("",):
             return "Profiles and other objects"
@@ -74,33 +74,33 @@ class PoolsEntry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The first of the pools' names; none for what belongs to no pool."""
+        """The first names of the pools; none for objects without a pool."""
         return tuple(visible(name) for name in self.pools.names[:_NAMED_POOLS] if name)
 
     @property
     def unnamed(self) -> int:
-        """How many more there are than ``names`` names."""
+        """The number of pools that are not in ``names``."""
         return max(0, len(self.pools.names) - _NAMED_POOLS)
 
     @property
     def actions(self) -> Mapping[Action, int]:
-        """How many objects of all these pools each action meets, in the order of :class:`Action`."""
-        met = [change.change.action for change in self.pools.changes]
-        return {action: met.count(action) * len(self.pools.names) for action in Action if action in met}
+        """The number of objects of these pools for each action, in the order of :class:`Action`."""
+        found = [change.change.action for change in self.pools.changes]
+        return {action: found.count(action) * len(self.pools.names) for action in Action if action in found}
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, without what an earlier reason says already: a configuration's often covers its Secrets'."""
-        told: list[str] = []
+        """The reasons, without repetitions: the reason of a configuration often covers those of its Secrets."""
+        found: list[str] = []
         for change in self._in_reading_order():
             parts = _PART.split(visible(change.reason))
-            if not all(any(part in earlier for earlier in told) for part in parts):
-                told.append(visible(change.reason))
-        return tuple(told)
+            if not all(any(part in earlier for earlier in found) for part in parts):
+                found.append(visible(change.reason))
+        return tuple(found)
 
     @property
     def machines(self) -> str:
-        """What it means for the machines of these pools (design.md, "Actions")."""
+        """The effect on the machines of these pools (design.md, "Actions")."""
         if self.pools.names == ("",):
             return ""
         if any(change.change.rolls_machines for change in self.pools.changes):
@@ -110,12 +110,12 @@ class PoolsEntry:
         return "their configuration goes" if set(self.actions) == {Action.DELETE} else ""
 
     def changes(self) -> Iterator[ChangeEntry]:
-        """The objects with their diffs, made one by one; a diff that was told above is not told again."""
-        told: set[tuple[str, ...]] = set()
-        for change in self._in_reading_order():
-            diffs = tuple(_diff(diff, told, self.detail) for diff in change.diffs)
-            met = change.change
-            yield ChangeEntry(met.action, met.ref, len(self.pools.names) - 1, visible(change.reason), diffs)
+        """The objects with their diffs, made one by one; a repeated diff is not shown again."""
+        known: set[tuple[str, ...]] = set()
+        for each in self._in_reading_order():
+            diffs = tuple(_diff(diff, known, self.detail) for diff in each.diffs)
+            action, ref = each.change.action, each.change.ref
+            yield ChangeEntry(action, ref, len(self.pools.names) - 1, visible(each.reason), diffs)
 
     def _in_reading_order(self) -> list[ShownChange]:
         return sorted(self.pools.changes, key=_reading_order)
@@ -123,7 +123,7 @@ class PoolsEntry:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence about a cluster under its label (``Failed``, ``Warning``)."""
+    """A remark on a cluster with its label (``Failed``, ``Warning``)."""
 
     label: str
     text: str
@@ -131,7 +131,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """One cluster; ``layout`` are files beside the objects that are to be written."""
+    """One cluster; ``layout`` are files to write besides the objects."""
 
     plan: ClusterPlan
     pools: tuple[PoolsEntry, ...]
@@ -148,20 +148,19 @@ class ClusterEntry:
 
     @property
     def servers(self) -> str:
-        """Which API servers are meant: said whatever happens there, as a slip in a context is a slip in a cluster."""
+        """The API servers. They are always shown, because a wrong context means a wrong cluster."""
         return visible(", ".join(self.plan.hosts))
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         return bool(self.pools or self.plan.layout or self.notes or self.plan.hosts)
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A plan as it is told.
+    """The content of a report.
 
-    ``machines`` are sentences on what it means for them, ``roll`` a command; ``problems`` are of
-    whole clusters.
+    ``machines`` say what happens to machines, ``roll`` is a command; ``problems`` are those of whole clusters.
     """
 
     clusters: tuple[ClusterEntry, ...]
@@ -172,7 +171,7 @@ class Outline:
 
 
 def outline(plan: Plan, detail: Detail, problems: Iterable[Problem] = ()) -> Outline:
-    """All that reports for people tell of a plan and of what stands beside it; no secret in it."""
+    """The content of a report on a plan and on problems beside it, without secrets."""
     clusters = shown(
         plan,
         context=detail.context,
@@ -189,7 +188,7 @@ def outline(plan: Plan, detail: Detail, problems: Iterable[Problem] = ()) -> Out
 
 
 def summary(plan: Plan) -> str:
-    """The line by which a plan ends: ``Plan: 1 to create, … 3 unchanged.`` or ``No changes.``"""
+    """The last line of a plan: ``Plan: 1 to create, … 3 unchanged.`` or ``No changes.``"""
     if not plan.has_changes:
         return "No changes."
     counts = {action: sum(cluster.count()[action] for cluster in plan.clusters) for action in Action}
@@ -240,7 +239,7 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
         f"{many(len(pools), 'pool')} with a changed boot configuration: machines that exist"
         f"{'' if number is None else f' ({number})'} keep the one they booted with, only new machines get the new one."
     )
-    # The time as kubectl rollout restart writes it. The shell fills it in, so that the same plan is the same text.
+    # The time in the format of kubectl rollout restart. The shell inserts it, so that equal plans give equal text.
     stamp = """'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'"""
     patch = '{"spec":{"template":{"metadata":{"annotations":{"forceRestart":"' + stamp + '"}}}}}'
     pool = f"kubectl -n {quote(one.namespace)} patch machinedeployment {quote(one.name)}"
@@ -250,7 +249,7 @@ def _machines(plan: Plan) -> tuple[tuple[str, ...], str]:
 
 
 def _machines_of(plan: Plan, chosen: Sequence[set[ObjectRef]]) -> int | None:
-    """How many Machines the chosen pools of each cluster have, where that is known."""
+    """The number of Machines of the chosen pools, or ``None`` if it is not known."""
     pairs = list(zip(plan.clusters, chosen, strict=True))
     if not all(pools <= cluster.machines.keys() for cluster, pools in pairs):
         return None
@@ -258,7 +257,7 @@ def _machines_of(plan: Plan, chosen: Sequence[set[ObjectRef]]) -> int | None:
 
 
 def left_lines(left: Mapping[ObjectRef, Left]) -> Iterator[str]:
-    """Pools that are passed over, a line for each reason: with its code, its age where that is known, the next step."""
+    """Skipped pools, a line for each reason, with its code, its age if known, and the next step."""
     reasons: dict[Left, list[ObjectRef]] = {}
     for pool in sorted(left):
         reasons.setdefault(left[pool], []).append(pool)
@@ -272,7 +271,7 @@ def _some(pools: list[ObjectRef]) -> str:
 
 
 def _boots_differently(change: Change) -> bool:
-    """Whether machines that exist got another configuration than new ones will."""
+    """Whether new machines will boot with another configuration than existing machines did."""
     boots_alike = change.same_content or change.upkeep or change.metadata_only
     return change.action in {Action.UPDATE, Action.REPLACE} and not boots_alike
 
@@ -282,14 +281,14 @@ def _reading_order(change: ShownChange) -> tuple[int, str]:
     return (0 if ref.kind != "Secret" else 2 if ref.name.endswith("-bootstrap-config") else 1, str(ref))
 
 
-def _diff(diff: TextDiff, told: set[tuple[str, ...]], detail: Detail) -> DiffEntry:
+def _diff(diff: TextDiff, known: set[tuple[str, ...]], detail: Detail) -> DiffEntry:
     head = visible({"new": "new: ", "gone": "gone: ", "changed": ""}[diff.state] + diff.name)
     if diff.instead:
         return DiffEntry(head, (), diff.instead)
     changed = (diff.name, *(line for line in diff.lines if line[:1] in "+-"))
-    if changed in told:
+    if changed in known:
         return DiffEntry(head, (), "as above")
-    told.add(changed)
+    known.add(changed)
     if diff.state != "changed" and not detail.verbose:
         return DiffEntry(head, (), many(diff.added + diff.removed, "line"))
     return DiffEntry(head, tuple(map(visible, diff.lines)))
@@ -305,7 +304,7 @@ def _notes(plan: ClusterPlan) -> Iterator[tuple[str, str]]:
         yield "Failed", str(one) if len(pools) == 1 else f"{len(pools)} pools ({_some(pools)}): {problem}"
     for line in left_lines(plan.left):
         yield "Left for now", line
-    kept = [ref for ref in plan.kept if ref not in plan.foreign]  # a warning tells of these
+    kept = [ref for ref in plan.kept if ref not in plan.foreign]  # a warning names the others
     if kept:
         yield "Kept", f"{many(len(kept), 'object')} of pools that failed or were left out."
     for change in plan.not_deleted:

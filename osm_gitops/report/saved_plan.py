@@ -1,4 +1,4 @@
-"""A plan in a file, to be applied later exactly as it was shown, or not at all. It holds no secret."""
+"""A plan in a file, to be applied later exactly as it was shown, or not at all. It contains no secret."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from osm_gitops.report.masked import shown
 FORMAT_VERSION: Final = "1.0"
 _KIND: Final = "SavedPlan"
 _NAMED: Final = 5
-_FIX: Final = "Nothing was changed. Look at a new plan, and save that one"
+_FIX: Final = "Nothing was changed. Review and save a new plan"
 
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """What a file holds. ``options`` are those of the command that made it, by flag; one whose value held a
-    credential is ``None`` and has to be given again. ``clusters`` are as :func:`saved_plan` writes them."""
+    """The content of a file. ``options`` are those of the command that made it, by flag; an option with a credential is
+    ``None`` and has to be passed again. ``clusters`` are as :func:`saved_plan` writes them."""
 
     version: str
     options: Mapping[str, Json]
@@ -31,7 +31,7 @@ class SavedPlan:
 
 
 def saved_plan(plan: Plan, version: str, options: Mapping[str, Json]) -> str:
-    """The text of a file; ``version`` is ours, ``options`` are as in :class:`SavedPlan`."""
+    """The text of a file; ``version`` is that of osm-gitops, ``options`` are as in :class:`SavedPlan`."""
     prints = {cluster.cluster: fingerprint(cluster) for cluster in plan.clusters}
     document = {
         "formatVersion": FORMAT_VERSION,
@@ -53,29 +53,29 @@ def saved_plan(plan: Plan, version: str, options: Mapping[str, Json]) -> str:
 
 
 def read_saved_plan(text: bytes, where: str) -> SavedPlan:
-    """What a file holds. Raises InputError for anything else than a saved plan of this format."""
+    """Parse a file. Raises InputError for anything but a saved plan of this format."""
     try:
         document = parse_json(text)
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise input_error(
-            Code.SAVED_PLAN_INVALID, "is no saved plan", where=where, fix="Make one with osm-gitops plan --out FILE"
+            Code.SAVED_PLAN_INVALID, "is not a saved plan", where=where, fix="Make one with osm-gitops plan --out FILE"
         )
     if str(document.get("formatVersion")).partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise input_error(
-            Code.SAVED_PLAN_INVALID, "was saved by a version of another format", where=where, fix="Make it anew"
+            Code.SAVED_PLAN_INVALID, "was saved by a version with another format", where=where, fix="Make a new one"
         )
     options, clusters = document.get("options"), document.get("clusters")
     if not isinstance(options, dict) or not isinstance(clusters, list) or not all(map(_is_cluster, clusters)):
         raise input_error(
-            Code.SAVED_PLAN_INVALID, "is damaged", where=where, fix="Make it anew with osm-gitops plan --out FILE"
+            Code.SAVED_PLAN_INVALID, "is damaged", where=where, fix="Make a new one with osm-gitops plan --out FILE"
         )
     return SavedPlan(str(document.get("version")), options, tuple(clusters))
 
 
 def refuse_stale(saved: SavedPlan, plan: Plan, version: str, where: str) -> None:
-    """Raise InputError with all in which ``plan``, made now, differs from what was saved."""
+    """Raise InputError with all differences between ``plan``, made now, and the saved one."""
     problems = [
         Problem(Code.SAVED_PLAN_STALE, what, where=where, fix=_FIX) for what in _differences(saved, plan, version)
     ]
@@ -90,28 +90,28 @@ def _differences(saved: SavedPlan, plan: Plan, version: str) -> Iterator[str]:
     prints = {cluster.cluster: fingerprint(cluster) for cluster in plan.clusters}
     then = {str(cluster["name"]): cluster for cluster in saved.clusters}
     for name in sorted(now.keys() ^ then.keys()):
-        yield f"cluster {name} is in one of the two plans only"
+        yield f"cluster {name} is only in one of the two plans"
     for name in sorted(now.keys() & then.keys()):
         if then[name]["fingerprint"] != prints[name]:
-            yield f"cluster {name} has moved since: {'; '.join(_moved(then[name], now[name]))}"
+            yield f"cluster {name} has changed since: {'; '.join(_moved(then[name], now[name]))}"
 
 
 def _moved(then: Mapping[str, Json], now: ClusterPlan) -> Iterator[str]:
-    """Why a cluster's fingerprint is another one, as far as can be told without content."""
-    said = False
+    """Why a cluster's fingerprint changed, as far as this is known without content."""
+    found = False
     for what, before, after in (
         ("it was read from", then.get("sources") or [], now.sources),
         ("it was planned for", then.get("hosts") or [], now.hosts),
     ):
         if list(before) != list(after):
-            said = True
+            found = True
             yield f"{what} {', '.join(map(str, before))}, now {', '.join(after)}"
     before_changes, after_changes = set(then.get("changes") or ()), set(_lines(now))
-    for what, lines in (("no more", before_changes - after_changes), ("new", after_changes - before_changes)):
+    for what, lines in (("no longer planned", before_changes - after_changes), ("new", after_changes - before_changes)):
         if lines:
-            said = True
+            found = True
             yield f"{what}: {some(sorted(lines), _NAMED)}"
-    if not said:
+    if not found:
         yield "the content of objects"
 
 

@@ -1,4 +1,4 @@
-"""The words of our JSON schemas. Keys may be added to what they describe; a new first number means another meaning."""
+"""Building blocks of our JSON schemas. Keys may be added; their meaning changes only with the first number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNT: Final = {"type": "integer", "minimum": 0}
 
 
 def head(name: str, title: str) -> dict[str, Json]:
-    """The first keys of a schema, draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The first keys of a schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"https://osm-gitops.io/{name}/{FORMAT_VERSION}/{name}.schema.json",
@@ -21,33 +21,30 @@ def head(name: str, title: str) -> dict[str, Json]:
 
 
 def format_version() -> dict[str, Json]:
-    """The key ``formatVersion``."""
-    told = text("Version of this format; the meaning of a key changes only with the first number.")
-    return told | {"pattern": f"^{FORMAT_VERSION.split('.', maxsplit=1)[0]}\\."}
+    version = text("Version of this format; the meaning of a key changes only with the first number.")
+    return version | {"pattern": f"^{FORMAT_VERSION.split('.', maxsplit=1)[0]}\\."}
 
 
 def text(description: str) -> dict[str, Json]:
-    """A text."""
     return {"type": "string", "description": description}
 
 
 def texts(description: str) -> dict[str, Json]:
-    """A list of texts."""
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
 def ref(name: str, description: str) -> dict[str, Json]:
-    """A definition of the same schema."""
+    """A reference to a definition of the schema."""
     return {"$ref": f"#/$defs/{name}", "description": description}
 
 
 def listing(name: str, description: str) -> dict[str, Json]:
-    """A list of what a definition describes."""
+    """A list of objects of a definition."""
     return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}, "description": description}
 
 
 def record(description: str, **properties: Mapping[str, Json]) -> dict[str, Json]:
-    """An object: all keys are always there; others may come with later minor versions."""
+    """An object whose keys are all required; later minor versions may add others."""
     return {"description": description, "type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -57,7 +54,6 @@ def optional_text(description: str) -> dict[str, Json]:
 
 
 def truth(description: str) -> dict[str, Json]:
-    """True or false."""
     return {"type": "boolean", "description": description}
 
 
@@ -68,11 +64,11 @@ OBJECT: Final[dict[str, dict[str, Json]]] = {
 }
 PROBLEM: Final[dict[str, dict[str, Json]]] = {
     "code": text("The kind of problem, such as OG1103; see osm-gitops explain-code."),
-    "message": text("What is wrong, as a sentence."),
+    "message": text("What is wrong."),
     "where": text("A file with its line, a flag, or a variable."),
-    "object": text("The object that it is about."),
+    "object": text("The object that has the problem."),
     "field": text("The field in that object."),
-    "fix": text("What to do about it, as a sentence."),
+    "fix": text("What to do about it."),
 }
 
-PROBLEM_RECORD: Final = record("One thing that is wrong. Texts that do not apply are empty.", **PROBLEM)
+PROBLEM_RECORD: Final = record("A problem. Texts that do not apply are empty.", **PROBLEM)

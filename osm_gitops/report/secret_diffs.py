@@ -1,4 +1,4 @@
-"""Diffs of texts that were made from secrets: whole lines give way to the mask, or all of them to a sentence."""
+"""Diffs of texts that were made from secrets: whole lines are masked, or the whole content is hidden."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from osm_gitops.report.mask import MASK
 CONTENTS_NOT_SHOWN: Final = "contents not shown: the file is made from secrets"
 _NO_NEWLINE: Final = "\\"
 _SIDES: Final = {"-": " (before)", "+": " (after)"}
-_METADATA: Final = "metadata"  # digests and versions, which no template makes
+_METADATA: Final = "metadata"  # digests and versions, which do not come from templates
 
 
 @dataclass(frozen=True, slots=True)
 class Secrecy:
-    """What of a change may be shown: ``after`` of what is desired, ``before`` of what is there, ``None`` where nobody
-    knows what that was made from. ``hidden``: no content of files that are made from secrets, nor of unknown ones."""
+    """What may be shown of a change: ``after`` is for the desired state, ``before`` for the current one, or ``None`` if
+    its origin is not known. ``hidden``: show no content of files that are made from secrets, nor of unknown ones."""
 
     after: SecretTexts
     before: SecretTexts | None
@@ -32,7 +32,7 @@ class Secrecy:
         if self._hides(diff):
             return replace(diff, lines=(), added=0, removed=0, instead=CONTENTS_NOT_SHOWN)
         lines = list(self._lines(diff))
-        # That a line became another one shows by a word, as the mask of both is the same.
+        # A word shows that a line changed, because both lines have the same mask.
         if all(any(line.startswith(side) and _is_mask(line[1:]) for line in lines) for side in _SIDES):
             lines = [line + _SIDES.get(line[:1], "") if _is_mask(line[1:]) else line for line in lines]
         return replace(diff, lines=tuple(lines))
@@ -57,7 +57,7 @@ class Secrecy:
                 at += 1
 
     def _replaced(self, name: str, removed: Sequence[str], added: Sequence[str]) -> Iterator[str]:
-        """A block of removed lines, and the added ones in their place."""
+        """A block of removed lines, and the added lines that replace them."""
         secret = [self._secret_after(name, line) for line in added]
         pairs = [at < len(added) and not secret[at] for at in range(len(removed))]
         for line, has_counterpart in zip(removed, pairs, strict=True):
@@ -70,8 +70,8 @@ class Secrecy:
         return self.after.hides(line[1:]) or unusual
 
     def _secret_before(self, name: str, line: str, *, has_counterpart: bool) -> bool:
-        """A line that is there now. What it was made from is known of a revision, and guessed of a target: of a text
-        that is made from secrets a line is public where a public one takes its place."""
+        """Whether a current line is secret. For a revision its origin is known. For a target it is guessed: in a text
+        that is made from secrets a line is public if a public line replaces it."""
         if self.after.hides(line[1:]):
             return True
         if self.before is not None:
@@ -90,19 +90,19 @@ def _is_mask(line: str) -> bool:
 
 
 def masked_line(line: str) -> str:
-    """The mask in the place of a line, as far indented as the line is."""
+    """The mask with the indentation of a line."""
     return line[: len(line) - len(line.lstrip())] + MASK
 
 
 def masked_texts(text: str, secret: SecretTexts) -> str:
-    """A text with the mask in the place of every line that was made from secrets."""
+    """A text in which every line that was made from secrets is masked."""
     if not secret:
         return text
     return "\n".join(masked_line(line) if secret.hides(line) else line for line in text.split("\n"))
 
 
 def _run(lines: Sequence[str], start: int, mark: str) -> Sequence[str]:
-    """The lines from ``start`` on that bear a mark, with what is said of the last one's end."""
+    """The lines from ``start`` with a mark, and the remark on a missing newline after them."""
     end = start
     while end < len(lines) and (lines[end].startswith(mark) or (end > start and lines[end].startswith(_NO_NEWLINE))):
         end += 1

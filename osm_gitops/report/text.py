@@ -1,4 +1,4 @@
-"""A plan as text for people; its wording may change."""
+"""A plan as text for people; the text may change."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _COLOURS = {"+": "32", "-": "31", "~": "33", "±": "35", "@": "36"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style(Detail):
-    """How a report looks."""
+    """Options of a report."""
 
     color: bool = False
 
 
 def format_plan(plan: Plan, style: Style) -> str:
-    """The plan as text that ends in a newline; no secret in it."""
-    told = outline(plan, style)
-    lines = [line for cluster in told.clusters if cluster.says_something for line in _cluster(cluster, style)]
-    lines.append(told.summary)
-    if told.machines:
-        lines += ["", *told.machines, f"  {told.roll}"]
-    for cluster in told.clusters:
+    """The plan as text, without secrets, with a newline at the end."""
+    content = outline(plan, style)
+    lines = [line for cluster in content.clusters if cluster.has_content for line in _cluster(cluster, style)]
+    lines.append(content.summary)
+    if content.machines:
+        lines += ["", *content.machines, f"  {content.roll}"]
+    for cluster in content.clusters:
         lines += [paint(f"Refused: {refusal}", "-", style) for refusal in cluster.refusals]
     return "\n".join(lines) + "\n"
 
@@ -58,6 +58,6 @@ def _change(change: ChangeEntry, style: Style) -> Iterator[str]:
 
 
 def paint(line: str, kind: str, style: Style) -> str:
-    """The line in the colour of a ``kind``: the first character of a diff line, or the symbol of an action."""
+    """The line in the colour of a ``kind``, which is the first character of a diff line, or the symbol of an action."""
     colour = _COLOURS.get(kind)
     return f"\x1b[{colour}m{line}\x1b[0m" if style.color and colour else line

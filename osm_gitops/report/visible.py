@@ -1,32 +1,31 @@
-"""Text that may be shown on a terminal, whatever it holds, and columns of it. Every start imports this module, so it
-imports nothing."""
+"""Text that is safe to show on a terminal, and tables of it. Every start imports this module, so it imports little."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-# Control characters would act on a terminal, and break the lines of any other report. Half surrogate pairs cannot be
-# written at all, but for those that Python has in the place of bytes of file names.
+# Control characters act on a terminal and break lines of reports. Lone surrogates cannot be encoded, except those with
+# which Python represents bytes of file names.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
 )
 
 
 def visible(text: str) -> str:
-    """A text whose control characters are written out, so it stays on its line and acts on no terminal."""
+    """A text with its control characters escaped, so it stays on its line and does not control a terminal."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Rows as lines whose cells stand below each other; the last cell of a row is as wide as it is."""
+    """Rows as lines with aligned columns; the last cell of a row is not padded."""
     cells = list(rows)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
 
 
 def section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """A title with lines below it after an empty line; nothing where there are no lines."""
+    """An empty line, a title, and the indented lines; nothing if there are no lines."""
     inside = list(lines)
     if inside:
         yield ""

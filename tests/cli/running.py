@@ -7,10 +7,8 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
-from typer.main import get_command
-
-from osm_gitops.commands.app import COMMANDS, app, load_command
-from osm_gitops.commands.entry import run
+from osm_gitops.__main__ import run
+from osm_gitops.commands.app import COMMANDS, load_command, parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,6 @@ def osm_gitops(*arguments: str) -> Ran:
 
 def command_group() -> Any:
     """The parser of the command line with every command loaded."""
-    group: Any = get_command(app)
+    group: Any = parser()
     group.commands = {name: load_command(name) for name in COMMANDS}
     return group

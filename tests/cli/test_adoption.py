@@ -108,12 +108,12 @@ def test_stale_secrets_beside_a_newer_configuration_are_healed(loaded: AfterOsm)
     )
     assert stale["immutable"] is True
     told = osm_gitops("status")
-    assert f"Secret {key[1]}/{key[2]} was made of another state of the pool" in told.out
+    assert f"Secret {key[1]}/{key[2]} and the OperatingSystemConfig are from different states of the pool" in told.out
     _apply()
     healed = client.get(path_of(right))
     assert _content(healed) == _content(right)
     assert healed["metadata"]["uid"] != stale["metadata"]["uid"]
-    assert "was made of another state" not in osm_gitops("status").out
+    assert "from different states" not in osm_gitops("status").out
 
 
 def test_a_changed_pool_is_written_in_spite_of_immutable_secrets(loaded: AfterOsm) -> None:
@@ -148,7 +148,7 @@ def test_in_the_split_mode_both_clusters_are_named_and_taken_over(
     named = ("--kubeconfig", kubeconfigs[0], "--worker-cluster-kubeconfig", kubeconfigs[1])
     ran = osm_gitops("init", "nodes", "--from", "cluster", *named)
     assert ran.code == 0, ran.err
-    assert "5 of 5 OperatingSystemConfigs come out as they are" in ran.err
+    assert "5 of 5 OperatingSystemConfigs are rendered as they are" in ran.err
     monkeypatch.chdir(tmp_path / "nodes")
     _apply()
     (cluster,) = json.loads(osm_gitops("status", "-o", "json").out)["clusters"]

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from osm_gitops.commands.entry import run
+from osm_gitops.__main__ import run
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
 
 _SHELLS = ("bash", "zsh", "fish", "powershell")

@@ -91,9 +91,7 @@ def test_a_fleet_file_and_files_of_settings_are_looked_for_in_the_clone(remote: 
     (tmp_path / "temporary" / "osm-gitops.yaml").write_text("kind: Trap\n")
     ran = _run("plan", remote)
     (tmp_path / "temporary" / "osm-gitops.yaml").unlink()
-    assert ran.err.startswith(
-        f"Error: file://{remote}: there is neither --from nor a fleet file osm-gitops.yaml in this"
-    )
+    assert ran.err.startswith(f"Error: file://{remote}: no --from, and no fleet file osm-gitops.yaml in this")
     ran = _run("plan", remote, "--fleet", "fleets/osm-gitops.yaml", "--host-ca-bundle", "gone.pem")
     assert ran.code == 1
     assert f"file://{remote}/gone.pem" in ran.err.replace("fleets/../", "")
@@ -117,7 +115,7 @@ def test_overlays_of_the_fleet_and_of_flags_are_found_in_the_clone(remote: Path,
     )
     ran = _run("plan", remote, "--overlay", "overlays/c")
     assert ran.err == (
-        'Error: overlays/c/overlay.yaml:3 settings.clusterDNS: "nonsense" is no IP address. '
+        'Error: overlays/c/overlay.yaml:3 settings.clusterDNS: "nonsense" is not an IP address. '
         "Write addresses such as 10.96.0.10, separated by commas, without a prefix length or leading zeros [OG1024]\n"
     )
     ran = _run("plan", remote, "--overlay", "overlays/missing")
@@ -163,8 +161,8 @@ def test_a_ref_that_the_remote_lacks_is_told(remote: Path) -> None:
 
 
 def test_what_would_be_lost_or_means_nothing_is_refused(remote: Path) -> None:
-    assert "--no-push: commits that are not pushed would go with the clone" in _run("apply", remote, "--no-push").err
-    assert "--ref: it says what to clone, but --repo names no repository" in osm_gitops("plan", "--ref", "main").err
+    assert "Error: --no-push: commits that are not pushed" in _run("apply", remote, "--no-push").err
+    assert "--ref: has no effect without --repo" in osm_gitops("plan", "--ref", "main").err
     ran = osm_gitops("plan", "--repo", "https://me:hunter22@git.example.com/nodes.git")
     assert "--repo: the address contains a password" in ran.err
     assert "hunter22" not in ran.err
@@ -367,4 +365,4 @@ def test_a_run_that_is_told_to_end_leaves_no_clone(remote: Path, tmp_path: Path)
         done = subprocess.run([sys.executable, "-c", script, *command], env=environment, stderr=said, check=False)
     (tmp_path / "forever").open("w").close()  # the hook ends
     assert done.returncode == 130
-    assert (tmp_path / "said").read_text().endswith("Interrupted; what was being written is as before or as after.\n")
+    assert (tmp_path / "said").read_text().splitlines()[-1].startswith("Interrupted.")

@@ -59,7 +59,7 @@ def test_without_a_terminal_apply_needs_yes_whatever_comes_on_stdin(
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (1, "")
     assert err == (
-        "Error: apply: stdin is not a terminal, so nobody can confirm. Add --yes to write without asking, "
+        "Error: apply: stdin is not a terminal, so the run cannot be confirmed. Add --yes to write without asking, "
         "or apply a plan that plan --out has saved [OG4004]\n"
     )
     assert _commits(repo) == 1
@@ -107,7 +107,7 @@ def test_ctrl_c_at_the_question_interrupts(repo: Path) -> None:
     os.close(ours)
     os.close(theirs)
     assert process.returncode == 130
-    assert err == "\nInterrupted; what was being written is as before or as after.\n"
+    assert err == "\nInterrupted. Each object and file is either unchanged or completely written.\n"
     assert _commits(repo) == 1
 
 
@@ -117,7 +117,8 @@ def test_without_a_terminal_nothing_is_given_back_unasked(adopted: Adopted) -> N
     ran = osm_gitops("uninstall", "--kubeconfig", kubeconfig)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "Error: uninstall: stdin is not a terminal, so nobody can confirm. Add --yes to write without asking [OG4004]\n"
+        "Error: uninstall: stdin is not a terminal, so the run cannot be confirmed. "
+        "Add --yes to write without asking [OG4004]\n"
     )
     leases = adopted.osm.management.client().get(_LEASES)["items"]
     assert "osm-gitops" in [lease["metadata"]["name"] for lease in leases]

@@ -107,7 +107,7 @@ def test_rekey_rotates_what_osm_gitops_wrote_and_names_the_rest(repo: Path, reci
     assert ran.code == 0, ran.err
     assert len(ran.out.splitlines()) == len(git(repo, "diff", "--name-only").split()) == 6
     assert {line.partition(" ")[2] for line in ran.out.splitlines()} == {"(new data key)"}
-    assert "keep their data keys. Give them new ones with --include PATH: repo/pull.yaml" in ran.err
+    assert "keep their data keys. Make new ones with --include PATH: repo/pull.yaml" in ran.err
     ran = osm_gitops("rekey", "--include", "repo/pull.yaml", "--age-recipient", recipient)
     assert (ran.code, ran.out) == (0, "repo/pull.yaml (new data key)\n")
     git(repo, "commit", "--quiet", "--all", "--message", "New data keys")

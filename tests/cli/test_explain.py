@@ -171,7 +171,7 @@ def test_a_profile_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool(profile="osp-x"))
     ran = osm_gitops("explain", "workers", "--from", "tree")
     assert ran.code == 1
-    assert "kube-system/osp-x, which is not there" in ran.out
+    assert "kube-system/osp-x, not found" in ran.out
     strange = pool("b", operatingSystem="plan9")
     del strange["metadata"]["annotations"]["k8c.io/operating-system-profile"]
     write_tree(tmp_path / "tree", strange)
@@ -186,14 +186,14 @@ def test_one_file_is_printed_with_its_secrets_masked(tmp_path: Path) -> None:
     assert ran.out == "#!/bin/sh\n***\n"
     ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setpu")
     assert (ran.code, ran.out) == (1, "")
-    assert "there is no file /opt/bin/setpu. Did you mean /opt/bin/setup?" in ran.err
+    assert "file /opt/bin/setpu not found. Did you mean /opt/bin/setup?" in ran.err
 
 
 def test_a_file_that_is_looked_for_in_the_wrong_half_is_told_where_it_is(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool())
     ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setup", "--half", "bootstrap")
     assert (ran.code, ran.out) == (1, "")
-    assert "the bootstrap half has no file /opt/bin/setup. The provisioning half has it" in ran.err
+    assert "the bootstrap half has no file /opt/bin/setup. Use --half provisioning" in ran.err
 
 
 def test_a_file_of_both_halves_must_be_told_apart(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_name_must_mean_one_pool(tmp_path: Path) -> None:
     assert "kube-system/workers in cluster prod-eu, kube-system/workers in cluster prod-us" in ran.err
     assert _explained("kube-system/workers", "--cluster", "prod-us")["cluster"] == "prod-us"
     ran = osm_gitops("explain", "worker", "--cluster", "prod-us")
-    assert 'there is no MachineDeployment "worker". Did you mean workers?' in ran.err
+    assert 'MachineDeployment "worker" not found. Did you mean workers?' in ran.err
 
 
 def test_a_pool_that_cannot_be_read_is_told_with_its_problems(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_pools_that_cannot_be_rendered_are_told_beside_the_list(tmp_path: Path) 
     write_tree(tmp_path / "tree", profile(), profile("osp-b", script="{{ .Nothing }}"), pool(), pool("b", "osp-b"))
     ran = osm_gitops("explain", "--downloads", "--from", "tree")
     assert ran.code == 1
-    assert "Not looked at, as it cannot be rendered" in ran.out
+    assert "Not analysed, because it cannot be rendered" in ran.out
     told = _downloads("--from", "tree")
     assert [each["pool"]["name"] for each in told["failed"]] == ["b"]
     ran = osm_gitops("explain", "b", "--downloads", "--from", "tree")

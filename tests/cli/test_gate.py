@@ -33,7 +33,7 @@ def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     _struck_by(monkeypatch, KeyboardInterrupt())
     ran = osm_gitops("plan")
     assert (ran.code, ran.out) == (130, "")
-    assert ran.err == "Interrupted; what was being written is as before or as after.\n"
+    assert ran.err == "Interrupted. Each object and file is either unchanged or completely written.\n"
 
 
 def test_a_bug_tells_its_place_and_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_rendering_comparing_and_writing_are_counted_to_their_ends(
         ("default", "pools rendered"): [(1, 2), (2, 2)],
         ("default", "files compared"): [(done, 7) for done in range(1, 8)],
         ("default", "files written"): [(done, 9) for done in range(1, 10)],  # both kustomization.yaml too
-        ("rekey", "files looked at"): [(done, 6) for done in range(1, 7)],
+        ("rekey", "files checked"): [(done, 6) for done in range(1, 7)],
     }
 
 

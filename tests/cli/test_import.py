@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from osm_gitops.sops.document import decrypt
 from osm_gitops.sops.keys import find_keys, new_identity
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, secret
+from tests.faults import told
 
 _REVISION = "machinedeployment.clusters.k8s.io/revision"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -105,9 +107,9 @@ def test_what_is_no_input_is_left_out_and_told(tmp_path: Path) -> None:
     ran = osm_gitops("import", str(dump), "--to", "out")
     assert (ran.code, list(_written(tmp_path / "out"))) == (0, ["kube-system/workers.yaml"])
     assert ran.err.splitlines() == [
-        "MachineDeployment kube-system/going is being deleted, and left out",
-        "1 of kind Machine ignored",
-        "1 of kind OperatingSystemProfile, written by osm-gitops, ignored",
+        "MachineDeployment kube-system/going is being deleted: skipped",
+        "1 of kind Machine skipped",
+        "1 of kind OperatingSystemProfile, written by osm-gitops, skipped",
     ]
 
 
@@ -116,7 +118,9 @@ def test_what_is_there_is_not_overwritten_unasked(tmp_path: Path) -> None:
     newer = _dump(tmp_path / "b.yaml", _live(_pool(kubelet="1.35.0")), _live(_pool("other")))
     ran = osm_gitops("import", str(newer), "--to", "out")
     assert (ran.code, ran.out) == (1, "out/kube-system/other.yaml\n")
-    assert "out/kube-system/workers.yaml: is there already with other content. Add --overwrite" in ran.err
+    ((code, sentence),) = told(ran.err)
+    assert code is Code.FILE_EXISTS
+    assert sentence.startswith("out/kube-system/workers.yaml: ")
     assert _written(tmp_path / "out")["kube-system/workers.yaml"] == _pool()
     assert osm_gitops("import", str(newer), "--to", "out", "--overwrite").out == "out/kube-system/workers.yaml\n"
     assert _written(tmp_path / "out")["kube-system/workers.yaml"] == _pool(kubelet="1.35.0")
@@ -166,9 +170,9 @@ def test_secrets_are_written_for_the_recipients_of_their_file_or_not_at_all(tmp_
     for to in ((), ("--to", "out")):
         ran = osm_gitops("import", dump, *to)
         assert ran.code == 1
-        assert ran.err.count("is a secret, and nothing says for whom to encrypt it") == 2
-        assert "Secret cloud-init-settings/getter: stringData.token: is a secret" in ran.err
-        assert "providerSpec.value.cloudProviderSpec.password.value: is a secret" in ran.err
+        assert [code for code, _ in told(ran.err)] == [Code.SECRET_NOT_ENCRYPTED] * 2
+        assert "Secret cloud-init-settings/getter: stringData.token: " in ran.err
+        assert "providerSpec.value.cloudProviderSpec.password.value: " in ran.err
         _assert_hidden(tmp_path, ran)
     assert list(_written(tmp_path / "out")) == ["kube-system/plain.yaml"]
     key, recipient = new_identity()
@@ -176,10 +180,8 @@ def test_secrets_are_written_for_the_recipients_of_their_file_or_not_at_all(tmp_
     (tmp_path / ".sops.yaml").write_text(rules, "utf-8")
     ran = osm_gitops("import", dump, "--to", "out")
     assert (ran.code, ran.out) == (1, "out/cloud-init-settings/secret-getter.yaml\n")
-    assert (
-        f"{tmp_path}/.sops.yaml:2 leaves it in plain text. Give the rule that matches kube-system/workers.yaml"
-        in ran.err
-    )
+    assert [code for code, _ in told(ran.err)] == [Code.SECRET_NOT_ENCRYPTED]
+    assert f"{tmp_path}/.sops.yaml:2 leaves it in plain text" in ran.err
     _assert_hidden(tmp_path, ran)
     ran = osm_gitops("import", dump, "--to", "out", "--age-recipient", recipient, "--overwrite")
     assert ran.code == 0, ran.err
@@ -206,4 +208,6 @@ def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
     assert osm_gitops("import", dump, "--to", "out", "--age-recipient", recipient).code == 0
     ran = osm_gitops("import", "out", "--to", "other")
     assert ran.code == 1
-    assert "out/kube-system/workers.yaml:1: is encrypted already. Copy the file as it is" in ran.err
+    assert Code.ALREADY_ENCRYPTED in {
+        code for code, sentence in told(ran.err) if sentence.startswith("out/kube-system/workers.yaml:1: ")
+    }

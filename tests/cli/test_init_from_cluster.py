@@ -53,11 +53,11 @@ def test_settings_profiles_and_pools_are_those_of_the_cluster_and_it_says_how_th
     assert ran.code == 0, ran.err
     for line in (
         "Found 5 MachineDeployments and 6 OperatingSystemProfiles.",
-        "Settings are those of Deployment kube-system/operating-system-manager (0 of 1 replicas run):",
+        "Settings come from Deployment kube-system/operating-system-manager (0 of 1 replicas run):",
         "  externalCloudProvider: flag -external-cloud-provider",
-        "  -leader-elect is passed over: a batch elects no leader",
+        "  -leader-elect is ignored: osm-gitops elects no leader",
         "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.",
-        "5 of 5 OperatingSystemConfigs come out as they are in the cluster.",
+        "5 of 5 OperatingSystemConfigs are rendered as they are in the cluster.",
     ):
         assert f"{line}\n" in ran.err
     root = tmp_path / "nodes"
@@ -121,7 +121,7 @@ def test_where_nobody_knows_the_ca_any_more_it_is_taken_from_what_machines_were_
     management.client().create(osm(*RECORDED_FLAGS))
     ran = _init()
     assert "CA certificates are pinned: OperatingSystemConfig pool-0000" in ran.err
-    assert "5 of 5 OperatingSystemConfigs come out" in ran.err
+    assert "5 of 5 OperatingSystemConfigs are rendered" in ran.err
     assert (tmp_path / "nodes/ca/prod/kubernetes.pem").read_text("utf-8") == recorded_authority()
 
 
@@ -137,8 +137,8 @@ def test_what_differs_is_told(management: Cluster, loaded: AfterOsm, monkeypatch
     monkeypatch.setattr(osm_settings, "agreement", spy)
     deploy_as_recorded(management, "-pause-image=registry.example.com/pause:3.10")
     ran = _init()
-    assert "0 of 5 OperatingSystemConfigs come out as they are in the cluster.\n" in ran.err
-    assert "Different are pool-00000-kube-system-config, " in ran.err
+    assert "0 of 5 OperatingSystemConfigs are rendered as they are in the cluster.\n" in ran.err
+    assert "Different: pool-00000-kube-system-config, " in ran.err
     assert "CA certificates are pinned: the kubeconfig that flag -kubeconfig names.\n" in ran.err
     assert 1 < len(set(tried)) >= len(tried) - 1  # each once, wherever it stands, and the chosen one with all pools
 
@@ -177,11 +177,11 @@ def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
             path for path in (tmp_path / "nodes").rglob("*") if path.is_file() and text.encode() in path.read_bytes()
         ]
     field = "spec.template.spec.providerSpec.value.cloudProviderSpec.secretAccessKey"
-    assert f"Warning: MachineDeployment kube-system/pool-00001: {field}: is a credential in clear text" in ran.err
-    assert "# nodeHTTPProxy holds a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
+    assert f"Warning: MachineDeployment kube-system/pool-00001: {field}: is a credential in plain text" in ran.err
+    assert "# nodeHTTPProxy has a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
         tmp_path / "nodes/osm-gitops.yaml"
     ).read_text("utf-8")
-    assert "it holds a credential, so set OSM_GITOPS_NODE_HTTP_PROXY" in ran.err
+    assert "it has a credential, so set OSM_GITOPS_NODE_HTTP_PROXY" in ran.err
 
 
 def test_an_empty_argument_is_refused_and_nothing_is_written(
@@ -192,8 +192,7 @@ def test_an_empty_argument_is_refused_and_nothing_is_written(
     ran = _init()
     assert ran.code == 1
     assert (
-        "is an empty argument, where Operating System Manager stops reading flags, so that it ignores the 1 behind"
-        in ran.err
+        "is an empty argument, where Operating System Manager stops reading flags, and ignores the 1 after" in ran.err
     )
     assert not (tmp_path / "nodes").exists()
 
@@ -214,16 +213,16 @@ def test_in_kkp_its_deployment_is_in_another_cluster(worker: Cluster, loaded: Af
     seed = worker.kubeconfig(tmp_path / "seed")
     ran = _init("--osm-kubeconfig", str(seed), "--osm-deployment", "cluster-x/operating-system-manager")
     assert ran.code == 0, ran.err
-    assert "Settings are those of Deployment cluster-x/operating-system-manager" in ran.err
+    assert "Settings come from Deployment cluster-x/operating-system-manager" in ran.err
 
 
 def test_what_belongs_to_clusters_is_refused_without_one() -> None:
     for flag, value in (("--context", "a"), ("--osm-deployment", "a/b"), ("--host-ca-bundle", "x.pem")):
         ran = osm_gitops("init", "nodes", flag, value)
         assert (ran.code, ran.out) == (1, "")
-        assert f"Error: {flag}: means nothing without --from cluster" in ran.err
+        assert f"Error: {flag}: has no effect without --from cluster" in ran.err
     ran = osm_gitops("init", "nodes", "--from", "somewhere")
-    assert "init reads nothing but a cluster" in ran.err
+    assert "init can only read a cluster" in ran.err
 
 
 def test_what_was_written_renders_to_what_the_cluster_has(

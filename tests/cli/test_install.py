@@ -178,7 +178,7 @@ def test_two_clusters_get_a_half_each() -> None:
 
 def test_a_worker_cluster_of_its_own_asks_which_half(tmp_path: Path) -> None:
     said = _refused(*_IMAGE, "--worker-kubeconfig-secret", "workers")
-    assert "the worker cluster is another one, and each gets its own half" in said
+    assert "the worker cluster is separate" in said
     write_tree(tmp_path / "tree", pool())
     write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: cluster, worker: {context: workers}}\n")
     repo = (*_IMAGE, "--repo", "https://git.example.com/nodes.git")
@@ -220,7 +220,7 @@ def test_a_fleet_whose_trees_no_pod_has_needs_its_repo(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", pool())
     write_fleet(tmp_path, "clusters:\n- {name: a, from: tree, to: cluster}\n")
     said = _refused(*_IMAGE)
-    assert "runs in a cluster have no folder tree" in said
+    assert "runs in a cluster cannot read the folder tree" in said
     assert "--repo" in said
 
 
@@ -258,9 +258,9 @@ def test_the_parser_takes_the_arguments_of_runs(more: tuple[str, ...]) -> None:
     [
         ((), "--image: the runs need an image"),
         ((*_IMAGE, "--secret", "registry"), '--secret: "registry" does not name a Secret'),
-        ((*_IMAGE, "--commit-as", "me"), '--commit-as: "me" is no author'),
+        ((*_IMAGE, "--commit-as", "me"), '--commit-as: "me" is not an author'),
         ((*_IMAGE, "--repo", "https://me:swordfish@git.example.com/x.git"), "--repo"),
-        ((*_IMAGE, "-cluster-dns=x"), '"x" is no IP address'),
+        ((*_IMAGE, "-cluster-dns=x"), '"x" is not an IP address'),
     ],
 )
 def test_what_cannot_be_is_said(arguments: tuple[str, ...], said: str) -> None:
@@ -293,7 +293,7 @@ def test_into_git_it_says_that_flux_and_argo_cd_have_to_be_named(tmp_path: Path,
 
 def test_straight_to_the_cluster_it_says_that_nobody_else_writes() -> None:
     ran = osm_gitops("install", "--part", "admission")
-    assert "system:serviceaccount:osm-gitops:osm-gitops alone" in ran.err
+    assert "only system:serviceaccount:osm-gitops:osm-gitops" in ran.err
     assert _FLUX not in ran.err
     assert osm_gitops("install", "--part", "crds").err == ""
     assert osm_gitops("install", "--part", "admission", "--side", "worker").err == ""
@@ -312,7 +312,7 @@ def test_on_a_terminal_it_asks_who_else_writes(answer: str, users: list[str], mo
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     ran = osm_gitops("install", "--part", "admission")
     assert ran.code == 0, ran.err
-    assert "Others, separated by commas, or nothing: " in ran.err
+    assert "Other users, separated by commas, or nothing: " in ran.err
     policy = _named(list(yaml.safe_load_all(ran.out)), "ValidatingAdmissionPolicy", "osm-gitops-configurations")
     (validation,) = policy["spec"]["validations"]
     assert (_FLUX in validation["expression"]) == bool(users)

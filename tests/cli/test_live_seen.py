@@ -26,7 +26,7 @@ _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeploym
 _STOPS = """
 import sys
 from functools import partial
-from osm_gitops.commands.entry import run
+from osm_gitops.__main__ import run
 from osm_gitops.pipeline import live_work
 from osm_gitops.targets.cluster import target
 from osm_gitops.targets.cluster.lease import Pace, lease

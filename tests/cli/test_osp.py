@@ -112,7 +112,7 @@ def test_converting_again_changes_nothing_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "osp.yaml").write_text(_CONVERTED, "utf-8")
     ran = osm_gitops("osp", "convert", "osp.yaml")
     assert (ran.code, ran.out) == (0, _CONVERTED)
-    assert ran.err == "OperatingSystemProfile kube-system/osp-a is Jinja2 already and stays as it is.\n"
+    assert ran.err == "OperatingSystemProfile kube-system/osp-a is already Jinja2: not changed.\n"
 
 
 def test_stdin_lists_and_json_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,14 +150,14 @@ def test_all_that_is_wrong_is_told_with_its_line_and_nothing_is_printed(tmp_path
     ("text", "said"),
     [
         ("a: [", "Error: osp.yaml:2: a value is missing"),
-        ("", "Error: osp.yaml: there is no OperatingSystemProfile in this file"),
-        ("kind: ConfigMap\napiVersion: v1\n", "Error: osp.yaml: there is no OperatingSystemProfile in this file"),
+        ("", "Error: osp.yaml: no OperatingSystemProfile in this file"),
+        ("kind: ConfigMap\napiVersion: v1\n", "Error: osp.yaml: no OperatingSystemProfile in this file"),
         (_PROFILE.replace("version: v1.0.0", "version: one"), "spec.version: is not a version of the form v1.2.3"),
         (_PROFILE.replace("kind: Oper", "kind: Opr"), "Did you mean OperatingSystemProfile?"),
         (_PROFILE.replace("  name: osp-a", "  nam: osp-a"), "metadata.name: is missing"),
         (
             _PROFILE.replace("spec:\n", "sops: {mac: x}\nspec:\n", 1),
-            "is encrypted with SOPS. Convert what sops decrypts",
+            "is encrypted with SOPS. Decrypt it with sops",
         ),
         (_PROFILE.replace("  name: osp-a", "  name: a\n  annotations: {osm-gitops.io/template: go}"), "It supports"),
     ],

@@ -106,11 +106,11 @@ def test_a_file_is_compared_with_what_git_has_of_it(tmp_path: Path) -> None:
     ("side", "told"),
     [
         ("none.yaml", "none.yaml"),
-        ("empty.yaml", "empty.yaml: there is no OperatingSystemProfile in it"),
-        ("tree", "tree: it holds several profiles: kube-system/osp-a, kube-system/osp-b"),
+        ("empty.yaml", "empty.yaml: no OperatingSystemProfile in it"),
+        ("tree", "tree: it has several profiles: kube-system/osp-a, kube-system/osp-b"),
         ("osp-a@v9.0.0", 'no built-in profiles of version "v9.0.0". There are: v2.0.0, v2.1.0'),
         ("osp-x@v2.0.0", 'there is no built-in profile "osp-x" in version v2.0.0'),
-        ("osp-b", 'there is no OperatingSystemProfile "osp-b". Did you mean osp-a?'),
+        ("osp-b", 'OperatingSystemProfile "osp-b" not found. Did you mean osp-a?'),
     ],
 )
 def test_a_side_that_is_not_one_profile_is_refused(tmp_path: Path, side: str, told: str) -> None:

@@ -176,9 +176,9 @@ def test_an_unknown_name_gets_a_suggestion_or_the_list(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile("osp-ubuntu"), profile("osp-rhel"))
     ran = osm_gitops("osp", "show", "osp-ubunto", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == 'Error: there is no OperatingSystemProfile "osp-ubunto". Did you mean osp-ubuntu? [OG5053]\n'
+    assert ran.err == 'Error: OperatingSystemProfile "osp-ubunto" not found. Did you mean osp-ubuntu? [OG5053]\n'
     ran = osm_gitops("osp", "show", "x", "--from", "tree", *_OWN)
-    assert "There are: kube-system/osp-rhel, kube-system/osp-ubuntu" in ran.err
+    assert "Available: kube-system/osp-rhel, kube-system/osp-ubuntu" in ran.err
 
 
 def test_a_name_that_means_different_profiles_is_refused(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_no_key_is_needed_and_nothing_encrypted_is_opened(tmp_path: Path, monkey
         ran = osm_gitops("osp", "show", "osp-b", "--from", "tree")
         assert ran.code == 0
         assert "hunter2" not in ran.out
-        assert ran.err == "Some of it is encrypted in the source: a stand-in is shown for every such value.\n"
+        assert ran.err == "Some values are encrypted in the source: placeholders are shown for them.\n"
 
 
 def test_built_in_profiles_are_listed_with_the_pools_that_use_them_unless_the_source_has_the_name(

@@ -254,20 +254,20 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
     )
     about = "Overlay a"
     assert errors("a") == [
-        f'a/overlay.yaml:5: {about}: vaules: "vaules" is not known here. Did you mean values?',
-        f'a/overlay.yaml:4: {about}: settings.clusterDns: "clusterDns" is no setting. Did you mean clusterDNS?',
+        f'a/overlay.yaml:5: {about}: vaules: "vaules" is not a known key. Did you mean values?',
+        f'a/overlay.yaml:4: {about}: settings.clusterDns: "clusterDns" is not a setting. Did you mean clusterDNS?',
         f"a/overlay.yaml:6: {about}: values.big: is a number of more than 64 bits. Put it in quotes",
-        f'a/overlay.yaml:8: {about}: patches[0].target.os: "os" is not known here. Known are name, osName',
-        f"a/overlay.yaml:9: {about}: patches[1]: must say either merge or json6902",
+        f'a/overlay.yaml:8: {about}: patches[0].target.os: "os" is not a known key. Known are name, osName',
+        f"a/overlay.yaml:9: {about}: patches[1]: must have either merge or json6902",
         f"a/overlay.yaml:10: {about}: patches[2].target.name: is missing",
         *(each for each in errors("a") if "patches[2].target.osName" in each),
-        f'a/overlay.yaml:10: {about}: patches[2].merge.sepc: "sepc" is not known here. Did you mean spec?',
+        f'a/overlay.yaml:10: {about}: patches[2].merge.sepc: "sepc" is not a known key. Did you mean spec?',
         (
             f"a/overlay.yaml:10: {about}: patches[2].merge: changes nothing: it has neither spec nor metadata. "
-            "Put what to change below spec"
+            "Write the changes below spec"
         ),
         (
-            f"a/overlay.yaml:11: {about}: patches[3].json6902[0]: has no op that is known. "
+            f"a/overlay.yaml:11: {about}: patches[3].json6902[0]: has no known op. "
             "op is one of: add, remove, replace, move, copy, test"
         ),
         f"a/overlay.yaml:11: {about}: patches[3].json6902[1]: add needs value",
@@ -275,7 +275,7 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
         f"a/overlay.yaml:11: {about}: patches[3].json6902[2]: move needs from",
         f"a/overlay.yaml:11: {about}: patches[3].json6902[3]: must be an operation, not a number",
         *(each for each in errors("a") if "passwd" in each),
-        f"a/overlay.yaml:13: {about}: there is no file no-such.yaml beside it: No such file or directory",
+        f"a/overlay.yaml:13: {about}: file no-such.yaml not found in its folder: No such file or directory",
         f"a/overlay.yaml:3: {about}: overlays[2]: must name an overlay, not a number",
     ]
 
@@ -301,9 +301,9 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
         ('values: {mirror: "{{ Values.x }}"}', "a/overlay.yaml:3: values.mirror: the value x is not set. Set it under"),
         (
             'values: {mirror: "{{ Values.b }}", b: "{{ Values.mirror }}"}',
-            "a/overlay.yaml:3: values.mirror: is made of b, and so on in a circle. Let one of them be a plain text",
+            "a/overlay.yaml:3: values.mirror: depends on b, in a cycle. Write one of them as a plain text",
         ),
-        ("settings: {clusterDNS: nonsense}", 'a/overlay.yaml:3 settings.clusterDNS: "nonsense" is no IP address'),
+        ("settings: {clusterDNS: nonsense}", 'a/overlay.yaml:3 settings.clusterDNS: "nonsense" is not an IP address'),
         (
             "patches:\n- {target: {name: osp-a}, merge: {spec: {provisioningConfig: {fiels: []}}}}",
             (
@@ -315,7 +315,7 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
             _removing("/x"),
             (
                 "a/overlay.yaml:4: OperatingSystemProfile kube-system/osp-a: spec.provisioningConfig.files[path=/x]: "
-                'there is no entry with path "/x" to delete'
+                'no entry with path "/x" to delete'
             ),
         ),
         (
@@ -328,7 +328,7 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
         ),
         (
             "patches:\n- {target: {name: osp-a}, json6902: [{op: test, path: /spec/osName, value: rhel}]}",
-            "a/overlay.yaml:4: OperatingSystemProfile kube-system/osp-a: what stands at /spec/osName is not what",
+            "a/overlay.yaml:4: OperatingSystemProfile kube-system/osp-a: the value at /spec/osName is not",
         ),
         (
             "patches:\n- {target: {name: osp-a}, json6902: [{op: replace, path: /metadata/name, value: x}]}",
@@ -379,7 +379,7 @@ def test_a_plan_says_which_fields_two_overlays_fight_over_and_none_where_one_bui
     for line, at in ((3, "settings.pauseImage"), (4, "values.mirror"), (6, "spec.osVersion")):
         assert f"b/overlay.yaml:{line}: " in shown
         assert f"{at}: overlays a (a/overlay.yaml:{line}) and b set this differently" in shown
-    assert "b wins, for it comes later" in shown
+    assert "b is used, because it comes later" in shown
     operation = "- {{target: {{name: osp-a}}, json6902: [{{op: replace, path: /spec/osVersion, value: {0}}}]}}\n"
     overlay("b", ("patches:\n" + operation).format("b"))
     arguments = ("plan", "--from", "tree", "--to", "state", "--overlay", "a", "--overlay", "b")
@@ -506,9 +506,9 @@ def test_a_ready_made_overlay_alone_says_what_to_set(name: str, value: str) -> N
 def test_a_built_in_overlay_that_is_not_there_is_told_with_those_that_are() -> None:
     tree()
     assert errors("builtin:../demo") == [
-        'builtin:../demo: there is no built-in overlay "../demo". There are: air-gapped, proxy'
+        'builtin:../demo: built-in overlay "../demo" not found. Available: air-gapped, proxy'
     ]
-    assert errors("builtin:proxi") == ['builtin:proxi: there is no built-in overlay "proxi". Did you mean proxy?']
+    assert errors("builtin:proxi") == ['builtin:proxi: built-in overlay "proxi" not found. Did you mean proxy?']
 
 
 def test_a_saved_plan_keeps_its_overlays() -> None:
@@ -551,7 +551,7 @@ def test_thousands_of_values_are_read_quickly_and_thousands_of_texts_refused() -
     overlay("c", "values:\n" + "".join(f"  key{number}: '{{{{ Values.x }}}}'\n" for number in range(5_000)))
     ((code, sentence),) = faults("c")
     assert code is Code.OVERLAY_TOO_LARGE
-    assert sentence.startswith("c/overlay.yaml:4: more than 500 values")
+    assert sentence.startswith("c/overlay.yaml:4: more than 500 texts")
 
 
 def test_osp_diff_shows_what_overlays_change_in_a_profile() -> None:
@@ -591,7 +591,7 @@ def test_validate_reads_the_overlays_among_the_files_that_it_is_given() -> None:
     ran = osm_gitops("validate", "overlays", "-o", "json")
     (found,) = (each for each in json.loads(ran.out)["findings"] if each["id"] == "overlay")
     assert (found["file"], found["line"]) == ("overlays/wrong/overlay.yaml", 3)
-    assert found["message"].startswith("overlay overlays/gone: there is no overlay here")
+    assert found["message"].startswith("overlay overlays/gone: overlay not found")
 
 
 def test_an_overlay_that_was_not_there_yet_is_tried_against_a_revision(here: Path) -> None:
@@ -631,7 +631,7 @@ def test_validate_leaves_open_what_profiles_that_are_in_a_cluster_need_of_an_ove
     ran = osm_gitops("validate", "-o", "json")
     assert ran.code == 0, ran.out
     told = [each["message"] for each in json.loads(ran.out)["findings"] if each["id"] == "passed-over"]
-    assert "its profiles are in the cluster itself, which is not asked" in told
+    assert "its profiles are only in the cluster, which validate does not read" in told
     assert "its profile kube-system/osp-live is not among the files given, so it was not rendered" in told
 
 

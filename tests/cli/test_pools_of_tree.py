@@ -98,8 +98,8 @@ def test_a_machine_deployment_that_the_repo_lacks_is_named(repo: Repo) -> None:
     pool = _pool(ran.out, "pool-00001")
     assert pool["gate"]["reason"] == "pools has no such MachineDeployment"
     assert (pool["gate"]["revision"], pool["gate"]["accepts"]) == ("1", True)
-    assert "osm-gitops would not write it now: pools has no such MachineDeployment" in pool["troubles"]
-    assert "could not be looked at" not in ran.out
+    assert "osm-gitops does not write it now: pools has no such MachineDeployment" in pool["troubles"]
+    assert "could not be read" not in ran.out
     assert "pool-00001" not in repo.run("status", "--only", "*2").out
     # Its boot configuration goes, as with every pool that leaves git, and the reason says what is special.
     assert repo.run("apply").code == 0

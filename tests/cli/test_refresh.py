@@ -106,5 +106,5 @@ def test_what_is_left_is_named_and_no_failure(flux: Scene) -> None:
 def test_a_token_that_ends_between_two_runs_is_refused(flux: Scene) -> None:
     ran = _refresh(flux.management, "--token-life", "1h")
     assert ran.code == 1
-    assert "tokens that live 1 h end before they are renewed by runs that are 30 min apart" in ran.err
+    assert "tokens with a lifetime of 1 h expire before runs that are 30 min apart" in ran.err
     assert flux.get(_TOKENS)["items"] == []

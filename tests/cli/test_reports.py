@@ -86,7 +86,7 @@ def test_a_report_that_is_cut_says_where_the_whole_is() -> None:
 def test_what_cannot_be_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     ran = osm_gitops("plan", "--from", "nowhere", "--to", "out", "--report", "plan.pdf", "--max-length", "5000")
     assert (ran.code, ran.out) == (1, "")
-    assert "--report plan.pdf: its ending names no format. Use one of .txt, .json, .md, .html" in ran.err
+    assert "--report plan.pdf: has no ending of a known format. Use one of .txt, .json, .md, .html" in ran.err
     assert "--max-length: only Markdown can be cut. Add -o markdown" in ran.err
     assert "nowhere" not in ran.err
     assert not (tmp_path / "plan.pdf").exists()

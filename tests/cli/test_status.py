@@ -59,7 +59,7 @@ def test_what_osm_left_is_in_step_with_what_would_be_rendered(loaded: AfterOsm) 
             "reason": "",
         }
         assert pool["token"]["secondsLeft"] == 0  # the recorded ones have ended
-        assert pool["troubles"] == [trouble for trouble in pool["troubles"] if "its token ended" in trouble]
+        assert pool["troubles"] == [trouble for trouble in pool["troubles"] if "its token expired" in trouble]
     assert [finding["kind"] for finding in cluster["findings"] if finding["trouble"]] == []
     assert (cluster["lastRun"], cluster["problems"]) == (None, [])
     assert [pool["name"] for pool in _told("--only", "*-0000[13]")["pools"]] == ["pool-00001", "pool-00003"]
@@ -90,13 +90,13 @@ def test_people_get_a_table_and_sentences_and_scripts_an_exit_code(loaded: After
     ran = _status("--detailed-exitcode")
     assert ran.code == 2, ran.err
     lines = ran.out.splitlines()
-    assert lines[0] == "Cluster default: 5 pools, 5 in trouble"
-    assert "  no run of osm-gitops has been here yet" in lines
+    assert lines[0] == "Cluster default: 5 pools, 5 with problems"
+    assert "  no run of osm-gitops so far" in lines
     assert any(line.startswith("  - Deployment kube-system/operating-system-manager: Operating") for line in lines)
     head = next(line for line in lines if line.startswith("POOL"))
     assert head.split() == ["POOL", "OSC", "BOOTSTRAP", "PROVISIONING", "KUBECONFIG", "GATE", "MACHINES", "TOKEN"]
     row = next(line for line in lines if line.startswith("kube-system/pool-00000 "))
-    assert row.split()[1:] == ["ok", "ok", "ok", "there", "open", "0", "ended"]
+    assert row.split()[1:] == ["ok", "ok", "ok", "exists", "open", "0", "expired"]
 
 
 def test_machines_that_machine_controller_would_refuse_are_counted(loaded: AfterOsm) -> None:
@@ -119,8 +119,8 @@ def test_machines_that_machine_controller_would_refuse_are_counted(loaded: After
     ]
     assert (pool["gate"]["accepts"], pool["gate"]["secretRevision"], pool["gate"]["revision"]) == (False, "1", "2")
     text = " ".join(pool["troubles"])
-    assert "its bootstrap Secret has revision 1, and Machines are of revision 2" in text
-    assert "1 of its Machines wait in vain for an instance, the first since 20" in text
+    assert "its bootstrap Secret has revision 1, but Machines have revision 2" in text
+    assert "1 of its Machines wait for an instance and cannot get one, the first since 20" in text
 
 
 def test_machines_of_an_older_template_wait_in_vain_too(loaded: AfterOsm) -> None:
@@ -130,7 +130,7 @@ def test_machines_of_an_older_template_wait_in_vain_too(loaded: AfterOsm) -> Non
     pool = _pool(_told(), "pool-00001")
     assert pool["gate"]["accepts"] is True
     assert [machine["name"] for machine in pool["waitingMachines"]] in (["new", "old"], ["old", "new"])
-    assert any("1 of its Machines wait in vain" in trouble for trouble in pool["troubles"])
+    assert any("1 of its Machines wait for an instance and cannot" in trouble for trouble in pool["troubles"])
 
 
 def test_what_is_missing_and_what_differs_is_told(loaded: AfterOsm) -> None:
@@ -145,7 +145,7 @@ def test_what_is_missing_and_what_differs_is_told(loaded: AfterOsm) -> None:
     assert (missing["bootstrapSecret"]["present"], missing["bootstrapSecret"]["inStep"]) == (False, False)
     assert "missing: bootstrap Secret" in missing["troubles"]
     assert different["provisioningSecret"]["inStep"] is False
-    assert any("its provisioning Secret is not what would be rendered" in each for each in different["troubles"])
+    assert any("its provisioning Secret differs from what is rendered" in each for each in different["troubles"])
 
 
 def test_a_missing_kubeconfig_of_kubelets_is_trouble(loaded: AfterOsm) -> None:
@@ -175,7 +175,7 @@ def test_a_kubeconfig_that_somebody_has_changed_is_trouble(adopted: Adopted) -> 
     name = "kube-system-pool-00002-kubelet-bootstrap-config"
     adopted.osm.worker.client().merge(f"{_SECRETS}/{name}", {"data": {"kubeconfig": "YQ=="}})
     assert told()["kubeconfigSecret"]["inStep"] is False
-    assert any("its kubelet bootstrap kubeconfig has to be written" in each for each in told()["troubles"])
+    assert any("its kubelet bootstrap kubeconfig must be rewritten" in each for each in told()["troubles"])
 
 
 def test_a_pool_that_cannot_be_rendered_says_why(loaded: AfterOsm) -> None:
@@ -193,8 +193,8 @@ def test_who_may_not_read_is_told_so_and_it_is_no_absence(loaded: AfterOsm, tmp_
     ran = _status("--kubeconfig", str(kubeconfig))
     assert ran.code == 1
     assert "machinedeployments" in ran.err
-    assert "Cluster default: its pools could not be looked at\n" in ran.out
-    for absence in ("missing", "no run of osm-gitops", "In the way"):
+    assert "Cluster default: its pools could not be read\n" in ran.out
+    for absence in ("missing", "no run of osm-gitops", "Blockers"):
         assert absence not in ran.out
 
 

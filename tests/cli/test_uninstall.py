@@ -137,21 +137,21 @@ def test_lease_and_status_go_last_and_nothing_is_left_for_a_second_time(managed:
     }
     assert "osm-gitops-status" not in names
     again = managed.uninstall("--finalizers", "keep")
-    assert (again.code, again.out.splitlines()[-1]) == (0, "Nothing of osm-gitops is there.")
+    assert (again.code, again.out.splitlines()[-1]) == (0, "There is nothing of osm-gitops in this cluster.")
 
 
 def test_finalizers_stay_where_osm_is_there_to_clean_up(managed: Managed) -> None:
     _deploy(managed)
     ran = managed.uninstall()
-    assert f"leave the finalizer {_FINALIZER} on 5 MachineDeployments" in ran.out
-    assert "as Deployment kube-system/operating-system-manager is there to clean up" in ran.out
+    assert f"keep the finalizer {_FINALIZER} on 5 MachineDeployments" in ran.out
+    assert "because Deployment kube-system/operating-system-manager cleans up" in ran.out
     assert managed.finalizers() == [[_FINALIZER]] * 5
 
 
 def test_finalizers_go_where_nobody_is_left_and_those_of_others_stay(managed: Managed) -> None:
     managed.client.merge(f"{_MACHINES}/pool-00000", {"metadata": {"finalizers": ["example.com/other", _FINALIZER]}})
     ran = managed.uninstall()
-    assert f"take the finalizer {_FINALIZER} from 5 MachineDeployments" in ran.out
+    assert f"remove the finalizer {_FINALIZER} from 5 MachineDeployments" in ran.out
     assert managed.finalizers() == [["example.com/other"], None, None, None, None]
 
 
@@ -214,9 +214,12 @@ def test_the_annotation_of_machines_that_waited_goes(managed: Managed) -> None:
     path = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machines/waited"
     managed.client.merge(path, {"metadata": {"annotations": {"osm-gitops.io/nudged": "1", "theirs": "stays"}}})
     ran = managed.uninstall("--finalizers", "keep")
-    assert "  ~ take our annotation from 1 Machine\n" in ran.out
+    assert "  ~ remove our annotation from 1 Machine\n" in ran.out
     assert managed.client.get(path)["metadata"]["annotations"] == {"theirs": "stays"}
-    assert managed.uninstall("--finalizers", "keep").out.splitlines()[-1] == "Nothing of osm-gitops is there."
+    assert (
+        managed.uninstall("--finalizers", "keep").out.splitlines()[-1]
+        == "There is nothing of osm-gitops in this cluster."
+    )
 
 
 def test_pools_that_osm_would_render_anew_or_leave_alone_are_named(managed: Managed) -> None:
@@ -225,8 +228,8 @@ def test_pools_that_osm_would_render_anew_or_leave_alone_are_named(managed: Mana
     managed.client.merge(f"{_MACHINES}/pool-00002", {"metadata": {"annotations": change}})
     ran = managed.uninstall()
     assert ran.code == 0
-    assert "Warning: MachineDeployment kube-system/pool-00001: its configuration is missing or of another" in ran.err
-    assert "Warning: MachineDeployment kube-system/pool-00002: it names no profile" in ran.err
+    assert "Warning: MachineDeployment kube-system/pool-00001: its configuration is missing or outdated" in ran.err
+    assert "Warning: MachineDeployment kube-system/pool-00002: names no profile" in ran.err
     assert "pool-00000" not in ran.err
 
 

@@ -164,7 +164,7 @@ def test_sound_profiles_and_pools_pass(tmp_path: Path) -> None:
     write_fleet(tmp_path, _TREE)
     ran = osm_gitops("validate", "--severity", "warning")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "0 errors, 0 warnings, 0 notes. Judged: 1 profile, 1 pool, 18 combinations.\n"
+    assert ran.out == "0 errors, 0 warnings, 0 notes. Checked: 1 profile, 1 pool, 18 combinations.\n"
 
 
 def test_the_profile_of_one_folder_is_judged_with_the_pools_of_another_and_not_the_built_in_one_of_its_name(
@@ -279,9 +279,8 @@ def test_a_changed_spec_needs_a_new_version(
     _history(monkeypatch, tmp_path / "repo", lambda body: _script(body, version))
     told = [each for each in found(*arguments, "--against", "HEAD^") if each["id"] != "passed-over"]
     assert [each["id"] for each in told] == expected
-    assert all(each["message"].count("what changed") == (version == "v1.0.0") for each in told)
     assert all(f"osp-a.yaml:{each['line']}" == _line(Path("tree/osp-a.yaml"), "version:") for each in told)
-    assert all(each["message"].count("what changed") == (each["id"] == "version-not-raised") for each in told)
+    assert all(("(" in each["message"]) == (each["id"] == "version-not-raised") for each in told)
 
 
 def test_a_profile_that_vanishes_while_a_pool_names_it_is_found(
@@ -354,7 +353,7 @@ def test_a_change_that_brings_what_was_missing_or_mends_it_passes(
 
 def test_a_path_that_is_not_there_is_an_error() -> None:
     ran = osm_gitops("validate", "nowhere.yaml")
-    assert (ran.code, ran.out, ran.err) == (1, "", "Error: nowhere.yaml: is not there [OG1011]\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "Error: nowhere.yaml: no such file or folder [OG1011]\n")
 
 
 # how findings are written
@@ -378,7 +377,7 @@ def test_text_is_a_paragraph_a_finding(mistaken: Path) -> None:
     assert head.startswith(f"{mistaken.name}/{place}: error template-syntax: function 'nonsense' is not defined")
     assert of.startswith("  of OperatingSystemProfile kube-system/osp-a, /opt/bin/setup")
     assert (ran.code, fix[:2], empty) == (1, "  ", "")
-    assert summary.startswith("1 error, 0 warnings, 0 notes, 1 suppressed. Judged: 2 profiles, 0 pools, ")
+    assert summary.startswith("1 error, 0 warnings, 0 notes, 1 suppressed. Checked: 2 profiles, 0 pools, ")
 
 
 def test_sarif_has_what_code_scanning_reads(mistaken: Path) -> None:

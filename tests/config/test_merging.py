@@ -79,17 +79,17 @@ def test_a_piece_is_merged(piece: str, part: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("piece", "problem"),
     [
-        ("{templates: {nope: {$delete: true}}}", "piece:1: templates.nope: there is nothing here to delete"),
-        ("{files: [{path: /c, $delete: true}]}", 'files[path=/c]: there is no entry with path "/c" to delete'),
+        ("{templates: {nope: {$delete: true}}}", "piece:1: templates.nope: there is nothing to delete here"),
+        ("{files: [{path: /c, $delete: true}]}", 'files[path=/c]: no entry with path "/c" to delete'),
         ("{files: [{path: /a, $delete: false}]}", "files[path=/a]: $delete must be true, not a boolean"),
-        ("{files: [{path: /a, permissions: 1, $delete: true}]}", "$delete stands beside fields that would be deleted"),
-        ("{files: [{permissions: 1}]}", "files[0]: must be an entry with path, by which it is known"),
-        ("{files: [7]}", "files[0]: must be an entry with path, by which it is known"),
-        ("{files: [{path: /a}, {path: /a}]}", 'path "/a" stands twice in this patch'),
+        ("{files: [{path: /a, permissions: 1, $delete: true}]}", "$delete must not have other fields"),
+        ("{files: [{permissions: 1}]}", "files[0]: must be an entry with the key path"),
+        ("{files: [7]}", "files[0]: must be an entry with the key path"),
+        ("{files: [{path: /a}, {path: /a}]}", 'path "/a" is twice in this patch'),
         ("{osVersion: null}", "osVersion: is null. Write {$delete: true} to remove it"),
         ("{$patch: replace}", "$patch: $patch does not belong here"),
-        ("{new: {deep: {$delete: true}}}", "new.deep.$delete: there is nothing here to delete"),
-        ("{modules: {runcmd: [{$delete: true}]}}", "modules.runcmd[0].$delete: there is nothing here to delete"),
+        ("{new: {deep: {$delete: true}}}", "new.deep.$delete: there is nothing to delete here"),
+        ("{modules: {runcmd: [{$delete: true}]}}", "modules.runcmd[0].$delete: there is nothing to delete here"),
     ],
 )
 def test_what_cannot_be_merged_is_told(piece: str, problem: str) -> None:

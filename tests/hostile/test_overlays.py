@@ -172,7 +172,7 @@ def test_the_sentence_names_overlay_patch_and_profile(tmp_path: Path) -> None:
     overlay = f"{tmp_path}/overlay0"
     assert (
         f"Error: {overlay}/overlay.yaml:1: OperatingSystemProfile kube-system/osp-good: a patch of overlay {overlay} "
-        "goes beyond a limit: all patches together write more than 16 MiB into this profile"
+        "exceeds a limit: all patches together write more than 16 MiB into this profile"
     ) in outcome.err.splitlines()[0]
 
 

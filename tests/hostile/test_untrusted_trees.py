@@ -546,7 +546,7 @@ def test_commands_that_trust_the_tree_refuse_the_flag_and_its_variable(
     monkeypatch.setenv("OSM_GITOPS_UNTRUSTED", "true")
     ran = osm_gitops(command)
     assert ran.code == 1
-    assert "so it cannot do without trust in it" in ran.err
+    assert "so it must be trusted" in ran.err
     assert sorted(tree.rglob("*")) == before
 
 

@@ -45,11 +45,11 @@ def test_what_the_clock_brings_makes_no_plan_stale() -> None:
     [
         (_plan(), _plan("newer\n"), "the content of objects"),
         (_plan(), _plan(before="other\n"), "the content of objects"),
-        (_plan(), _plan(before="new\n"), "no more: update OperatingSystemConfig"),
+        (_plan(), _plan(before="new\n"), "no longer planned: update OperatingSystemConfig"),
         (_plan(), _plan(before=None), "new: create OperatingSystemConfig"),
         (_plan(), _plan(sources=("nodes@3c4d",)), "it was read from nodes@1a2b, now nodes@3c4d"),
         (_plan(hosts=("cluster a",)), _plan(hosts=("cluster b",)), "it was planned for cluster a, now cluster b"),
-        (_plan(), _plan(cluster="other"), "cluster other is in one of the two plans only"),
+        (_plan(), _plan(cluster="other"), "cluster other is only in one of the two plans"),
     ],
 )
 def test_a_plan_that_moved_is_stale_and_says_why(then: ClusterPlan, now: ClusterPlan, why: str) -> None:

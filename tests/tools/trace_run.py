@@ -24,7 +24,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import osm_gitops
-from osm_gitops.commands.entry import run
+from osm_gitops.__main__ import run
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.workers.child import _outcome
 from osm_gitops.workers.messages import LENGTH, Answer, Encoded, Request, read_request
@@ -33,7 +33,7 @@ from tests.git.repos import new_repository
 
 PACKAGE: Final = Path(osm_gitops.__file__).parent
 _IMPORTS: Final = (
-    "import sys, osm_gitops.commands.entry as entry\n"
+    "import sys, osm_gitops.__main__ as entry\n"
     "code = entry.run(sys.argv[1:])\n"
     "print(*sorted(each for each in sys.modules if each.partition('.')[0] in {'osm_gitops', 'kubernetes'}))\n"
     "sys.exit(code)\n"

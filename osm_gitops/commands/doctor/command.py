@@ -1,4 +1,15 @@
-"""``osm-gitops doctor``: what is missing on this machine."""
+"""Check what this machine needs for runs.
+
+Checks git, private keys, the fleet file, sources, targets, kubeconfigs and programs. Prints a line
+for each: ok, note (for information) or fix (a run would fail). Asks servers only if the fleet file
+says cluster: whether a run can read what it needs, and may write. Changes nothing. Exits with 1 if
+there is something to fix.
+
+Examples:
+  osm-gitops doctor                 # in a config repository
+  osm-gitops doctor --output json   # for programs
+  osm-gitops doctor --kubeconfig admin.conf --context prod
+"""
 
 from __future__ import annotations
 
@@ -76,18 +87,6 @@ def doctor(
         Form, typer.Option("--output", "-o", help="Format of the findings.", envvar="OSM_GITOPS_OUTPUT")
     ] = Form.TEXT,
 ) -> int:
-    """Check what this machine needs for runs.
-
-    Checks git, private keys, the fleet file, sources, targets, kubeconfigs and programs. Prints a line
-    for each: ok, note (for information) or fix (a run would fail). Asks servers only if the fleet file
-    says cluster: whether a run can read what it needs, and may write. Changes nothing. Exits with 1 if
-    there is something to fix.
-
-    Examples:
-      osm-gitops doctor                 # in a config repository
-      osm-gitops doctor --output json   # for programs
-      osm-gitops doctor --kubeconfig admin.conf --context prod
-    """
     # Imported here, as what it looks at is: no other command needs it.
     from osm_gitops.commands.doctor.checkup import Checkup, examine  # noqa: PLC0415
     from osm_gitops.commands.doctor.clusters import Connection  # noqa: PLC0415

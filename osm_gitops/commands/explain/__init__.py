@@ -1,1 +1,1 @@
-"""``osm-gitops explain``: what made a pool's configuration, and what its nodes download."""
+"""``explain``: where the boot configuration of a pool comes from, and what its nodes download."""

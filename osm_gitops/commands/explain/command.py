@@ -1,4 +1,18 @@
-"""``osm-gitops explain``: what made the configuration of a pool."""
+"""Show where the boot configuration of a pool comes from.
+
+Shows the profile and why it is used, the origin of each setting, the values that its templates read,
+facts, kubelet annotations that apply and those that are ignored, the resulting objects and files, and
+the size of the user-data compared with the provider's limit. Names secrets and never shows them.
+
+Examples:
+  osm-gitops explain workers                                   # a pool of the fleet
+  osm-gitops explain kube-system/workers --cluster prod-eu -o json
+  osm-gitops explain workers --file /opt/bin/setup             # one rendered file
+  osm-gitops explain workers --user-data bootstrap
+  osm-gitops explain workers --downloads                       # what its nodes ask for
+  osm-gitops explain --downloads -o json                       # what all nodes of the fleet ask for
+  osm-gitops explain workers --from cluster --context prod
+"""
 
 from __future__ import annotations
 
@@ -10,7 +24,7 @@ import typer
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Form, Request, with_explained
+from osm_gitops.cli.options import Form, Request, with_all_pools
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.gotemplate.faults import similar
@@ -22,13 +36,11 @@ from osm_gitops.report.mask import Masker
 
 
 class HalfName(Enum):
-    """A half of the configuration."""
-
     BOOTSTRAP = "bootstrap"
     PROVISIONING = "provisioning"
 
 
-@with_explained
+@with_all_pools
 def explain(
     request: Request,
     name: Annotated[
@@ -77,22 +89,7 @@ def explain(
         typer.Option("--output", "-o", help="Format of the explanation.", envvar="OSM_GITOPS_OUTPUT"),
     ] = Form.TEXT,
 ) -> int:
-    """Show where the boot configuration of a pool comes from.
-
-    Shows the profile and why it is used, the origin of each setting, the values that its templates read,
-    facts, kubelet annotations that apply and those that are ignored, the resulting objects and files, and
-    the size of the user-data compared with the provider's limit. Names secrets and never shows them.
-
-    Examples:
-      osm-gitops explain workers                                   # a pool of the fleet
-      osm-gitops explain kube-system/workers --cluster prod-eu -o json
-      osm-gitops explain workers --file /opt/bin/setup             # one rendered file
-      osm-gitops explain workers --user-data bootstrap
-      osm-gitops explain workers --downloads                       # what its nodes ask for
-      osm-gitops explain --downloads -o json                       # the shopping list of the whole fleet
-      osm-gitops explain workers --from cluster --context prod
-    """
-    from osm_gitops.commands.explain.explaining import explain_pool  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.explain.explaining import explain_pool  # noqa: PLC0415 - slow
     from osm_gitops.commands.explain.report import (  # noqa: PLC0415
         explanation_json,
         explanation_text,
@@ -103,7 +100,7 @@ def explain(
 
     if downloads and (file or user_data is not None):
         raise input_error(
-            Code.OPTIONS_CONFLICT, "--downloads prints a list of its own", fix="Leave out --file and --user-data"
+            Code.OPTIONS_CONFLICT, "--downloads prints another list", fix="Leave out --file and --user-data"
         )
     if file and user_data is not None:
         raise input_error(
@@ -120,29 +117,29 @@ def explain(
             Code.MISSING_ARGUMENT, "explain needs the name of a MachineDeployment", fix="Name one, or add --downloads"
         )
     clusters = clusters_of(request, needs_target=False)
-    told = explain_pool(name, clusters, _options(request))
-    masker, hide = masker_of(told), request.untrusted
+    explanation = explain_pool(name, clusters, _options(request))
+    masker, hide = masker_of(explanation), request.untrusted
     if file or user_data is not None:
-        if told.rendering is None:
-            raise InputError(masker.problem(problem) for problem in told.problems)
+        if explanation.rendering is None:
+            raise InputError(masker.problem(problem) for problem in explanation.problems)
         if user_data is not None:
-            console.out(user_data_text(told.rendering, user_data.value, masker, hide_secret_files=hide))
+            console.out(user_data_text(explanation.rendering, user_data.value, masker, hide_secret_files=hide))
         else:
-            chosen = _chosen_file(told.pool, told.rendering, file, half)
-            console.out(file_text(told.rendering, chosen, masker, hide_secret_files=hide))
+            chosen = _chosen_file(explanation.pool, explanation.rendering, file, half)
+            console.out(file_text(explanation.rendering, chosen, masker, hide_secret_files=hide))
         return 0
     write = explanation_json if output is Form.JSON else explanation_text
-    console.out(write(told, masker, hide_secret_files=hide))
-    return 1 if told.problems else 0
+    console.out(write(explanation, masker, hide_secret_files=hide))
+    return 1 if explanation.problems else 0
 
 
 def _options(request: Request) -> RunOptions:
-    """Without trust in the tree nothing is opened: stand-ins show as well what made a pool."""
+    # Of an untrusted tree nothing is decrypted: placeholders serve as well here.
     return run_options(request, Limits(), None, without_keys=request.untrusted)
 
 
 def _show_downloads(request: Request, name: str, output: Form) -> int:
-    from osm_gitops.commands.explain.downloading import (  # noqa: PLC0415 - reads scripts  # noqa: PLC0415
+    from osm_gitops.commands.explain.downloading import (  # noqa: PLC0415 - imports tree-sitter
         downloads_json,
         downloads_of_all,
         downloads_of_pool,
@@ -160,7 +157,7 @@ def _show_downloads(request: Request, name: str, output: Form) -> int:
 
 
 def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfName | None) -> RenderedFile:
-    """The one file that was asked for. Raises InputError where there is none, or more than one."""
+    """The file named by ``--file``. Raises InputError if there is none, or more than one."""
     found = [each for each in rendering.files if each.path == file and half in {None, HalfName(each.half)}]
     if len({each.half for each in found}) > 1:
         raise input_error(
@@ -168,7 +165,7 @@ def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfNam
         )
     elsewhere = next((each.half for each in rendering.files if each.path == file), "")
     if not found and half is not None and elsewhere:
-        fix = f"The {elsewhere} half has it"
+        fix = f"Use --half {elsewhere}"
         raise input_error(
             Code.BOOT_FILE_NOT_FOUND,
             f"the {half.value} half has no file {file}",
@@ -179,8 +176,6 @@ def _chosen_file(pool: ObjectRef, rendering: Rendering, file: str, half: HalfNam
     if not found:
         known = [each.path for each in rendering.files]
         fix = similar(file, known).removeprefix("; ").capitalize() or f"{pool} has {', '.join(known)}"
-        raise input_error(
-            Code.BOOT_FILE_NOT_FOUND, f"there is no file {file}", where="--file", about=str(pool), fix=fix
-        )
-    # Of a path that stands twice in a half the last one stays on the node.
+        raise input_error(Code.BOOT_FILE_NOT_FOUND, f"file {file} not found", where="--file", about=str(pool), fix=fix)
+    # If a half has a path twice, the node keeps the last one.
     return found[-1]

@@ -1,4 +1,4 @@
-"""What the nodes of a pool download (``explain --downloads``): as text, and as JSON with its schema."""
+"""``explain --downloads``: what the nodes of pools download, as text, and as JSON with its schema."""
 
 from __future__ import annotations
 
@@ -56,42 +56,42 @@ from osm_gitops.sources.manifests import MACHINE
 from osm_gitops.workers.calls import Series
 from osm_gitops.workers.process import LimitReached
 
-# Stands for a pool's own names while many pools are looked at, so that those that boot alike are followed once.
+# Replaces a pool's names when many pools are analysed, so that pools with equal scripts are analysed once.
 _ANY_POOL: Final = "osm-gitops-any-pool"
 _SHOWN: Final = "<pool>"
 _MADE_FROM_SECRETS: Final = f"{MASK} (made from secrets)"
 
 
 def downloads_of_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> Downloads:
-    """What the nodes of the MachineDeployment ask for that ``NAME`` or ``NAMESPACE/NAME`` means.
+    """What the nodes of the MachineDeployment ``NAME`` or ``NAMESPACE/NAME`` ask for.
 
-    Raises InputError where it is not one pool of one cluster, or cannot be rendered.
+    Raises InputError if it is not exactly one pool, or cannot be rendered.
     """
     problems: list[Problem] = []
     cluster, machine = choose_pool(name, list(load_clusters(clusters, options, problems)), problems)
-    work = _Work(neutral=False)
-    work.cluster(cluster, [machine])
-    for failed in work.failed.values():
+    collector = _DownloadCollector(neutral=False)
+    collector.cluster(cluster, [machine])
+    for failed in collector.failed.values():
         raise InputError(failed)
-    return work.downloads(())
+    return collector.downloads(())
 
 
 def downloads_of_all(clusters: Sequence[ClusterSpec], options: RunOptions) -> Downloads:
-    """What the nodes of all pools ask for, each thing once. Pools that cannot be rendered are told beside it."""
+    """What the nodes of all pools ask for, each item once, and which pools cannot be rendered."""
     problems: list[Problem] = []
-    work = _Work(neutral=True)
+    collector = _DownloadCollector(neutral=True)
     for cluster in load_clusters(clusters, options, problems):
-        work.cluster(cluster, [machine for machine in cluster.inputs.machines if not machine.deleting])
-    return work.downloads(problems)
+        collector.cluster(cluster, [machine for machine in cluster.inputs.machines if not machine.deleting])
+    return collector.downloads(problems)
 
 
 _Others = Callable[[], Sequence[BootDocument] | None]
-"""A pool's documents with other secrets; ``None`` where it cannot be rendered with others."""
+"""A pool's documents with other secrets; ``None`` if it cannot be rendered with others."""
 
 
 @dataclass(slots=True)
-class _Work:
-    """What was found so far; ``neutral``: many pools are looked at, and their names do not matter."""
+class _DownloadCollector:
+    """What was found so far; ``neutral``: many pools are analysed, and their names are replaced."""
 
     neutral: bool
     found: list[tuple[PoolName, Needs]] = field(default_factory=list)
@@ -110,7 +110,7 @@ class _Work:
         )
 
     def cluster(self, cluster: Loaded, machines: Sequence[MachineDeployment]) -> None:
-        """Look at pools of a cluster."""
+        """Analyse pools of a cluster."""
         name = cluster.spec.name
         self.sensitive |= cluster.sensitive
         if self.neutral:
@@ -135,7 +135,7 @@ class _Work:
 
 
 class Follower:
-    """In a worker: what the pools of a cluster share, and what was found for those that boot alike."""
+    """Runs in a worker: what the pools of a cluster share, and the results for equal documents."""
 
     def __init__(self, inputs: Inputs, settings: Settings, neutral: bool) -> None:
         self.inputs, self.neutral = inputs, neutral
@@ -147,7 +147,7 @@ class Follower:
 
 
 def needs_of_pool(follower: Follower, machine: MachineDeployment) -> Needs:
-    """In a worker: what the nodes of a pool ask for. Raises InputError where it cannot be rendered."""
+    """Runs in a worker: what the nodes of a pool ask for. Raises InputError if it cannot be rendered."""
     try:
         pool = resolve_pool(machine, follower.inputs, follower.cluster)
         places = TracedPlaces(pool.profile, pool, follower.cluster, follower.renderers)
@@ -173,7 +173,7 @@ def _document(scene: Scene) -> BootDocument:
 
 
 def _public(needs: Needs, document: BootDocument, others: Sequence[BootDocument] | None, network: Network) -> Needs:
-    """What is asked for, without what was made from secrets: what the same files with other secrets do not ask for."""
+    """The needs, with those masked that the same files do not have with other secrets: they were made from secrets."""
     if others is None:
         return _masked(needs, set(), set())
     for other in others:
@@ -214,7 +214,7 @@ def _with_texts(document: BootDocument, edit: Callable[[str], str]) -> BootDocum
 
 
 def _digest(document: BootDocument, network: Network) -> bytes:
-    """Equal for pools whose nodes ask for the same, at the same places."""
+    """Equal for pools whose nodes ask for the same at the same places."""
     digest = hashlib.sha256()
     for part in _parts(document, network):
         digest.update(part.encode(errors="surrogateescape") + b"\0")
@@ -229,7 +229,7 @@ def _parts(document: BootDocument, network: Network) -> Iterator[str]:
 
 
 def _shown(needs: Needs) -> Needs:
-    """With a word for people in the place of a pool's own names."""
+    """The needs with a readable placeholder for a pool's names."""
     return Needs(
         tuple(replace(each, name=each.name.replace(_ANY_POOL, _SHOWN)) for each in needs.needs),
         tuple(replace(each, why=each.why.replace(_ANY_POOL, _SHOWN)) for each in needs.unresolved),
@@ -244,23 +244,23 @@ _TITLES: Final = {
     Kind.REPOSITORY: "Package repositories",
     Kind.PACKAGE: "Packages",
     Kind.IMAGE: "Images",
-    Kind.REGISTRY: "Registries that are configured",
-    Kind.MENTIONED: "URLs that stand in files, and nobody knows whether they are asked for",
+    Kind.REGISTRY: "Configured registries",
+    Kind.MENTIONED: "URLs in files, possibly not requested",
 }
 
 
 def downloads_text(downloads: Downloads, masker: Masker) -> str:
-    """For people; may change."""
+    """Text for people; it may change."""
     return "".join(f"{visible(masker.text(line))}\n" for line in _lines(downloads))
 
 
 def downloads_json(downloads: Downloads, masker: Masker) -> str:
-    """``formatVersion`` and the list; the meaning of a key changes only with the first number."""
+    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version."""
     return masker.text(json.dumps(_downloads_document(downloads), indent=2, ensure_ascii=False)) + "\n"
 
 
 def hosts_of(downloads: Downloads) -> dict[str, list[Listed]]:
-    """What is asked of each host, by its name; what is only mentioned does not count."""
+    """What is requested from each host, by its name, without URLs that are only mentioned."""
     hosts: dict[str, list[Listed]] = {}
     for each in downloads.needs:
         if each.need.host and each.need.kind is not Kind.MENTIONED:
@@ -277,9 +277,9 @@ def _lines(downloads: Downloads) -> Iterator[str]:
     for kind, title in _TITLES.items():
         found = [each for each in downloads.needs if each.need.kind is kind]
         yield from section(title, table(_row(each, downloads) for each in found))
-    yield from section("Could not be told", (_unresolved(each, downloads) for each in downloads.unresolved))
+    yield from section("Could not be determined", (_unresolved(each, downloads) for each in downloads.unresolved))
     failed = (f"{pool}: {problem}" for pool, problems in downloads.failed.items() for problem in problems)
-    yield from section("Not looked at, as it cannot be rendered", failed)
+    yield from section("Not analysed, because it cannot be rendered", failed)
 
 
 def _pools(downloads: Downloads) -> str:
@@ -371,28 +371,28 @@ def _pool(pool: PoolName) -> dict[str, Json]:
 
 
 def downloads_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
         **head("downloads", "Downloads"),
         **record(
-            "What nodes ask for while they boot. No secret is in it.",
+            "What nodes ask for while they boot. Contains no secret.",
             formatVersion=format_version(),
-            pools=listing("pool", "The pools that were looked at."),
-            hosts=texts("The hosts that are asked, with their port where one is named, in the order of their names."),
-            needs=listing("need", "Each thing once."),
-            unresolved=listing("unresolved", "What could not be told."),
-            failed=listing("failed", "Pools that cannot be rendered, so that what they need is not known."),
-            problems=listing("problem", "What could not be read at all."),
+            pools=listing("pool", "The pools that were analysed."),
+            hosts=texts("The hosts that nodes connect to, with the port if one is named, sorted by name."),
+            needs=listing("need", "Each item once."),
+            unresolved=listing("unresolved", "Places where it is not known what nodes ask for."),
+            failed=listing("failed", "Pools that cannot be rendered."),
+            problems=listing("problem", "What could not be read."),
         ),
         "$defs": {"problem": PROBLEM_RECORD, **_REST},
     }
 
 
 _PLACE: Final = {
-    "half": {"enum": ["bootstrap", "provisioning", ""], "description": "The half; empty where it is in no file."},
+    "half": {"enum": ["bootstrap", "provisioning", ""], "description": "The half; empty if it is in no file."},
     "path": text("The path of the rendered file or unit on the node, or a module of cloud-init."),
     "line": COUNT | {"description": "The line in it; 0 for a module."},
-    "source": text("File and line in the profile's source; empty for what settings make."),
+    "source": text("File and line in the profile's source; empty if it is made from settings."),
 }
 _REST: Final = {
     "pool": record(
@@ -401,28 +401,28 @@ _REST: Final = {
         namespace=text("The namespace."),
         name=text("The name."),
     ),
-    "place": record("Where it stands.", **_PLACE),
+    "place": record("Where it is.", **_PLACE),
     "need": record(
-        "One thing that nodes ask for.",
-        kind={"enum": [kind.value for kind in Kind], "description": "What sort of thing it is."},
-        name=text("A URL, a package, an image; with what is not known as the shell has it."),
-        host=text("The host that is asked; empty for packages, and where it is not known."),
+        "One item that nodes ask for.",
+        kind={"enum": [kind.value for kind in Kind], "description": "The kind of item."},
+        name=text("A URL, a package, an image; unknown parts as in the shell."),
+        host=text("The host that nodes connect to; empty for packages, and if it is not known."),
         by=text("The command or program that asks."),
         architectures={
             "type": "array",
             "items": {"enum": list(ARCHITECTURES)},
-            "description": "The machines that ask.",
+            "description": "The architectures of the machines that ask.",
         },
-        unresolved=texts("The parts of the name that are not known."),
-        note=text("What is special about it."),
-        places=listing("place", "Where it stands."),
+        unresolved=texts("The unknown parts of the name."),
+        note=text("A remark."),
+        places=listing("place", "Where it is."),
         pools=listing("pool", "The pools whose nodes ask."),
     ),
     "unresolved": record(
-        "A place at which it could not be told what is asked for.",
+        "A place where it is not known what nodes ask for.",
         why=text("Why."),
         **_PLACE,
-        pools=listing("pool", "The pools that it is about."),
+        pools=listing("pool", "The pools that have it."),
     ),
     "failed": record(
         "A pool that cannot be rendered.",

@@ -1,4 +1,4 @@
-"""The story of ``osm-gitops explain``: one pool of the fleet, with everything that made its configuration."""
+"""``osm-gitops explain``: find a pool of the fleet, render it, and trace the origin of each part."""
 
 from __future__ import annotations
 
@@ -73,12 +73,13 @@ class Loaded:
 
     @property
     def sensitive(self) -> frozenset[str]:
-        """What no report may show."""
+        """Values that no report may show."""
         return collect_sensitive(self.inputs.facts, self.inputs.machines, self.settings, self.inputs.sensitive)
 
 
 def load_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem]) -> Iterator[Loaded]:
-    """Read the sources of each cluster; one that cannot be read adds its problems and stops no other."""
+    """Read the sources of each cluster. A cluster that cannot be read adds its problems and does not stop the
+    others."""
     for spec in clusters:
         try:
             settings = load_settings(spec)
@@ -91,10 +92,10 @@ def load_clusters(clusters: Sequence[ClusterSpec], options: RunOptions, problems
 
 
 def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions) -> Explanation:
-    """What made the configuration of the MachineDeployment that ``NAME`` or ``NAMESPACE/NAME`` means.
+    """Explain the MachineDeployment ``NAME`` or ``NAMESPACE/NAME``.
 
-    Raises InputError where it is not one pool of one cluster; a pool that cannot be rendered is explained as far as
-    it goes, with its problems.
+    Raises InputError if it is not exactly one pool. The explanation of a pool that cannot be rendered has its problems
+    and what is known without rendering.
     """
     problems: list[Problem] = []
     loaded = list(load_clusters(clusters, options, problems))
@@ -103,12 +104,12 @@ def explain_pool(name: str, clusters: Sequence[ClusterSpec], options: RunOptions
 
 
 def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]) -> tuple[Loaded, MachineDeployment]:
-    meant = [(each, machine) for each in loaded for machine in each.inputs.machines if name in _names(machine.ref)]
-    if len(meant) == 1:
-        return meant[0]
-    if meant:
-        places = ", ".join(f"{machine.ref.namespaced_name} in cluster {each.spec.name}" for each, machine in meant)
-        fix = "Name it with its namespace before a slash, and with --cluster"
+    matching = [(each, machine) for each in loaded for machine in each.inputs.machines if name in _names(machine.ref)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        places = ", ".join(f"{machine.ref.namespaced_name} in cluster {each.spec.name}" for each, machine in matching)
+        fix = "Write NAMESPACE/NAME, and choose a cluster with --cluster"
         raise input_error(Code.SEVERAL_POOLS, f'there are several pools "{name}": {places}', fix=fix)
     broken = [
         problem
@@ -120,9 +121,11 @@ def choose_pool(name: str, loaded: Sequence[Loaded], problems: Iterable[Problem]
     if broken:
         raise InputError(broken)
     known = [shown for each in loaded for machine in each.inputs.machines for shown in _names(machine.ref)]
-    there = ", ".join(dict.fromkeys(machine.ref.namespaced_name for each in loaded for machine in each.inputs.machines))
-    fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there or 'none'}"
-    raise InputError([*problems, Problem(Code.POOL_NOT_FOUND, f'there is no {MACHINE} "{name}"', fix=fix)])
+    available = ", ".join(
+        dict.fromkeys(machine.ref.namespaced_name for each in loaded for machine in each.inputs.machines)
+    )
+    fix = similar(name, known).removeprefix("; ").capitalize() or f"Available: {available or 'none'}"
+    raise InputError([*problems, Problem(Code.POOL_NOT_FOUND, f'{MACHINE} "{name}" not found', fix=fix)])
 
 
 def _names(ref: ObjectRef) -> tuple[str, str]:
@@ -130,7 +133,7 @@ def _names(ref: ObjectRef) -> tuple[str, str]:
 
 
 def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
-    """All that is known of one pool."""
+    """Explain one pool."""
     config = readable_provider_config(machine.provider_spec)
     found = _rendered(cluster, machine)
     return Explanation(
@@ -141,7 +144,7 @@ def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
         provider=config.provider,
         kube_version=machine.kubelet,
         profile=_profile(machine, cluster),
-        settings=setting_places(given_settings(cluster.spec)),
+        settings=tuple(_setting_origins(given_settings(cluster.spec))),
         values=found.values,
         annotations=annotation_uses(machine),
         rendering=found.rendering,
@@ -154,8 +157,8 @@ def explanation(cluster: Loaded, machine: MachineDeployment) -> Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedForReading:
-    """What a pool renders to, ``None`` with problems where it does not, and the values that its templates ask for."""
+class TracedRendering:
+    """What a pool renders to (``None`` with problems if it fails), and the values that its templates read."""
 
     rendering: Rendering | None = None
     values: tuple[SettingOrigin, ...] = ()
@@ -163,42 +166,42 @@ class RenderedForReading:
     problems: tuple[Problem, ...] = ()
 
 
-def _rendered(cluster: Loaded, machine: MachineDeployment) -> RenderedForReading:
+def _rendered(cluster: Loaded, machine: MachineDeployment) -> TracedRendering:
     about = str(machine.ref)
     if machine.deleting:
-        problem = Problem(Code.POOL_BEING_DELETED, "it is being deleted, so nothing is rendered for it", about=about)
-        return RenderedForReading(problems=(problem,))
+        problem = Problem(Code.POOL_BEING_DELETED, "is being deleted, so it is not rendered", about=about)
+        return TracedRendering(problems=(problem,))
     alone = replace(cluster.inputs, machines=(machine,))
     limits = limits_of(cluster.settings)
     limits = replace(limits, seconds=limits.seconds * RENDERINGS)
     try:
-        return call(render_for_reading, machine, alone, cluster.settings, limits=limits)
+        return call(render_traced, machine, alone, cluster.settings, limits=limits)
     except LimitReached as failure:
         where = str(machine.manifest.origin)
-        return RenderedForReading(problems=failure.named("rendering", where=where, about=about))
+        return TracedRendering(problems=failure.named("rendering", where=where, about=about))
 
 
-def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Settings) -> RenderedForReading:
-    """In a worker: render one pool as it is, and with other secrets, and listen to what its templates ask for."""
-    work = _Listener(machine, inputs, settings)
+def render_traced(machine: MachineDeployment, inputs: Inputs, settings: Settings) -> TracedRendering:
+    """Runs in a worker. Render one pool, also with other secrets, and record the values that its templates read."""
+    recorder = _ValueRecorder(machine, inputs, settings)
     try:
-        scene = work.counterfactuals(work.values).scene(machine, None)
-        document = work.document(scene)
+        scene = recorder.counterfactuals(recorder.values).scene(machine, None)
+        document = recorder.document(scene)
     except InputError as failure:
         for variant in VARIANTS:
-            work.other(variant)
-        problems = work.counterfactuals({}).problems(machine, failure.problems)
-        return RenderedForReading(values=work.public_values(), problems=problems)
-    found = [work.other(variant) for variant in VARIANTS]
+            recorder.other(variant)
+        problems = recorder.counterfactuals({}).problems(machine, failure.problems)
+        return TracedRendering(values=recorder.public_values(), problems=problems)
+    found = [recorder.other(variant) for variant in VARIANTS]
     others = [other for other in found if other is not None]
     pool, shared = scene.pool, scene.shared
     is_known = len(others) == len(found)
     secret = compared(scene, others, inputs.sensitive) if is_known else ALL_SECRET
-    other_documents = [work.document(other) for other in others] if is_known else []
+    other_documents = [recorder.document(other) for other in others] if is_known else []
     sizes = (_size(document, machine, BOOTSTRAP), _size(document, machine, PROVISIONING))
     rendering = Rendering(
         utility=pool.utility,
-        facts=fact_places(pool, shared),
+        facts=tuple(_facts(pool, shared)),
         objects=(
             RenderedObject(pool.profile.manifest.ref, Side.MANAGEMENT),
             *(RenderedObject(each.ref, each.side) for each in scene.objects),
@@ -212,14 +215,14 @@ def render_for_reading(machine: MachineDeployment, inputs: Inputs, settings: Set
         secret_texts=secret,
     )
     public = public_problems(scene.warnings, [() if other is None else other.warnings for other in found])
-    told = (*shared.warnings, *pool.warnings, *public, *_too_large(sizes, machine))
-    return RenderedForReading(rendering, work.public_values(), tuple(dict.fromkeys(told)))
+    warnings = (*shared.warnings, *pool.warnings, *public, *_too_large(sizes, machine))
+    return TracedRendering(rendering, recorder.public_values(), tuple(dict.fromkeys(warnings)))
 
 
 @dataclass(slots=True)
-class _Listener:
-    """Renders one pool, and listens to what its templates ask for: ``values`` as it is, ``other_values`` with each of
-    the other secrets."""
+class _ValueRecorder:
+    """Renders one pool and records the values that its templates read: ``values`` with the real secrets,
+    ``other_values`` with each set of other secrets."""
 
     machine: MachineDeployment
     inputs: Inputs
@@ -228,32 +231,31 @@ class _Listener:
     other_values: list[dict[str, SettingOrigin]] = field(default_factory=list)
 
     def public_values(self) -> tuple[SettingOrigin, ...]:
-        """The values that templates ask for; what is another one with other secrets is not told."""
+        """The values that templates read. A value that depends on secrets is hidden."""
         return tuple(
-            given if all(other.get(path) == given for other in self.other_values) else _MADE_FROM_SECRETS
-            for path, given in sorted(self.values.items())
+            value if all(other.get(path) == value for other in self.other_values) else _MADE_FROM_SECRETS
+            for path, value in sorted(self.values.items())
         )
 
     def other(self, variant: Variant) -> Scene | None:
-        """The pool with other secrets; ``None`` where it cannot be rendered with them."""
+        """The pool with other secrets; ``None`` if it cannot be rendered with them."""
         self.other_values.append({})
         try:
             return self.counterfactuals(self.other_values[-1]).other(self.machine, variant)
         except InputError:
             return None
 
-    def counterfactuals(self, heard: dict[str, SettingOrigin]) -> Counterfactuals:
-        """One of its own for each scene: what is rendered alike is rendered once, and heard once."""
+    def counterfactuals(self, reads: dict[str, SettingOrigin]) -> Counterfactuals:
+        """A new instance for each scene: one instance renders equal texts once, and so reads their values once."""
 
-        def hear(path: str, found: Any, is_set: bool) -> None:
+        def record(path: str, found: Any, is_set: bool) -> None:
             where = self.inputs.value_places.get(path, OVERLAY) if is_set else PROFILE_DEFAULT
-            heard[path] = SettingOrigin(path, _value_text(found), where, default=not is_set)
+            reads[path] = SettingOrigin(path, _value_text(found), where, default=not is_set)
 
-        engine = Engine(ROOT_TYPES, bounds_of(self.settings), self.inputs.values, hear)
+        engine = Engine(ROOT_TYPES, bounds_of(self.settings), self.inputs.values, record)
         return Counterfactuals(self.inputs, self.settings, engine)
 
     def document(self, scene: Scene) -> BootDocument:
-        """What the pool boots from."""
         return boot_document(scene.pool, str(self.machine.ref), scene.renderer, Places(scene.pool.profile))
 
 
@@ -274,18 +276,18 @@ def _value_text(found: Any) -> str:
         return found
     try:
         return json.dumps(found)
-    except (TypeError, ValueError):  # an absent value as the default of another
+    except (TypeError, ValueError):  # an absent value, as the default of another value
         return ""
 
 
 def _live_only(pool: ResolvedPool) -> Iterator[RenderedObject]:
-    """What apply and refresh keep in the worker cluster alone: it ends, so it is in no git repository."""
+    """The Secret that apply and refresh keep only in the worker cluster: it expires, so it is not in git."""
     ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, pool.machine.kubelet_kubeconfig_name)
     yield RenderedObject(ref, Side.WORKER)
 
 
 def _profile(machine: MachineDeployment, cluster: Loaded) -> ChosenProfile | None:
-    """Which profile, and why; ``None`` where the pool names none and there is no default for it."""
+    """The profile and why it is used; ``None`` if the pool names none and has no default."""
     config = readable_provider_config(machine.provider_spec)
     try:
         namespace, name = profile_ref(machine, config, cluster.settings.namespace)
@@ -336,13 +338,13 @@ def _file(file: BootFile, secret: SecretTexts) -> RenderedFile:
 
 
 def _text_names(file: BootFile) -> tuple[str, ...]:
-    """The names that reports have for a file; the text of a unit goes by the unit's."""
+    """The names of a file in reports; the text of a unit also has the name of the unit."""
     unit, _, drop_in = file.path.removeprefix(f"{UNITS}/").partition(".d/")
     return (f"{file.half} {file.path}", f"{file.half} unit {unit}{f' drop-in {drop_in}' if drop_in else ''}")
 
 
 def _modules(document: BootDocument) -> Iterator[str]:
-    """Modules that are in use: ``bootstrap runcmd``."""
+    """Modules in use, such as ``bootstrap runcmd``."""
     for half, modules in document.modules.items():
         for name in ("bootcmd", "rh_subscription", "runcmd", "yum_repos", "yum_repo_dir") if modules else ():
             if getattr(modules, name):
@@ -368,12 +370,8 @@ def _size(document: BootDocument, machine: MachineDeployment, half: Half) -> Siz
     )
 
 
-def fact_places(pool: ResolvedPool, cluster: ClusterFacts) -> tuple[SettingOrigin, ...]:
-    """Each fact with the object, setting or file that it comes from."""
-    return tuple(_facts(pool, cluster))
-
-
 def _facts(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:
+    """Each fact with the object, setting or file that it comes from."""
     settings, facts = cluster.settings, cluster.facts
     yield SettingOrigin("API server", cluster.kubeconfig.server, _server(cluster))
     yield SettingOrigin("CA of the cluster", "", _authority(cluster))
@@ -417,7 +415,7 @@ def _secret(facts: Facts, name: tuple[str, str], key: str = "") -> str:
 
 
 def _token(machine: MachineDeployment, cluster: ClusterFacts) -> str:
-    kept = f"in Secret cloud-init-settings/{machine.kubelet_kubeconfig_name}, in the cluster alone"
+    kept = f"in Secret cloud-init-settings/{machine.kubelet_kubeconfig_name}, only in the cluster"
     account = cluster.tokens.service_account
     if account is not None:
         return f"of ServiceAccount {'/'.join(account)}; {kept}"
@@ -425,7 +423,7 @@ def _token(machine: MachineDeployment, cluster: ClusterFacts) -> str:
     if found:
         return f"Secret {NAMESPACE}/{found[0].name} ({found[0].origin})"
     label = f"{NAME_LABEL}={machine.token_key}"
-    return f"made where the pool is delivered, with label {label}; {kept}"
+    return f"created on delivery, with label {label}; {kept}"
 
 
 def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[SettingOrigin]:
@@ -442,21 +440,11 @@ def _cloud_credentials(pool: ResolvedPool, cluster: ClusterFacts) -> Iterator[Se
             yield SettingOrigin(f"cloud-config {named}", "", where)
     if cluster.facts.environment:
         names = ", ".join(sorted(cluster.facts.environment))
-        yield SettingOrigin("cloud-config, where the provider's spec is silent", "", f"environment {names}")
+        yield SettingOrigin("cloud-config, for fields that the provider's spec omits", "", f"environment {names}")
 
 
-DEFAULT: Final = "default"
-
-
-def setting_places(raw: Sequence[RawSetting]) -> tuple[SettingOrigin, ...]:
-    """Every setting by its flag, in the order of the table: as it was given, or its default.
-
-    ``raw`` has been parsed, so each can be read.
-    """
-    return tuple(_places(raw))
-
-
-def _places(raw: Sequence[RawSetting]) -> Iterator[SettingOrigin]:
+def _setting_origins(raw: Sequence[RawSetting]) -> Iterator[SettingOrigin]:
+    """Every setting in the order of the table: its value, or its default. ``raw`` has been parsed without problems."""
     given = {setting.name: setting for setting in raw}
     for setting in SETTINGS:
         found = given.get(setting.flag)
@@ -464,7 +452,7 @@ def _places(raw: Sequence[RawSetting]) -> Iterator[SettingOrigin]:
             yield SettingOrigin(setting.flag, _text(normal(found)), found.where)
         else:
             absent = "false" if setting.kind is Kind.BOOLEAN else ""
-            yield SettingOrigin(setting.flag, DEFAULT_TEXTS.get(setting.flag, absent), DEFAULT, default=True)
+            yield SettingOrigin(setting.flag, DEFAULT_TEXTS.get(setting.flag, absent), "default", default=True)
 
 
 def _text(value: Any) -> str:

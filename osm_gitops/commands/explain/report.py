@@ -1,4 +1,4 @@
-"""``explain``: sections for people, JSON with its schema; and one rendered text, masked."""
+"""Output of ``explain``: sections of text, JSON with its schema, and a single rendered text; all masked."""
 
 from __future__ import annotations
 
@@ -41,88 +41,88 @@ from osm_gitops.report.visible import section, table, visible
 _HEADS: Final = ("HALF", "MODE", "BYTES", "PATH", "TEMPLATE")
 
 
-def explanation_text(told: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
-    """For people; may change. ``hide_secret_files``: of those that are made from secrets not even the size is told."""
-    shown = _hidden(told) if hide_secret_files else told
+def explanation_text(explanation: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """Text for people; it may change. ``hide_secret_files``: do not show sizes of files that are made from secrets."""
+    shown = _hidden(explanation) if hide_secret_files else explanation
     return "".join(f"{visible(masker.text(line))}\n" for line in _lines(shown))
 
 
-def explanation_json(told: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
-    """``formatVersion`` and all that is known; the meaning of a key changes only with the first number."""
-    shown = _hidden(told) if hide_secret_files else told
+def explanation_json(explanation: Explanation, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version."""
+    shown = _hidden(explanation) if hide_secret_files else explanation
     return masker.text(json.dumps(_document(shown), indent=2, ensure_ascii=False)) + "\n"
 
 
-def _hidden(told: Explanation) -> Explanation:
-    """Without the sizes of files that are made from secrets: a template can say anything by them."""
-    if told.rendering is None:
-        return told
-    files = tuple(replace(file, size=None) if file.secret else file for file in told.rendering.files)
-    return replace(told, rendering=replace(told.rendering, files=files))
+def _hidden(explanation: Explanation) -> Explanation:
+    """Without the sizes of files that are made from secrets: a template can encode a secret in a size."""
+    if explanation.rendering is None:
+        return explanation
+    files = tuple(replace(file, size=None) if file.secret else file for file in explanation.rendering.files)
+    return replace(explanation, rendering=replace(explanation.rendering, files=files))
 
 
-def masker_of(told: Explanation) -> Masker:
-    """Knows the secrets of the cluster, and those that the pool's own files tell."""
-    masker = Masker(told.sensitive)
-    for file in told.rendering.files if told.rendering else ():
+def masker_of(explanation: Explanation) -> Masker:
+    """A masker for the secrets of the cluster, and for those found in the pool's files."""
+    masker = Masker(explanation.sensitive)
+    for file in explanation.rendering.files if explanation.rendering else ():
         masker.learn_from_text(file.text)
     return masker
 
 
-def file_text(told: Rendering, file: RenderedFile, masker: Masker, *, hide_secret_files: bool = False) -> str:
-    """A rendered file as it may be shown: lines that were made from secrets are masked whole."""
+def file_text(explanation: Rendering, file: RenderedFile, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """A rendered file, masked: a line that was made from a secret is masked whole."""
     if hide_secret_files and file.secret:
         return f"{CONTENTS_NOT_SHOWN}\n"
-    return _masked_text(masked_texts(file.text, told.secret_texts), masker)
+    return _masked_text(masked_texts(file.text, explanation.secret_texts), masker)
 
 
-def user_data_text(told: Rendering, half: str, masker: Masker, *, hide_secret_files: bool = False) -> str:
-    """The user-data of a half as it may be shown: what was made from secrets is masked, of JSON each such string."""
-    names = told.secret_texts.texts | told.secret_texts.reading
-    if hide_secret_files and (told.secret_texts.whole or any(name.startswith(f"{half} ") for name in names)):
+def user_data_text(explanation: Rendering, half: str, masker: Masker, *, hide_secret_files: bool = False) -> str:
+    """The user-data of a half, masked: in JSON each string that was made from a secret, else each such line."""
+    names = explanation.secret_texts.texts | explanation.secret_texts.reading
+    if hide_secret_files and (explanation.secret_texts.whole or any(name.startswith(f"{half} ") for name in names)):
         return f"{CONTENTS_NOT_SHOWN}\n"
-    text, others = told.user_data[half], told.other_user_data.get(half, ())
-    if told.secret_texts.whole:
-        return _masked_text(masked_texts(text, told.secret_texts), masker)
+    text, others = explanation.user_data[half], explanation.other_user_data.get(half, ())
+    if explanation.secret_texts.whole:
+        return _masked_text(masked_texts(text, explanation.secret_texts), masker)
     if not text.startswith("{"):
-        secret = replace(told.secret_texts, lines=told.secret_texts.lines | secret_lines(text, others))
+        secret = replace(explanation.secret_texts, lines=explanation.secret_texts.lines | secret_lines(text, others))
         return _masked_text(masked_texts(text, secret), masker)
     parts = _STRING.split(text)
     secret_parts = {at for other in others for at in differing(parts, _STRING.split(other))}
     return _masked_text("".join(MASK if at in secret_parts else part for at, part in enumerate(parts)), masker)
 
 
-# The strings of JSON, and what is between them.
+# Splits JSON into its strings and what is between them.
 _STRING: Final = re.compile(r'((?<=")(?:[^"\\]|\\.)*(?="))')
 
 
 def _masked_text(text: str, masker: Masker) -> str:
-    """Control characters would act on a terminal, so they are written out."""
+    """Mask a text, and write out control characters, which would act on a terminal."""
     return "\n".join(visible(line) for line in masker.text(text).split("\n"))
 
 
 # --- text ---
 
 
-def _lines(told: Explanation) -> Iterator[str]:
-    yield f"{told.pool} in cluster {told.cluster}"
-    yield f"  read from {told.where}"
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"{explanation.pool} in cluster {explanation.cluster}"
+    yield f"  read from {explanation.where}"
     machine = (
-        f"{told.os} on {told.provider}",
-        f"kubelet {told.kube_version}",
-        told.rendering and told.rendering.utility,
+        f"{explanation.os} on {explanation.provider}",
+        f"kubelet {explanation.kube_version}",
+        explanation.rendering and explanation.rendering.utility,
     )
     yield f"  {', '.join(part for part in machine if part)}"
-    yield from section("Profile", _profile_lines(told.profile))
-    yield from section("Settings", _setting_lines(told.settings))
-    yield from section("Values that its templates ask for", table(_given_rows(told.values)))
-    if told.rendering is not None:
-        yield from section("Facts", table(_given_rows(told.rendering.facts)))
-    yield from section("Annotations of the kubelet", _annotation_lines(told.annotations))
-    if told.rendering is not None:
-        yield from _rendering_lines(told.rendering)
-    yield from section("Warnings", (f"- {problem}" for problem in told.warnings))
-    yield from section("Cannot be rendered", (f"- {problem}" for problem in told.problems))
+    yield from section("Profile", _profile_lines(explanation.profile))
+    yield from section("Settings", _setting_lines(explanation.settings))
+    yield from section("Values that its templates read", table(_origin_rows(explanation.values)))
+    if explanation.rendering is not None:
+        yield from section("Facts", table(_origin_rows(explanation.rendering.facts)))
+    yield from section("Kubelet annotations", _annotation_lines(explanation.annotations))
+    if explanation.rendering is not None:
+        yield from _rendering_lines(explanation.rendering)
+    yield from section("Warnings", (f"- {problem}" for problem in explanation.warnings))
+    yield from section("Cannot be rendered", (f"- {problem}" for problem in explanation.problems))
 
 
 def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
@@ -130,26 +130,26 @@ def _profile_lines(profile: ChosenProfile | None) -> Iterator[str]:
         yield "none: no annotation names one, and there is no default"
         return
     if not profile.where:
-        yield f"{profile.ref.namespaced_name}, which is not there"
+        yield f"{profile.ref.namespaced_name}, not found"
     else:
         kind = f"built in, {profile.built_in}" if profile.built_in else "not built in"
         yield f"{profile.ref.namespaced_name} {profile.version} ({kind}; templates: {profile.language})"
         yield f"read from {profile.where}"
     yield f"name: {profile.why}"
     yield f"namespace: {profile.why_namespace}"
-    yield from (f"touched by {each}" for each in profile.touched_by)
+    yield from (f"changed by {each}" for each in profile.touched_by)
 
 
 def _setting_lines(settings: Sequence[SettingOrigin]) -> Iterator[str]:
     shown = [each for each in settings if not each.default or each.value not in {"", "false"}]
-    yield from table(_given_rows(shown))
+    yield from table(_origin_rows(shown))
     rest = [each.name for each in settings if each not in shown]
     if rest:
         yield f"empty or false by default: {', '.join(rest)}"
 
 
-def _given_rows(given: Iterable[SettingOrigin]) -> Iterator[tuple[str, ...]]:
-    return ((each.name, each.value or "-", each.where) for each in given)
+def _origin_rows(origins: Iterable[SettingOrigin]) -> Iterator[tuple[str, ...]]:
+    return ((each.name, each.value or "-", each.where) for each in origins)
 
 
 def _annotation_lines(annotations: Iterable[AnnotationUse]) -> Iterator[str]:
@@ -161,8 +161,8 @@ def _annotation_lines(annotations: Iterable[AnnotationUse]) -> Iterator[str]:
 
 
 def _rendering_lines(rendering: Rendering) -> Iterator[str]:
-    rows = [(made.side.value, str(made.ref)) for made in rendering.objects]
-    live = [(made.side.value, f"{made.ref}, in the cluster alone") for made in rendering.live]
+    rows = [(each.side.value, str(each.ref)) for each in rendering.objects]
+    live = [(each.side.value, f"{each.ref}, only in the cluster") for each in rendering.live]
     yield from section("Objects", table([*rows, *live]))
     files = [
         (each.half, each.permissions, "-" if each.size is None else f"{each.size:,}", each.path, each.where or "-")
@@ -176,7 +176,7 @@ def _rendering_lines(rendering: Rendering) -> Iterator[str]:
 def _size_lines(size: SizeUse) -> Iterator[str]:
     yield f"{size.half}: {size.raw:,} bytes raw, {size.gzip:,} with gzip, {size.base64:,} in base64"
     if size.limit is None or size.headroom is None:
-        yield f"  no limit is checked: {size.note}"
+        yield f"  no limit checked: {size.note}"
     elif size.headroom < 0:
         yield f"  {-size.headroom:,} bytes more than the limit of {size.limit:,} {_FORMS[size.counted]} ({size.note})"
     else:
@@ -189,27 +189,27 @@ _FORMS: Final = {"raw": "raw", "gzip": "with gzip", "base64": "in base64"}
 # --- JSON ---
 
 
-def _document(told: Explanation) -> dict[str, Json]:
+def _document(explanation: Explanation) -> dict[str, Json]:
     return {
         "formatVersion": FORMAT_VERSION,
-        "cluster": told.cluster,
-        "pool": object_json(told.pool),
-        "where": told.where,
-        "sources": list(told.sources),
-        "hosts": list(told.hosts),
-        "os": told.os,
-        "provider": told.provider,
-        "kubeVersion": told.kube_version,
-        "profile": _profile(told.profile) if told.profile else None,
-        "settings": [_given(each) for each in told.settings],
-        "values": [_given(each) for each in told.values],
+        "cluster": explanation.cluster,
+        "pool": object_json(explanation.pool),
+        "where": explanation.where,
+        "sources": list(explanation.sources),
+        "hosts": list(explanation.hosts),
+        "os": explanation.os,
+        "provider": explanation.provider,
+        "kubeVersion": explanation.kube_version,
+        "profile": _profile(explanation.profile) if explanation.profile else None,
+        "settings": [_origin(each) for each in explanation.settings],
+        "values": [_origin(each) for each in explanation.values],
         "annotations": [
             {"annotation": each.annotation, "value": each.value, "option": each.option, "why": each.why}
-            for each in told.annotations
+            for each in explanation.annotations
         ],
-        "rendering": _rendering(told.rendering) if told.rendering else None,
-        "warnings": [problem_json(problem) for problem in told.warnings],
-        "problems": [problem_json(problem) for problem in told.problems],
+        "rendering": _rendering(explanation.rendering) if explanation.rendering else None,
+        "warnings": [problem_json(problem) for problem in explanation.warnings],
+        "problems": [problem_json(problem) for problem in explanation.problems],
     }
 
 
@@ -226,16 +226,16 @@ def _profile(profile: ChosenProfile) -> dict[str, Json]:
     }
 
 
-def _given(each: SettingOrigin) -> dict[str, Json]:
+def _origin(each: SettingOrigin) -> dict[str, Json]:
     return {"name": each.name, "value": each.value, "where": each.where, "default": each.default}
 
 
 def _rendering(rendering: Rendering) -> dict[str, Json]:
     return {
         "provisioningUtility": rendering.utility,
-        "facts": [_given(each) for each in rendering.facts],
-        "objects": [_made(each) for each in rendering.objects],
-        "live": [_made(each) for each in rendering.live],
+        "facts": [_origin(each) for each in rendering.facts],
+        "objects": [_rendered_object(each) for each in rendering.objects],
+        "live": [_rendered_object(each) for each in rendering.live],
         "files": [
             {"half": each.half, "path": each.path, "mode": each.permissions, "bytes": each.size, "where": each.where}
             for each in rendering.files
@@ -257,37 +257,37 @@ def _rendering(rendering: Rendering) -> dict[str, Json]:
     }
 
 
-def _made(made: RenderedObject) -> dict[str, Json]:
-    return {**object_json(made.ref), "side": made.side.value}
+def _rendered_object(each: RenderedObject) -> dict[str, Json]:
+    return {**object_json(each.ref), "side": each.side.value}
 
 
 _NULL: Final = {"type": "null"}
 
 
 def explanation_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
         **head("explanation", "Explanation"),
         **record(
-            "What made the boot configuration of a pool. No secret is in it.",
+            "The origin of a pool's boot configuration. Contains no secret.",
             formatVersion=format_version(),
             cluster=text("Name of the cluster."),
             pool=ref("object", "The MachineDeployment."),
-            where=text("The place that it was read from."),
-            sources=texts("Where its cluster's objects were read, each with its git revision where it has one."),
+            where=text("Where it was read."),
+            sources=texts("Where the objects of its cluster were read, with the git revision if there is one."),
             hosts=texts("The API servers that were read."),
             os=text("Its operating system."),
             provider=text("Its cloud provider."),
             kubeVersion=text("The version of its kubelet, as the MachineDeployment has it."),
             profile={"anyOf": [{"$ref": "#/$defs/profile"}, _NULL], "description": "Its profile, if there is any."},
             settings=listing("given", "Every setting, by the name of its flag."),
-            values=listing("given", "The values of the user's own that its templates ask for, by path."),
+            values=listing("given", "The values of overlays that its templates read, by path."),
             annotations=listing("annotation", "Annotations about the kubelet."),
             rendering={
                 "anyOf": [{"$ref": "#/$defs/rendering"}, _NULL],
                 "description": "Null if it cannot be rendered.",
             },
-            warnings=listing("problem", "What will hurt."),
+            warnings=listing("problem", "Warnings."),
             problems=listing("problem", "Why it cannot be rendered."),
         ),
         "$defs": {
@@ -300,28 +300,28 @@ def explanation_schema() -> dict[str, Json]:
 
 _DEFINITIONS: Final = {
     "profile": record(
-        "The profile. All that follows where is empty for one that is not there.",
+        "The profile. If it was not found, where and all keys after it are empty.",
         **OBJECT,
         why=text("Where its name comes from."),
         whyNamespace=text("Where its namespace comes from."),
-        where=text("The place that it was read from."),
+        where=text("Where it was read."),
         version=text("Its spec.version."),
         templates={"enum": ["go", "jinja2/v1", ""], "description": "The language of its templates."},
-        builtIn=text("The version of the default profiles that it is one of; empty for one of the user's own."),
+        builtIn=text("The version of the default profiles that it belongs to; empty for other profiles."),
         touchedBy=texts("Overlays and patches that changed it, with their places."),
     ),
     "given": record(
-        "A setting, a value or a fact. Facts that are secret or long are named, and have no value.",
+        "A setting, a value or a fact. Secret and long facts have no value.",
         name=text("Its name."),
         value=text("Its value as text, masked."),
         where=text("Where it comes from."),
-        default={"type": "boolean", "description": "Whether nobody gave it."},
+        default={"type": "boolean", "description": "Whether it is the default."},
     ),
     "annotation": record(
-        "An annotation that sets an option of the kubelet, or looks as if it did.",
+        "An annotation that sets an option of the kubelet, or is ignored.",
         annotation=text("Its key."),
         value=text("Its value."),
-        option=text("What it sets; empty if it is ignored."),
+        option=text("The option that it sets; empty if it is ignored."),
         why=text("Why it is ignored; empty if it counts."),
     ),
     "made": record(
@@ -334,26 +334,26 @@ _DEFINITIONS: Final = {
         half={"enum": ["bootstrap", "provisioning"], "description": "The half that it belongs to."},
         path=text("Its path on the node."),
         mode=text("Its permissions in octal."),
-        bytes={"type": ["integer", "null"], "minimum": 0, "description": "Its size; null where it is not told."},
-        where=text("The place of its template; empty if it is made of settings."),
+        bytes={"type": ["integer", "null"], "minimum": 0, "description": "Its size; null if it is hidden."},
+        where=text("Where its template is; empty if it is made from settings."),
     ),
     "size": record(
         "The sizes of a half in bytes, and the limit for them.",
         half={"enum": ["bootstrap", "provisioning"], "description": "The half."},
-        raw=COUNT | {"description": "As it is, with the longest name that a machine can get."},
-        gzip=COUNT | {"description": "Compressed as machine-controller does it, give or take a few bytes."},
+        raw=COUNT | {"description": "Without compression, with the longest possible name of a machine."},
+        gzip=COUNT | {"description": "Compressed as machine-controller does, within a few bytes."},
         base64=COUNT | {"description": "In base64."},
         counted={"enum": ["raw", "gzip", "base64", ""], "description": "The form that counts; empty without a limit."},
         limit={"type": ["integer", "null"], "description": "The limit in bytes; null if none is known."},
-        headroom={"type": ["integer", "null"], "description": "What is left of it; negative if it is exceeded."},
-        note=text("Who says so, or why there is no limit."),
+        headroom={"type": ["integer", "null"], "description": "Bytes left; negative if the limit is exceeded."},
+        note=text("The source of the limit, or why there is none."),
     ),
     "rendering": record(
-        "What is known only of a pool that can be rendered.",
+        "What a pool renders to.",
         provisioningUtility={"enum": ["cloud-init", "ignition"], "description": "What sets the machine up."},
         facts=listing("given", "Facts of the cluster that it depends on."),
         objects=listing("made", "The objects that result."),
-        live=listing("made", "Objects that are kept in the cluster alone, never in git."),
+        live=listing("made", "Objects that are only in the cluster, never in git."),
         files=listing("file", "Files and units of both halves."),
         modules=texts("Modules of cloud-init that a half uses, such as bootstrap runcmd."),
         userData=listing("size", "The sizes of both halves."),

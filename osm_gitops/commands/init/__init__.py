@@ -1,1 +1,1 @@
-"""``osm-gitops init``: a new config repository, or one from what a cluster has (``adopting``)."""
+"""``init``: a new config repository, or one made from a cluster of Operating System Manager."""

@@ -1,4 +1,4 @@
-"""What a cluster of Operating System Manager has, written as a config repository: settings, profiles and pools."""
+"""``init --from cluster``: write what a cluster of Operating System Manager has as a config repository."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from osm_gitops.sources.osm_deployment import OsmDeployment, Pod, PodText, find_
 from osm_gitops.yaml.emit import dump
 
 NO_DEPLOYMENT: Final = "none"
-"""Said in the place of a Deployment's name where OSM is gone."""
+"""The value of ``--osm-deployment`` if OSM is gone."""
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to look at. ``deployment`` is ``NAMESPACE/NAME``, empty to search, or :data:`NO_DEPLOYMENT`; it is in the
-    cluster ``osm``, else in the management cluster. ``bundles`` are CA files given by the user, by flag."""
+class AdoptionRequest:
+    """What to read. ``deployment`` is ``NAMESPACE/NAME``, empty to search, or :data:`NO_DEPLOYMENT`; it is in the
+    cluster ``osm``, or else in the management cluster. ``bundles`` are CA files that the user passed, by flag."""
 
     cluster: str
     management: ContextRef = UNNAMED
@@ -57,7 +57,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What was found, and how far it agrees with what is there."""
+    """What was found, and how many of the cluster's configurations it reproduces."""
 
     adopted: Adopted
     osm: OsmSettings | None
@@ -65,61 +65,58 @@ class Adoption:
     warnings: tuple[Problem, ...] = ()
 
     def findings(self) -> Iterator[str]:
-        """What was found, as sentences for people; no value is in them."""
+        """What was found, as text without values."""
         machines, inputs = self.adopted.machines, self.adopted.inputs
         yield f"Found {len(machines)} MachineDeployments and {len(inputs.profiles)} OperatingSystemProfiles."
         leaving = len(inputs.machines) - len(machines)
         if leaving:
-            yield f"{leaving} more are being deleted, and left out."
+            yield f"{leaving} more are being deleted and are skipped."
         if self.osm is not None:
             deployment = self.osm.deployment
-            yield f"Settings are those of {deployment} ({deployment.ready} of {deployment.replicas} replicas run):"
+            yield f"Settings come from {deployment} ({deployment.ready} of {deployment.replicas} replicas run):"
             for each in self.osm.settings:
-                hint = f"; it holds a credential, so set {each.setting.environment}" if each.secret else ""
+                hint = f"; it has a credential, so set {each.setting.environment}" if each.secret else ""
                 yield f"  {each.setting.key}: {', '.join(each.origins)}{hint}"
-            yield from (f"  {note}" for note in self.osm.passed_over)
+            yield from (f"  {note}" for note in self.osm.notes)
         if self.adopted.authority is not None:
             yield f"CA certificates are pinned: {self.adopted.authority.origin}."
         if self.osm is not None and self.osm.credentials:
             names = ", ".join(self.osm.credentials)
-            yield f"Its container has cloud credentials in {names}: osm-gitops needs the same ones where it runs."
-        yield from self._agreement()
-
-    def _agreement(self) -> Iterator[str]:
+            yield f"Its container has cloud credentials in {names}: set the same variables for osm-gitops."
         same, other = self.agreement.same, self.agreement.other
         known = len(same) + len(other)
         if not known:
             yield "There are no OperatingSystemConfigs to compare with."
             return
-        yield f"{len(same)} of {known} OperatingSystemConfigs come out as they are in the cluster."
+        yield f"{len(same)} of {known} OperatingSystemConfigs are rendered as they are in the cluster."
         if other:
-            yield f"Different are {some(other, _SHOWN)}: osm-gitops plan shows in what."
+            yield f"Different: {some(other, _SHOWN)}. Run osm-gitops plan to see how."
 
 
-def adopt(wanted: Wanted, environment: Mapping[str, str]) -> Adoption:
-    """Read all of it; writes nothing. Raises InputError and ClusterError."""
+def adopt(request: AdoptionRequest, environment: Mapping[str, str]) -> Adoption:
+    """Read the cluster; write nothing. Raises InputError and ClusterError."""
     connections = Connections(environment)
     try:
-        return _adopt(wanted, environment, connections)
+        return _adopt(request, environment, connections)
     finally:
         connections.close()
 
 
-def _adopt(wanted: Wanted, environment: Mapping[str, str], connections: Connections) -> Adoption:
+def _adopt(request: AdoptionRequest, environment: Mapping[str, str], connections: Connections) -> Adoption:
     spec = ClusterSpec(
-        wanted.cluster, SourceSpec(LiveRef(), LiveRef(), LiveRef()), (), None, wanted.management, wanted.worker
+        request.cluster, SourceSpec(LiveRef(), LiveRef(), LiveRef()), (), None, request.management, request.worker
     )
     clusters = connections.clusters(spec)
-    seed = replace(spec, management=wanted.osm) if wanted.osm.is_named else spec
-    osm = _osm(connections.management(seed), wanted)
+    seed = replace(spec, management=request.osm) if request.osm.is_named else spec
+    osm = _osm(connections.management(seed), request)
     raw = osm.raw() if osm is not None else []
     settings = parse_settings(raw, osm.read_file) if osm is not None else Settings()
-    # What the cluster has is written down as it is, built-in profiles of an earlier run among it.
+    # All profiles of the cluster are written as they are, also built-in ones of an earlier run.
     inputs = load_inputs(spec, replace(settings, disable_default_osps=True), environment, connections=connections)
     profiles: list[Problem] = []
     problems = list(inputs.unreadable)
     for ref, broken in inputs.broken.items():
-        # Without a profile that nobody uses there is nothing amiss; without a pool it would look deleted.
+        # A missing profile matters only to its pools; a missing pool would look deleted.
         (profiles if ref.kind == PROFILE.name else problems).extend(broken)
     if problems:
         raise InputError(problems)
@@ -128,21 +125,21 @@ def _adopt(wanted: Wanted, environment: Mapping[str, str], connections: Connecti
     pinned = replace(settings, kubernetes_ca_bundle=authority.text) if authority else settings
     agrees = agreement(inputs, pinned, live)
     found = osm.settings if osm is not None else ()
-    adopted = Adopted(inputs, found, authority, wanted.management, wanted.worker)
+    adopted = Adopted(inputs, found, authority, request.management, request.worker)
     warnings = (*profiles, *agrees.failed, *credential_warnings(adopted.machines))
     return Adoption(adopted, osm, agrees, warnings)
 
 
-def _osm(api: Api, wanted: Wanted) -> OsmSettings | None:
-    if wanted.deployment == NO_DEPLOYMENT:
+def _osm(api: Api, request: AdoptionRequest) -> OsmSettings | None:
+    if request.deployment == NO_DEPLOYMENT:
         return None
-    deployment = _only(api, wanted.deployment)
+    deployment = _only(api, request.deployment)
     pod = Pod(api, deployment.namespace, deployment.pod, deployment.container)
-    return read_osm_settings(pod, deployment, wanted.bundles)
+    return read_osm_settings(pod, deployment, request.bundles)
 
 
 def _only(api: Api, named: str) -> OsmDeployment:
-    """The Deployment that was named, or the only one of OSM."""
+    """The named Deployment, or the only one of OSM."""
     namespace, _, name = named.rpartition("/")
     default = Settings().namespace
     found: Sequence[OsmDeployment] = find_osm(api, namespace, name) if named else find_reachable_osm(api, default)
@@ -152,14 +149,10 @@ def _only(api: Api, named: str) -> OsmDeployment:
     if not found:
         what = f"there is no Deployment {named}" if named else "there is no Deployment of Operating System Manager"
         fix = (
-            f"Name it with {option} NAMESPACE/NAME (in KKP it is in the seed cluster: --osm-kubeconfig, --osm-context)"
+            f"Name it with {option} NAMESPACE/NAME (in KKP it is in the seed: --osm-kubeconfig, --osm-context); "
+            f"if it is gone, add {option} {NO_DEPLOYMENT}"
         )
-        raise input_error(
-            Code.OSM_NOT_FOUND,
-            what,
-            where=api.display,
-            fix=f"{fix}; where it is gone already, {option} {NO_DEPLOYMENT}",
-        )
+        raise input_error(Code.OSM_NOT_FOUND, what, where=api.display, fix=fix)
     names = ", ".join(f"{each.namespace}/{each.name}" for each in found)
     raise input_error(
         Code.OSM_NOT_FOUND,
@@ -177,14 +170,14 @@ PLACES: Final[Mapping[str, str]] = {
     "pre-commit-config.yaml": ".pre-commit-config.yaml",
     "adopted-README.md": "README.md",
 }
-"""Where each text of such a repository goes."""
+"""Path of each text in the repository."""
 
 _BUNDLES: Final[Mapping[str, str]] = {"kubernetes-ca-bundle": "kubernetes.pem", "host-ca-bundle": "hosts.pem"}
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What a cluster has. ``authority`` is what the pinned CA certificates are and where they stood."""
+    """What a cluster has. ``authority``: the CA certificates to pin, and their origin."""
 
     inputs: Inputs
     settings: Sequence[FoundSetting]
@@ -194,13 +187,12 @@ class Adopted:
 
     @property
     def machines(self) -> tuple[MachineDeployment, ...]:
-        """The pools that stay."""
+        """The pools that are not being deleted."""
         return tuple(machine for machine in self.inputs.machines if not machine.deleting)
 
 
 def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str, *, with_pools: bool) -> dict[str, bytes]:
-    """All files by their path, ``with_pools`` the MachineDeployments too. Raises InputError for recipients that cannot
-    be used."""
+    """All files by path; ``with_pools``: also the MachineDeployments. Raises InputError for unusable recipients."""
     words = {
         **_machine_words(scaffold.cluster, with_pools=with_pools),
         "__SETTINGS__": "".join(_setting_lines(adopted, scaffold.cluster)),
@@ -224,38 +216,38 @@ def repository_files(adopted: Adopted, scaffold: Scaffold, branch: str, *, with_
 
 
 def _machine_words(cluster: str, *, with_pools: bool) -> dict[str, str]:
-    """What the texts say of MachineDeployments: they are read from the cluster, or kept in the repository."""
+    """The words of the texts on MachineDeployments, which are read from the cluster, or kept in the repository."""
     if not with_pools:
-        source, rows = "# As they are at each run: a new pool counts at once.\n    machineDeployments: cluster", ""
-        where = "MachineDeployments stay in the cluster and are changed there: every run reads them."
+        source, rows = "# Read from the cluster in each run.\n    machineDeployments: cluster", ""
+        where = "MachineDeployments stay in the cluster. Change them there: every run reads them."
     else:
         source = (
             "# `osm-gitops apply` applies them to the cluster, and deletes none.\n"
             f"    machineDeployments: {{path: pools/{cluster}, apply: true}}"
         )
-        rows = f"| `pools/{cluster}/` | the MachineDeployments; those with credentials in them are encrypted |\n"
+        rows = f"| `pools/{cluster}/` | the MachineDeployments; those with credentials are encrypted |\n"
         where = (
-            "MachineDeployments are changed in `pools/`, from where `osm-gitops apply` brings them to the cluster. "
-            "Those that\nonly the cluster has get no boot configuration from here; `plan` and `status` name them."
+            "Change MachineDeployments in `pools/`; `osm-gitops apply` applies them. Those that only the cluster has\n"
+            "get no boot configuration from here; `plan` and `status` name them."
         )
     return {"__MACHINES__": f"    {source}\n", "__POOLS__": rows, "__WHERE_POOLS_CHANGE__": f"{where}\n"}
 
 
 def credential_warnings(machines: Sequence[MachineDeployment]) -> Iterator[Problem]:
-    """Name each credential that stands in a MachineDeployment itself, never its value."""
+    """Name each credential in plain text in a MachineDeployment, never its value."""
     for machine in machines:
         for path in inline_credentials(machine.provider_spec):
             yield Problem(
                 Code.CREDENTIAL_IN_PLAIN_TEXT,
-                "is a credential in clear text, which every reader of MachineDeployments sees",
+                "is a credential in plain text, which everyone who can read MachineDeployments sees",
                 about=str(machine.ref),
                 field=f"{PROVIDER_CONFIG_FIELD}.{path}",
-                fix="Put it into a Secret and name that under secretKeyRef (this makes new boot configuration)",
+                fix="Move it into a Secret and name that under secretKeyRef (this changes the boot configuration)",
             )
 
 
 def _bundles(adopted: Adopted) -> Iterator[tuple[str, str]]:
-    """The files that settings name, with their text."""
+    """The CA files that settings name, with their text."""
     if adopted.authority is not None:
         yield _BUNDLES["kubernetes-ca-bundle"], adopted.authority.text
     for setting in adopted.settings:
@@ -270,7 +262,7 @@ def _bundle_path(cluster: str, name: str) -> str:
 def _setting_lines(adopted: Adopted, cluster: str) -> Iterator[str]:
     lines = list(_settings(adopted, cluster))
     if lines:
-        yield "  # What Operating System Manager had, each with where it stood.\n  settings:\n"
+        yield "  # The settings of Operating System Manager, each with its origin.\n  settings:\n"
         yield from lines
 
 
@@ -284,7 +276,7 @@ def _settings(adopted: Adopted, cluster: str) -> Iterator[str]:
             continue
         yield f"    # {', '.join(each.origins)}\n"
         if each.secret:
-            yield f"    # {each.setting.key} holds a credential: set {each.setting.environment} instead\n"
+            yield f"    # {each.setting.key} has a credential: set {each.setting.environment} instead\n"
             continue
         value = _bundle_path(cluster, _BUNDLES[each.flag]) if each.content is not None else each.value
         yield "".join(f"    {line}\n" for line in dump({each.setting.key: value}).splitlines())

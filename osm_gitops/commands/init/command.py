@@ -1,4 +1,16 @@
-"""``osm-gitops init``: a config repository to start with, or one from what a cluster has."""
+"""Scaffold a config repository.
+
+Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
+workflow for GitHub and a README. Overwrites and commits nothing. Adds a new private key to the key
+file of sops in your home. With --from cluster, takes the settings from Operating System Manager's
+Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster.
+
+Examples:
+  osm-gitops init nodes                    # a new folder with a new git repository
+  osm-gitops init --cluster prod-eu        # here, in the repository that is there
+  osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
+  osm-gitops init nodes --from cluster --context prod-eu --cluster prod-eu
+"""
 
 from __future__ import annotations
 
@@ -35,18 +47,18 @@ _ADOPTION = "With --from cluster"
 _NEXT = """
 Next:
   cd {root}
-  osm-gitops doctor           is everything here that a run needs?
-  osm-gitops plan             what would be written for the example pool
+  osm-gitops doctor           check what a run needs
+  osm-gitops plan             show what would be written for the example pool
   git add . && git commit     then osm-gitops apply commits the desired state
-README.md there says what to replace.
+Its README.md says what to replace.
 """
 _NEXT_ADOPTED = """
 Next:
   cd {root}
-  osm-gitops status           what of Operating System Manager is in the way
-  osm-gitops plan             what would change in the cluster
+  osm-gitops status           show what remains of Operating System Manager
+  osm-gitops plan             show what would change in the cluster
   git add . && git commit
-README.md there says what is what.
+Its README.md describes the files.
 """
 
 
@@ -113,66 +125,52 @@ def init(
     osm_context: OsmContext = "",
     with_pools: WithPools = False,
 ) -> int:
-    """Scaffold a config repository.
-
-    Writes a fleet file with comments, an example that can be planned at once, encryption rules, hooks, a
-    workflow for GitHub and a README. Overwrites and commits nothing. Adds a new private key to the key
-    file of sops in your home. With --from cluster, takes the settings from Operating System Manager's
-    Deployment and the profiles from the cluster; runs read MachineDeployments from the cluster.
-
-    Examples:
-      osm-gitops init nodes                    # a new folder with a new git repository
-      osm-gitops init --cluster prod-eu        # here, in the repository that is there
-      osm-gitops init nodes --age-recipient "$MINE" --age-recipient "$FLUX"
-      osm-gitops init nodes --from cluster --context prod-eu --cluster prod-eu
-    """
-    # Imported here, as no other command needs it.
-    from osm_gitops.commands.init.scaffold import Scaffold, place_of  # noqa: PLC0415
+    from osm_gitops.commands.init.scaffold import Scaffold, place_of  # noqa: PLC0415 - imports git
 
     cluster = one_name(request, _EXAMPLE if request.source is None else DEFAULT_CLUSTER)
     if not is_cluster_name(cluster):
-        raise input_error(Code.INVALID_OPTION, f'"{cluster}" cannot be: {NAME_RULE}', where="--cluster")
+        raise input_error(Code.INVALID_OPTION, f'"{cluster}" is not valid: {NAME_RULE}', where="--cluster")
     place = place_of(folder)
-    osm = _Osm(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
+    osm = _OsmOptions(osm_deployment, ContextRef(osm_kubeconfig, osm_context), with_pools)
     adoption = _adoption(request, cluster, osm)
     key, own = ("", tuple(recipients)) if recipients else _new_key()
     scaffold = Scaffold(_texts(), schema_text(Described.FLEET), cluster, own, rfc3339(datetime.now(UTC)))
     if adoption is None:
         files = scaffold.files(place.branch)
     else:
-        from osm_gitops.commands.init.adopting import repository_files  # noqa: PLC0415
+        from osm_gitops.commands.init.adopting import repository_files  # noqa: PLC0415 - imports kube
 
         files = repository_files(adoption.adopted, scaffold, place.branch, with_pools=with_pools)
     written = _written(place, files, key)
-    _tell(written, own, _NEXT if adoption is None else _NEXT_ADOPTED)
+    _show_result(written, own, _NEXT if adoption is None else _NEXT_ADOPTED)
     return 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Osm:
-    """What was said of OSM's Deployment and of the pools that it served."""
+class _OsmOptions:
+    """The options on OSM's Deployment and its pools."""
 
     deployment: str
     access: ContextRef
     with_pools: bool
 
 
-def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
-    """What the cluster has, told to the user; ``None`` where none is to be read."""
+def _adoption(request: Request, cluster: str, osm: _OsmOptions) -> Adoption | None:
+    """Read the cluster and print what was found; ``None`` without ``--from``."""
     if request.source is None:
         _refuse_needless(request, osm)
         return None
     if request.source != LIVE:
         raise input_error(
             Code.INVALID_OPTION,
-            "init reads nothing but a cluster",
+            "init can only read a cluster",
             where="--from",
             fix=f"Write --from {LIVE}, or leave it out",
         )
-    from osm_gitops.commands.init.adopting import Wanted, adopt  # noqa: PLC0415
+    from osm_gitops.commands.init.adopting import AdoptionRequest, adopt  # noqa: PLC0415 - imports kube
 
     kubeconfig = osm.access.kubeconfig or (request.management.kubeconfig if osm.access.context else "")
-    wanted = Wanted(
+    wanted = AdoptionRequest(
         cluster=cluster,
         management=request.management,
         worker=request.worker,
@@ -187,7 +185,7 @@ def _adoption(request: Request, cluster: str, osm: _Osm) -> Adoption | None:
     return adoption
 
 
-def _refuse_needless(request: Request, osm: _Osm) -> None:
+def _refuse_needless(request: Request, osm: _OsmOptions) -> None:
     given = [*request.connection_flags, *(f"--{flag}" for flag in request.settings)]
     given += ["--osm-deployment"] if osm.deployment else []
     given += ["--osm-kubeconfig or --osm-context"] if osm.access.is_named else []
@@ -195,7 +193,7 @@ def _refuse_needless(request: Request, osm: _Osm) -> None:
     if given:
         raise input_error(
             Code.OPTIONS_CONFLICT,
-            f"means nothing without --from {LIVE}",
+            f"has no effect without --from {LIVE}",
             where=given[0],
             fix=f"Add --from {LIVE}, or remove it",
         )
@@ -215,7 +213,7 @@ def _bundle(flag: str, path: str) -> PodText:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What ``init`` has left: where, which files, and the key file if a new key was made."""
+    """What ``init`` wrote: the place, the files, and the key file if a new key was made."""
 
     place: Place
     files: Collection[str]
@@ -229,7 +227,7 @@ def _written(place: Place, files: Mapping[str, bytes], key: str) -> _Written:
     key_file = _key_file() if key else None
     if key_file is not None:
         refuse_key_in(place.root, key_file)
-        # Before the files: what nobody can open is worth nothing, while a key that nothing needs harms nobody.
+        # Before the files: files without their key are useless, but an unused key does no harm.
         add_identity(key_file, key)
     write_files(place, chosen)
     return _Written(place, chosen, key_file)
@@ -247,7 +245,7 @@ def _texts() -> dict[str, str]:
 
 
 def _direct_url() -> str:
-    """What the installer noted of where this program comes from (PEP 610); empty where it noted nothing."""
+    """Where this program was installed from, as the installer recorded it (PEP 610), or an empty text."""
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
 
     try:
@@ -266,20 +264,22 @@ def _key_file() -> Path:
     if path is None:
         raise input_error(
             Code.NO_HOME_FOLDER,
-            "there is no place for a new key: this user has no home folder",
-            fix="Make a key with age-keygen and give its public side as --age-recipient",
+            "cannot store a new key: this user has no home folder",
+            fix="Make a key with age-keygen and pass its public key as --age-recipient",
         )
     return path
 
 
-def _tell(written: _Written, recipients: tuple[str, ...], following: str) -> None:
+def _show_result(written: _Written, recipients: tuple[str, ...], following: str) -> None:
     root = written.place.root
     for path in written.files:
         console.out(f"{(root / path).as_posix()}\n")
     if _README not in written.files:
-        console.say(f"{_README} is there already and stays as it is.")
+        console.say(f"{_README} exists and is not changed.")
     if written.key_file is not None:
         console.say(f"The private key of {recipients[0]} is in {written.key_file}: keep a copy of it in a safe place.")
     else:
-        console.say("To plan, the private key of a recipient must be where sops finds it; osm-gitops doctor looks.")
+        console.say(
+            "osm-gitops plan needs the private key of a recipient where sops finds it; osm-gitops doctor checks that."
+        )
     console.say(following.format(root=quote(str(root))).rstrip("\n"))

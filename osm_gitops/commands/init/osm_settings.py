@@ -1,9 +1,9 @@
-"""The flags of a running Operating System Manager, as settings, each with its origin; and the CA certificates that its
-configurations hold, pinned so that the first plan finds nothing to change.
+"""The flags of a running Operating System Manager as settings, each with its origin; and the CA certificates of its
+configurations, to pin them, so that the first plan has no changes.
 
 Without ``-kubernetes-ca-bundle`` OSM takes the CA of its kubeconfig or of its pod (osm-behaviour.md, "Certificate
-authority"). Which of them it was when the configurations were made cannot be seen from outside, so every candidate is
-rendered, and the one that gives the live configurations is right.
+authority"). The cluster does not show which of them it took, so every candidate is rendered, and the one that
+reproduces the live configurations is right.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _NONE: Final[Mapping[str, PodText]] = {}
 
 @dataclass(frozen=True, slots=True)
 class FoundSetting:
-    """A setting as OSM got it. ``origins`` are clauses on where its value stood; ``secret``: it must not be written
-    in clear text. ``content`` is the text of the file that it names, and ``private`` that of no certificate alone."""
+    """A setting of OSM. ``origins`` say where its value comes from; ``secret``: it must not be written in plain text.
+    ``content`` is the text of the file that it names."""
 
     setting: SettingName
     value: Json = field(repr=False)
@@ -57,45 +57,45 @@ class FoundSetting:
 
 @dataclass(frozen=True, slots=True)
 class OsmSettings:
-    """All that a Deployment tells. ``passed_over`` are notes on flags without a meaning here, ``credentials`` the
-    cloud credential variables that its container has, ``kubeconfigs`` the files that it reaches clusters with."""
+    """What was read from a Deployment. ``notes`` name skipped flags; ``credentials`` are the cloud credential variables
+    of its container; ``kubeconfigs`` are the files with which it connects to clusters."""
 
     deployment: OsmDeployment
     settings: tuple[FoundSetting, ...] = ()
-    passed_over: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()
     kubeconfigs: dict[str, PodText] = field(default_factory=dict, repr=False)
 
     def raw(self) -> list[RawSetting]:
-        """The settings as rendering takes them; a file is named by its flag (:meth:`read_file`)."""
+        """The settings for rendering; a file is named by its flag (:meth:`read_file`)."""
         return [
             RawSetting(each.flag, each.flag if each.content is not None else each.value, f"flag -{each.flag} of OSM")
             for each in self.settings
         ]
 
     def read_file(self, flag: str) -> str:
-        """The text of the file that a flag named."""
+        """The text of the file that a flag names."""
         return next(each.content or "" for each in self.settings if each.flag == flag)
 
 
 def read_osm_settings(pod: Pod, deployment: OsmDeployment, bundles: Mapping[str, PodText] = _NONE) -> OsmSettings:
-    """Read OSM's command line, and the files and variables that it leads to; ``bundles`` are files that the user has
-    given instead, by flag.
+    """Read OSM's command line, and the files and variables that it refers to; ``bundles`` are files that the user
+    passed instead, by flag.
 
-    Raises InputError with every problem, for an empty argument above all: behind it OSM's parser ignores
-    whatever follows (osm-behaviour.md, "Flags"). A failed read raises ClusterError.
+    Raises InputError with all problems. An empty argument is one, because OSM's parser ignores all that follows it
+    (osm-behaviour.md, "Flags"). A failed read raises ClusterError.
     """
     where = str(deployment)
     try:
         words = flags_of(pod)
         flags = read_command_line([word.value for word in words])
-        found = _Found(pod, words, bundles)
+        found = _FlagCollector(pod, words, bundles)
         for flag in flags:
             found.take(flag)
         settings = OsmSettings(
             deployment,
             tuple(found.settings.values()),
-            tuple(found.passed_over),
+            tuple(found.notes),
             tuple(name for name in CREDENTIAL_VARIABLES if name in pod.environment),
             found.kubeconfigs,
         )
@@ -107,7 +107,7 @@ def read_osm_settings(pod: Pod, deployment: OsmDeployment, bundles: Mapping[str,
 
 
 def _check(settings: OsmSettings) -> None:
-    """Refuse what OSM would refuse, without showing a value that came from a Secret."""
+    """Refuse what OSM would refuse, without showing values of Secrets."""
     try:
         parse_settings(settings.raw(), settings.read_file)
     except InputError as failure:
@@ -123,12 +123,12 @@ def _without(problem: Problem, hidden: Sequence[str]) -> Problem:
 
 
 @dataclass(slots=True)
-class _Found:
+class _FlagCollector:
     pod: Pod
     words: Sequence[PodText]
     bundles: Mapping[str, PodText]
     settings: dict[str, FoundSetting] = field(default_factory=dict)
-    passed_over: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     kubeconfigs: dict[str, PodText] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -139,9 +139,9 @@ class _Found:
         elif flag.name in CONNECTION_FLAGS:
             self._take_kubeconfig(flag)
         elif flag.name in PASSED_OVER:
-            self.passed_over.append(f"-{flag.name} is passed over: {PASSED_OVER[flag.name]}")
+            self.notes.append(f"-{flag.name} is ignored: {PASSED_OVER[flag.name]}")
         else:
-            self.passed_over.append(f"-{flag.name} is unknown here and passed over: see whether your profiles need it")
+            self.notes.append(f"-{flag.name} is unknown and ignored: check whether your profiles need it")
 
     def stop_at_problems(self) -> None:
         if self.problems:
@@ -169,8 +169,8 @@ class _Found:
         if flag.value:
             try:
                 self.kubeconfigs[flag.name] = self.pod.file(str(flag.value))
-            except InputError:  # only its CA would be of use, and live configurations tell that too
-                self.passed_over.append(f"-{flag.name} names a file that no ConfigMap or Secret has")
+            except InputError:  # only its CA is needed, which live configurations have too
+                self.notes.append(f"-{flag.name} names a file that is in no ConfigMap or Secret")
 
     def _file(self, flag: GivenFlag) -> PodText | None:
         if flag.name in self.bundles:
@@ -178,23 +178,16 @@ class _Found:
         try:
             return self.pod.file(str(flag.value))
         except InputError as failure:
-            fix = f"Copy it from a node or a running pod, and give it with --{flag.name} FILE"
+            fix = f"Copy it from a node or a running pod, and pass it with --{flag.name} FILE"
             self.problems += (
-                Problem(
-                    problem.code,
-                    problem.what,
-                    problem.where,
-                    problem.about or f"flag -{flag.name}",
-                    "",
-                    problem.fix or fix,
-                )
-                for problem in failure.problems
+                replace(each, about=each.about or f"flag -{flag.name}", field="", fix=each.fix or fix)
+                for each in failure.problems
             )
             return None
 
 
 def _has_userinfo(value: Json) -> bool:
-    """Whether an address in it holds a password."""
+    """Whether it contains a URL with a password."""
     return any(_USERINFO.search(text) for text in texts_in(value))
 
 
@@ -204,7 +197,7 @@ _ROOT_CA: Final = ("kube-root-ca.crt", "ca.crt")
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """CA certificates, and a clause on where they stand."""
+    """CA certificates, and where they come from."""
 
     text: str = field(repr=False)
     origin: str
@@ -212,7 +205,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class LiveConfigs:
-    """The OSCs of a cluster: digests of their specs by name, and whole specs of a few, one for each profile."""
+    """The OSCs of a cluster: digests of the specs by name, and the specs of one for each profile."""
 
     digests: Mapping[str, str]
     samples: Mapping[str, Mapping[str, Json]] = field(repr=False)
@@ -234,7 +227,7 @@ def read_configs(management: Api, settings: Settings, inputs: Inputs) -> LiveCon
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Names of live OSCs that come out again (``same``) and that do not; pools that cannot be rendered have reasons."""
+    """Names of live OSCs that are rendered the same, and of others; ``failed``: why pools cannot be rendered."""
 
     same: tuple[str, ...]
     other: tuple[str, ...]
@@ -242,7 +235,7 @@ class Agreement:
 
 
 def agreement(inputs: Inputs, settings: Settings, live: LiveConfigs) -> Agreement:
-    """Compare what these settings give with what is there."""
+    """Compare what these settings render to with the live OSCs."""
     desired = render_cluster("", inputs, settings)
     same: list[str] = []
     other: list[str] = []
@@ -257,13 +250,13 @@ def agreement(inputs: Inputs, settings: Settings, live: LiveConfigs) -> Agreemen
 def live_authority(
     clusters: Clusters, found: OsmSettings | None, inputs: Inputs, settings: Settings, live: LiveConfigs
 ) -> Authority | None:
-    """The CA certificates that live OSCs were made with, else those that OSM would take; ``None`` if there are none."""
+    """The CA certificates in live OSCs, or else those that OSM would take; ``None`` if there are none."""
     few = replace(inputs, machines=_samples(inputs))
     best: tuple[tuple[int, int], Authority] | None = None
     known: dict[str, Authority] = {}
     for candidate in _candidates(clusters, found, inputs, settings, live):
         if known.setdefault(candidate.text, candidate) is not candidate:
-            continue  # rendering is slow, and the same certificates stand in many places
+            continue  # rendering is slow, and many places have the same certificates
         same = agreement(few, replace(settings, kubernetes_ca_bundle=candidate.text), live).same
         score = (len(same), sum(candidate.text in text for spec in live.samples.values() for text in texts_in(spec)))
         if best is None or score > best[0]:
@@ -286,7 +279,7 @@ def _samples(inputs: Inputs) -> tuple[MachineDeployment, ...]:
 def _candidates(
     clusters: Clusters, found: OsmSettings | None, inputs: Inputs, settings: Settings, live: LiveConfigs
 ) -> Iterator[Authority]:
-    """In the order in which OSM looks for them, and at last what stands in the live OSCs."""
+    """In the order in which OSM looks for them, then those in the live OSCs."""
     if settings.kubernetes_ca_bundle:
         yield Authority(settings.kubernetes_ca_bundle, "flag -kubernetes-ca-bundle")
     for flag in ("worker-cluster-kubeconfig", "kubeconfig"):
@@ -310,7 +303,7 @@ def _of_cluster(
     name, key = _ROOT_CA
     try:
         root = clusters.management.get(CONFIG_MAP, found.deployment.namespace if found else settings.namespace, name)
-    except ClusterError:  # one candidate of several; what is pinned is said
+    except ClusterError:  # one candidate of several; the output names the one that is pinned
         root = None
     if root is not None:
         yield str((root.get("data") or {}).get(key, "")), f"ConfigMap {name}, as pods have it"
@@ -329,7 +322,7 @@ def _digest(spec: Mapping[str, Json]) -> str:
 
 
 def _authority_in(kubeconfig: str) -> str:
-    """The CA data of a kubeconfig's only cluster, or nothing."""
+    """The CA data of a kubeconfig's only cluster, or an empty text."""
     try:
         (document,) = load_documents(kubeconfig, "kubeconfig")
         (cluster,) = document.value["clusters"]

@@ -1,7 +1,6 @@
-"""A config repository to start with: its files, its repository, and its key.
+"""Write a new config repository: its files, and git's repository.
 
-Nothing is written where anything of it is there already, and what was written is taken back where
-the rest cannot be.
+If one of its files exists, nothing is written. If one cannot be written, the others are removed again.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ CREDENTIALS: Final = (
     r"(?i)^(cloudProviderSpec|operatingSystemSpec|overwriteCloudConfig"
     r"|kubectl\.kubernetes\.io/last-applied-configuration)$"
 )
-"""The parts of a MachineDeployment in which credentials stand, as an ``encrypted_regex``."""
+"""The fields of a MachineDeployment that can have credentials, as an ``encrypted_regex``."""
 _FILES: Final[Mapping[str, str]] = {
     "fleet.yaml": "osm-gitops.yaml",
     "pool.yaml": "pools/__CLUSTER__/example.yaml",
@@ -45,9 +44,9 @@ _FILES: Final[Mapping[str, str]] = {
     "workflow.yml": ".github/workflows/osm-gitops.yml",
     "README.md": "README.md",
 }
-"""Where each text of the scaffold goes."""
+"""Path of each text in the repository."""
 _ENCRYPTED: Final = "getter-token.yaml"
-# Prose alone: a repository that was made on a server has one already.
+# Only prose: a repository that was created on a server already has one.
 _OPTIONAL: Final = "README.md"
 _ON_GITHUB: Final = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -59,9 +58,9 @@ _WORKFLOW_BRANCH: Final = "branches: [main]"
 
 @dataclass(frozen=True, slots=True)
 class Scaffold:
-    """What a new config repository is made from. ``texts`` are by file name, ``schema`` is that of fleet files.
+    """The content of a new config repository. ``texts`` are by file name; ``schema`` is the schema of fleet files.
 
-    ``places`` says which of the texts go where, ``filled`` what stands for further words in them.
+    ``places`` are the paths of the texts to write, ``filled`` are further placeholders with their values.
     """
 
     texts: Mapping[str, str]
@@ -73,7 +72,7 @@ class Scaffold:
     filled: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, branch: str) -> dict[str, bytes]:
-        """The files by their path in the repository. Raises InputError for recipients that cannot be used."""
+        """The files by their path in the repository. Raises InputError for unusable recipients."""
         recipients = checked_recipients(self.recipients)
         names = {
             "__CLUSTER_NAME__": yaml_scalar(self.cluster),
@@ -85,8 +84,8 @@ class Scaffold:
             "__RECIPIENTS__": ",\n".join(f"    {recipient}" for recipient in recipients),
             **self.filled,
         }
-        made = {_filled(place, names): self._content(name, names) for name, place in self.places.items()}
-        return made | {SCHEMA_FILE: self.schema.encode()}
+        files = {_filled(place, names): self._content(name, names) for name, place in self.places.items()}
+        return files | {SCHEMA_FILE: self.schema.encode()}
 
     def _content(self, name: str, names: Mapping[str, str]) -> bytes:
         text = _filled(self.texts[name], names)
@@ -100,9 +99,9 @@ class Scaffold:
 
 
 def checked_recipients(recipients: Sequence[str]) -> tuple[str, ...]:
-    """Each once, without the comment that ends an SSH key: it may hold what .sops.yaml takes for a separator.
+    """Remove duplicates, and comments of SSH keys, which may contain a separator of .sops.yaml.
 
-    Raises InputError for those that cannot be used.
+    Raises InputError for unusable recipients.
     """
     plain = tuple(dict.fromkeys(" ".join(recipient.split()[:2]) for recipient in recipients))
     problems = [problem for recipient in plain if (problem := recipient_problem(recipient))]
@@ -113,7 +112,7 @@ def checked_recipients(recipients: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the repository is or will be."""
+    """The folder of the repository."""
 
     root: Path
     branch: str
@@ -121,7 +120,7 @@ class Place:
 
 
 def place_of(root: Path) -> Place:
-    """Look at a folder, which need not exist. Raises TargetError for one inside of a work tree, and without git."""
+    """Inspect a folder, which need not exist. Raises TargetError if it is inside of a work tree, or without git."""
     work_tree = find_work_tree(root)
     if work_tree is None:
         require_git()
@@ -129,15 +128,16 @@ def place_of(root: Path) -> Place:
     if work_tree.resolve() != root.resolve():
         raise target_error(
             Code.NOT_AT_THE_ROOT,
-            f"is inside of the git work tree {work_tree}, and a workflow counts only at its root",
+            f"is inside of the git work tree {work_tree}, but workflows work only at its root",
             where=str(root),
-            fix=f"Run osm-gitops init {work_tree}, or for a repository of its own first git init {root}",
+            fix=f"Run osm-gitops init {work_tree}, or run git init {root} first for a separate repository",
         )
     return Place(root, Repository(work_tree).branch() or DEFAULT_BRANCH, is_repository=True)
 
 
 def free_files(place: Place, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files to write: all, but for prose whose name is taken. Raises TargetError that names all others that are."""
+    """The files to write: all except an optional one that exists. Raises TargetError that names all others that
+    exist."""
     chosen = {path: content for path, content in files.items() if path != _OPTIONAL or _is_free(place.root / path)}
     problems = list(_obstacles(place.root, chosen))
     if problems:
@@ -146,7 +146,7 @@ def free_files(place: Place, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def write_files(place: Place, files: Mapping[str, bytes]) -> None:
-    """Write all files and make the repository where there is none, or raise and leave nothing behind."""
+    """Write all files and make the repository if there is none; on failure, remove what was written and raise."""
     done = _Writing(place.root)
     try:
         for path, content in files.items():
@@ -154,15 +154,15 @@ def write_files(place: Place, files: Mapping[str, bytes]) -> None:
         if not place.is_repository:
             start_repository(place.root, place.branch)
     except BaseException:  # an interrupt too
-        done.take_back()
+        done.undo()
         raise
 
 
 def pinned_workflow(text: str, direct_url: str) -> str:
-    """The workflow with the repository and the commit that this program was installed from, as far as they are known.
+    """The workflow with the repository and the commit that this program was installed from, if they are known.
 
-    ``direct_url`` is what PEP 610 has installers note, empty where they noted nothing. Which commit a release is cannot
-    be known from the release itself, so otherwise the placeholders stay.
+    ``direct_url`` is what installers record (PEP 610), or empty. A release does not know its commit, so without a
+    record the placeholders stay.
     """
     try:
         noted = json.loads(direct_url)
@@ -177,19 +177,19 @@ def pinned_workflow(text: str, direct_url: str) -> str:
 
 
 def refuse_key_in(root: Path, path: Path) -> None:
-    """Refuse a key file that would lie in the repository. Raises TargetError."""
+    """Refuse a key file inside of the repository. Raises TargetError."""
     if not path.resolve().is_relative_to(root.resolve()):
         return
     raise target_error(
         Code.KEY_IN_REPOSITORY,
-        "the new private key would lie in the repository",
+        "the new private key would be inside of the repository",
         where=str(path),
-        fix="Choose another folder, or make a key with age-keygen and give its public side as --age-recipient",
+        fix="Choose another folder, or make a key with age-keygen and pass its public key as --age-recipient",
     )
 
 
 def yaml_scalar(text: str) -> str:
-    """A name as YAML has it, also between brackets."""
+    """A name as a YAML scalar, also inside of brackets."""
     return json.dumps(text) if set(text) & set(",[]{}") else dump(text).rstrip("\n")
 
 
@@ -209,22 +209,22 @@ def _obstacles(root: Path, files: Mapping[str, bytes]) -> Iterator[Problem]:
         if not _is_free(root / path):
             yield Problem(
                 Code.FILE_EXISTS,
-                "is there already, and init overwrites nothing",
+                "exists, and init overwrites nothing",
                 where=str(root / path),
-                fix="Move it away, or run init in an empty folder and take from there what you need",
+                fix="Move it away, or run init in an empty folder and copy what you need",
             )
-        # Not the root itself and what is above it: that is the user's own way to it.
+        # The user chose the root and the folders above it, so links there are fine.
         folders.update(folder for folder in (root / path).parents if folder.is_relative_to(root) and folder != root)
     folders.add(root)
     for folder in sorted(folders):
         if not _is_free(folder) and (not folder.is_dir() or (folder != root and folder.is_symlink())):
             yield Problem(
-                Code.FILE_EXISTS, "is no folder, and init needs one here", where=str(folder), fix="Move it away"
+                Code.FILE_EXISTS, "is not a folder, and init needs one here", where=str(folder), fix="Move it away"
             )
 
 
 class _Writing:
-    """Files and folders that were made, so that they can be taken back."""
+    """Records the files and folders that it makes, to remove them again."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -241,7 +241,7 @@ class _Writing:
             self._files.append(file)
             opened.write(content)
 
-    def take_back(self) -> None:
+    def undo(self) -> None:
         for file in self._files:
             with suppress(OSError):
                 file.unlink()

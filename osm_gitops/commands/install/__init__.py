@@ -1,1 +1,1 @@
-"""What a cluster needs before runs can work on it, as manifests: pure, from an :class:`InstallPlan` to bodies."""
+"""``install``: the manifests that a cluster needs for runs."""

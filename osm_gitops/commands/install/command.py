@@ -1,4 +1,18 @@
-"""``osm-gitops install`` and its options: print what clusters need before runs can work on them."""
+"""Print the manifests that a cluster needs for runs.
+
+Prints CRDs, accounts with only the rights that runs need, the account of booting machines, policies
+of the API server, and CronJobs. If a source is given, reads its MachineDeployments for the Secrets
+that they name. Changes nothing. --part prints a part. To remove an installation, leave out crds:
+deleting CRDs deletes all profiles and configurations. Two parts are printed only by name: init
+grants the rights to write a config repo from the cluster, uninstall those to give the cluster back.
+
+Examples:
+  osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
+  osm-gitops install --from cluster --image osm-gitops:1 -cluster-dns=10.96.0.10 > install.yaml
+  osm-gitops install --side worker --from cluster --worker-context workers > worker.yaml
+  osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
+  osm-gitops install --part admission --writer group:deployers
+"""
 
 from __future__ import annotations
 
@@ -38,16 +52,16 @@ _RUNS = "The runs"
 _GIT = "Runs from a config repo, into git"
 
 
-class Half(Enum):
-    """Which of two clusters to print for."""
+class SideChoice(Enum):
+    """The cluster to print manifests for."""
 
     MANAGEMENT = "management"
     WORKER = "worker"
     BOTH = "both"
 
 
-HalfChoice = Annotated[
-    Half | None,
+SideOption = Annotated[
+    SideChoice | None,
     typer.Option(
         "--side",
         help="With two clusters: print the manifests for this one.",
@@ -196,16 +210,16 @@ CommitAs = Annotated[
 
 
 _SIDES = {
-    Half.MANAGEMENT: (Side.MANAGEMENT,),
-    Half.WORKER: (Side.WORKER,),
-    Half.BOTH: (Side.MANAGEMENT, Side.WORKER),
+    SideChoice.MANAGEMENT: (Side.MANAGEMENT,),
+    SideChoice.WORKER: (Side.WORKER,),
+    SideChoice.BOTH: (Side.MANAGEMENT, Side.WORKER),
 }
 
 
 @with_settings
 def install(
     request: Request,
-    side: HalfChoice = None,
+    side: SideOption = None,
     part: Parts = None,
     home: Home = DEFAULT_HOME,
     writer: Writers = None,
@@ -222,22 +236,7 @@ def install(
     age_key_secret: AgeKeySecret = "",
     commit_as: CommitAs = f"{DEFAULT_AUTHOR[0]} <{DEFAULT_AUTHOR[1]}>",
 ) -> int:
-    """Print the manifests that a cluster needs for runs.
-
-    Prints CRDs, accounts with only the rights that runs need, the account of booting machines, policies
-    of the API server, and CronJobs. If a source is given, reads its MachineDeployments for the Secrets
-    that they name. Changes nothing. --part prints a part. To remove an installation, leave out crds:
-    deleting CRDs deletes all profiles and configurations. Two parts are printed only by name: init
-    grants the rights to write a config repo from the cluster, uninstall those to give the cluster back.
-
-    Examples:
-      osm-gitops install --image registry.example.com/osm-gitops:1 > install.yaml
-      osm-gitops install --from cluster --image osm-gitops:1 -cluster-dns=10.96.0.10 > install.yaml
-      osm-gitops install --side worker --from cluster --worker-context workers > worker.yaml
-      osm-gitops install --image osm-gitops:1 --repo https://git.example.com/nodes.git
-      osm-gitops install --part admission --writer group:deployers
-    """
-    from osm_gitops.commands.install.manifests import manifests  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.install.manifests import manifests  # noqa: PLC0415 - imports kube
 
     parts = frozenset(part or INSTALLED)
     if repo:
@@ -270,25 +269,25 @@ def install(
 
 
 def _other_writers(plan: InstallPlan, spec: ClusterSpec | None) -> tuple[str, ...]:
-    """Who else may change configurations: asked on a terminal, elsewhere none, which is said."""
-    from osm_gitops.commands.install.manifests import APPLIERS, user_name  # noqa: PLC0415 - no other command needs it
+    """Ask on a terminal which other users may change configurations; without a terminal, say how to name them."""
+    from osm_gitops.commands.install.manifests import APPLIERS, user_name  # noqa: PLC0415 - imports kube
 
     from_git = plan.into_git or (spec is not None and isinstance(spec.target, TargetSpec))
     console.say(
-        f"Policy {CONFIGURATION_POLICY} lets {user_name(plan, WRITER)} alone change OperatingSystemConfigs. "
-        "Others are named with --writer USER|group:NAME, such as you by hand (kubectl auth whoami)"
+        f"Policy {CONFIGURATION_POLICY} allows only {user_name(plan, WRITER)} to change OperatingSystemConfigs. "
+        "Allow others with --writer USER|group:NAME, such as yourself (kubectl auth whoami)"
         + "".join(f", or {name} ({user})" for name, user in APPLIERS.items() if from_git)
-        + (". What is applied from git is refused otherwise." if from_git else ".")
+        + (". Otherwise what is applied from git is refused." if from_git else ".")
     )
     if not sys.stdin.isatty():
         return ()
-    named = ask_for("Others, separated by commas, or nothing").split(",")
+    named = ask_for("Other users, separated by commas, or nothing").split(",")
     return tuple(name.strip() for name in named if name.strip())
 
 
 def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Json]]) -> Sequence[dict[str, Json]]:
-    """Of what is to be installed that which the cluster does not have from others; all where none is read from."""
-    from osm_gitops.commands.install.manifests import without_present  # noqa: PLC0415 - no other command needs it
+    """The manifests without those that the cluster has from another installation; all if no cluster is read."""
+    from osm_gitops.commands.install.manifests import without_present  # noqa: PLC0415 - imports kube
     from osm_gitops.kube.api import connect  # noqa: PLC0415 - slow
 
     if spec is None or not isinstance(spec.source.machines, LiveRef):
@@ -296,19 +295,19 @@ def _missing(spec: ClusterSpec | None, side: Side, bodies: Sequence[dict[str, Js
     missing = without_present(connect(spec.management if side is Side.MANAGEMENT else spec.worker, os.environ), bodies)
     if missing.present:
         console.say(
-            f"Left out, as the {side.value} cluster has them from another installation: "
+            f"Not printed, because the {side.value} cluster has them from another installation: "
             f"{', '.join(map(str, missing.present))}. To replace them, print them without --from and apply them with "
             "kubectl apply --server-side --force-conflicts"
         )
     if missing.unknown:
         console.say(
-            f"Printed, although they may be there: {', '.join(map(str, missing.unknown))}. This user may not read them"
+            f"Printed, although they may exist: {', '.join(map(str, missing.unknown))}. This user may not read them"
         )
     return missing.bodies
 
 
 def _for_request(plan: InstallPlan, request: Request, parts: frozenset[Part]) -> tuple[InstallPlan, ClusterSpec | None]:
-    from osm_gitops.commands.install.install_plan import for_cluster, machines_of  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.install.install_plan import for_cluster, machines_of  # noqa: PLC0415 - imports sources
 
     spec = one_cluster(request)
     if spec is None:
@@ -327,19 +326,19 @@ def _refuse_folders(spec: ClusterSpec) -> None:
     if folders:
         raise input_error(
             Code.FOLDER_NOT_IN_CLUSTER,
-            f"runs in a cluster have no folder {', '.join(folders)}",
+            f"runs in a cluster cannot read the folder {', '.join(folders)}",
             about=f"cluster {spec.name}",
-            fix="Name the config repo that has it with --repo, or leave the runs out with --part",
+            fix="Name its config repo with --repo, or leave out the runs with --part",
         )
 
 
-def _sides(plan: InstallPlan, side: Half | None) -> tuple[Side, ...]:
+def _sides(plan: InstallPlan, side: SideChoice | None) -> tuple[Side, ...]:
     if side is not None:
         return _SIDES[side]
     if plan.split:
         raise input_error(
             Code.SIDE_NOT_CHOSEN,
-            "the worker cluster is another one, and each gets its own half",
+            "the worker cluster is separate, and each cluster gets its own manifests",
             fix="Choose one with --side management or --side worker, or print both with --side both",
         )
     return (Side.MANAGEMENT,)
@@ -354,14 +353,14 @@ def _check_runs(plan: InstallPlan, sides: tuple[Side, ...], parts: frozenset[Par
             Code.MISSING_ARGUMENT,
             "the runs need an image",
             where="--image",
-            fix="Name one, or leave the runs out with --part",
+            fix="Name one, or leave out the runs with --part",
         )
     if plan.split and not jobs.worker_kubeconfig_secret:
         raise input_error(
             Code.MISSING_ARGUMENT,
             "the runs need the kubeconfig of the worker cluster",
             where="--worker-kubeconfig-secret",
-            fix=f"Put it into a Secret in namespace {plan.home} under the key kubeconfig, and name that",
+            fix=f"Name a Secret in namespace {plan.home} that has it under the key kubeconfig",
         )
 
 
@@ -380,6 +379,6 @@ def _author(text: str) -> tuple[str, str]:
     name, mail = parseaddr(text)
     if not (name and mail):
         raise input_error(
-            Code.INVALID_OPTION, f'"{text}" is no author', where="--commit-as", fix="Write Name <mail@example.com>"
+            Code.INVALID_OPTION, f'"{text}" is not an author', where="--commit-as", fix="Write Name <mail@example.com>"
         )
     return name, mail

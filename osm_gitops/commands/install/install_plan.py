@@ -1,4 +1,4 @@
-"""What is to be installed for a cluster of the fleet: the decisions, from which all manifests follow."""
+"""The input of the manifests: what to install for a cluster, from options, settings and MachineDeployments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_AUTHOR = ("osm-gitops", "osm-gitops@localhost")
 
 
 class Part(Enum):
-    """What can be printed on its own; in the order in which it is applied."""
+    """Parts that can be printed alone, in the order in which they are applied."""
 
     CRDS = "crds"
     GETTER = "getter"
@@ -36,24 +36,24 @@ class Part(Enum):
 
 
 WRITER: Final = "osm-gitops"
-TOKEN_SUFFIX: Final = "-token"  # noqa: S105 - of the names of Secrets
+TOKEN_SUFFIX: Final = "-token"  # noqa: S105 - ends the names of Secrets
 READER: Final = "osm-gitops-reader"
 UNINSTALLER: Final = "osm-gitops-uninstall"
-"""Name of the roles with which the writer may give a cluster back."""
+"""Name of the roles for uninstall, bound to the writer."""
 INITIALIZER: Final = "osm-gitops-init"
-"""Name of the roles with which the reader may write a config repo from a cluster."""
+"""Name of the roles for init --from cluster, bound to the reader."""
 FILES: Final = "/etc/osm-gitops/files"
-"""Folder of the files of settings in the containers of jobs."""
+"""Folder in the containers of jobs with the files that settings name."""
 
 INSTALLED: Final = frozenset(Part) - {Part.INIT, Part.UNINSTALL}
-"""What runs need. The rights of ``init --from cluster`` and ``uninstall`` are printed only where they are asked for."""
+"""The parts that runs need. Rights for ``init --from cluster`` and ``uninstall`` are printed only on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigRepo:
-    """A config repo that runs are made from: ``ref`` may be empty. The Secrets lie in the namespace of the jobs:
-    ``token_secret`` has the key ``token``, ``age_secret`` the key ``age.agekey``; ``ssh_secret`` is as Flux has it,
-    with ``identity`` and ``known_hosts``. ``author`` is name and mail of the commits."""
+    """The config repo of the runs: ``ref`` may be empty. The Secrets are in the namespace of the jobs: ``token_secret``
+    has the key ``token``, ``age_secret`` the key ``age.agekey``; ``ssh_secret`` has the keys ``identity`` and
+    ``known_hosts``, as in Flux. ``author`` is the name and the mail address for commits."""
 
     url: str
     ref: str = ""
@@ -65,8 +65,8 @@ class ConfigRepo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """How runs are made. ``arguments`` are passed on to all of them; ``files`` are texts by name that arguments may
-    name below ``FILES``; ``environment_secrets`` become environment variables."""
+    """Options of the CronJobs. ``arguments`` are passed to all commands; ``files`` are the texts of the files below
+    ``FILES`` that arguments name; ``environment_secrets`` become environment variables."""
 
     image: str
     schedule: str = DEFAULT_SCHEDULE
@@ -81,13 +81,13 @@ class Jobs:
 class InstallPlan:
     """Everything that the manifests depend on.
 
-    ``namespace`` is that of configurations, ``profile_namespaces`` are those in which MachineDeployments look for their
-    profiles, that one among them; ``home`` is that of our own accounts and jobs. ``split``: the worker cluster is
-    another one than the management cluster. ``named`` is what settings and MachineDeployments name, ``more`` are
-    Secrets besides, by namespace and name. ``writers`` are users, and ``group:`` names groups, that may change
-    configurations besides our own account. With a ``repo`` runs start from it; ``into_git``: they commit to it, and
-    others bring that to the clusters. ``default_profiles``: pools may use built-in profiles, which runs then write.
-    ``applies_machines``: runs apply the MachineDeployments of the repo.
+    ``namespace`` holds configurations; ``profile_namespaces``, which include it, hold the profiles of
+    MachineDeployments; ``home`` holds the accounts and jobs of osm-gitops. ``split``: the worker cluster is not the
+    management cluster. ``named``: objects that settings and MachineDeployments name; ``more``: further Secrets, by
+    namespace and name. ``writers``: users, and groups with the prefix ``group:``, that may also change configurations.
+    ``repo``: the config repo of the runs; ``into_git``: they commit to it, and another tool applies it to the clusters.
+    ``default_profiles``: pools may use built-in profiles, which runs then write. ``applies_machines``: runs apply the
+    MachineDeployments of the repo.
     """
 
     namespace: str = "kube-system"
@@ -111,22 +111,22 @@ _BUNDLES: Final[Mapping[str, str]] = {
 
 
 def machines_of(spec: ClusterSpec, environment: Mapping[str, str]) -> Sequence[MachineDeployment]:
-    """The MachineDeployments of a cluster's source; nothing else is read. Raises InputError and ClusterError."""
+    """Read only the MachineDeployments of a cluster's source. Raises InputError and ClusterError."""
     machines = spec.source.machines
     if isinstance(machines, LiveRef):
         return read_machines(connect(spec.worker, environment)).machines
     alone = replace(spec, source=SourceSpec(machines, machines, machines), overlays=())
     inputs = load_inputs(alone, load_settings(spec), environment, KeySearch(environment, without_keys=True))
-    if inputs.unreadable:  # what was not read may name anything
+    if inputs.unreadable:  # an unreadable file may name further Secrets
         raise InputError(inputs.unreadable)
     return inputs.machines
 
 
 def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[MachineDeployment]) -> InstallPlan:
-    """``plan`` with what the cluster's settings and MachineDeployments add to it. Raises InputError."""
+    """Complete ``plan`` from the settings and MachineDeployments of a cluster. Raises InputError."""
     settings = load_settings(spec)
     profiles = named_profiles(machines, settings.namespace)
-    made = replace(
+    completed = replace(
         plan,
         namespace=settings.namespace,
         profile_namespaces=tuple(sorted({settings.namespace, *(namespace for namespace, _ in profiles)})),
@@ -136,15 +136,12 @@ def for_cluster(plan: InstallPlan, spec: ClusterSpec, machines: Sequence[Machine
         applies_machines=spec.source.applies_machines,
         into_git=plan.into_git and not isinstance(spec.target, LiveTarget),
     )
-    if made.jobs is None or made.repo is not None:  # there the fleet file has them
-        return made
-    jobs = replace(made.jobs, arguments=(*made.jobs.arguments, *_overlays(spec)))
-    return replace(made, jobs=_with_settings(jobs, spec.settings, settings))
-
-
-def _overlays(spec: ClusterSpec) -> tuple[str, ...]:
-    """Those that come with the program; a job has no other."""
-    return tuple(f"--overlay={overlay.display}" for overlay in spec.overlays if overlay.built_in)
+    if completed.jobs is None or completed.repo is not None:  # the fleet file of the repo has the settings
+        return completed
+    # The image has the built-in overlays only.
+    overlays = (f"--overlay={overlay.display}" for overlay in spec.overlays if overlay.built_in)
+    jobs = replace(completed.jobs, arguments=(*completed.jobs.arguments, *overlays))
+    return replace(completed, jobs=_with_settings(jobs, spec.settings, settings))
 
 
 def _with_settings(jobs: Jobs, given: Sequence[RawSetting], settings: Settings) -> Jobs:

@@ -1,4 +1,4 @@
-"""CronJobs that make the runs, in pods that the restricted Pod Security Standard lets in."""
+"""CronJobs for the runs, in pods that meet the restricted Pod Security Standard."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SSH: Final = "/etc/osm-gitops/ssh"
 _FILES_NAME: Final = "osm-gitops-files"
 _USER: Final = 65532  # of the image
 
-# A run that takes longer hangs, and would hold up those after it.
+# A run that takes longer hangs, and would block the runs after it.
 _LONGEST_RUN: Final = 1800
-# As a run that was missed by more is followed by the next one anyway.
+# A run that is later is replaced by the next one.
 _LATEST_START: Final = 120
 
 
@@ -34,7 +34,7 @@ def jobs(plan: InstallPlan, jobs: Jobs) -> tuple[dict[str, Json], ...]:
 
 
 def _runs(plan: InstallPlan, jobs: Jobs) -> tuple[tuple[str, str, Sequence[str]], ...]:
-    """Name, account and command of each."""
+    """Name, account and command of each run."""
     clusters = [f"--worker-cluster-kubeconfig={_WORKER}/kubeconfig"] if jobs.worker_kubeconfig_secret else []
     clone = _clone(plan.repo) if plan.repo is not None else ["--from=cluster", "--to=cluster"]
     if not plan.into_git:
@@ -80,9 +80,9 @@ def _pod(plan: InstallPlan, jobs: Jobs, account: str, arguments: Sequence[str]) 
         "serviceAccountName": account,
         "automountServiceAccountToken": True,
         "restartPolicy": "Never",
-        "enableServiceLinks": False,  # variables of a Service named osm-gitops would be taken for options
-        **_given("imagePullSecrets", [{"name": name} for name in jobs.pull_secrets]),
-        # There may be no worker nodes yet, or none with room: without these runs there will be none.
+        "enableServiceLinks": False,  # the variables of a Service named osm-gitops would be read as options
+        **_optional("imagePullSecrets", [{"name": name} for name in jobs.pull_secrets]),
+        # Without these runs no worker node joins, so they must start before there are any, and on a full cluster.
         "priorityClassName": "system-cluster-critical",
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
         "securityContext": {
@@ -104,8 +104,8 @@ def _container(
         "name": "osm-gitops",
         "image": jobs.image,
         "args": list(arguments),
-        **_given("env", _environment(repo)),
-        **_given("envFrom", [{"secretRef": {"name": name}} for name in jobs.environment_secrets]),
+        **_optional("env", _environment(repo)),
+        **_optional("envFrom", [{"secretRef": {"name": name}} for name in jobs.environment_secrets]),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -116,7 +116,7 @@ def _container(
     }
 
 
-def _given(key: str, entries: list[Json]) -> dict[str, Json]:
+def _optional(key: str, entries: list[Json]) -> dict[str, Json]:
     return {key: entries} if entries else {}
 
 
@@ -135,7 +135,7 @@ def _environment(repo: ConfigRepo | None) -> list[Json]:
 
 
 def _volumes(plan: InstallPlan, jobs: Jobs) -> tuple[list[Json], list[Json]]:
-    """Volumes and where they are mounted: the one place that can be written to, and what is only read."""
+    """Volumes and their mounts: /tmp is writable, all else is read-only."""
     volumes: list[Json] = [{"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}}]
     mounts: list[Json] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108 # a place in the pod
     repo = plan.repo or ConfigRepo("")

@@ -1,6 +1,5 @@
-"""All that is installed, in the order in which it is applied: ServiceAccounts with their RBAC (from ``rights.py``), the
-account with whose token booting machines fetch their configuration (osm-behaviour.md, "Getter token"), and
-ValidatingAdmissionPolicies. What a cluster has already, from KubeOne, KKP or OSM's own manifests, is left out.
+"""The manifests of ``install``: accounts with RBAC (``rights.py``), the account whose token booting machines use
+(osm-behaviour.md, "Getter token"), ValidatingAdmissionPolicies, and what is left out because the cluster has it.
 """
 
 from __future__ import annotations
@@ -51,14 +50,15 @@ Rights = tuple[Right, ...]
 
 
 def manifests(plan: InstallPlan, side: Side, parts: frozenset[Part] = INSTALLED) -> Bodies:
-    """What one of the two clusters gets; where they are one, ``side`` is the management cluster and it gets all.
+    """The manifests for one of two clusters, in the order in which they are applied. Without a separate worker cluster
+    ``side`` is the management cluster, which gets all.
 
-    None carries the label ``app.kubernetes.io/managed-by: osm-gitops``: it marks what a run may prune.
+    None has the label ``app.kubernetes.io/managed-by: osm-gitops``, which marks what a run may prune.
     """
-    made = _MANAGEMENT if side is Side.MANAGEMENT else _WORKER
-    if not plan.split:
-        made = _BOTH
-    return tuple(_labelled(body) for part in Part if part in parts and part in made for body in made[part](plan))
+    table = _BOTH
+    if plan.split:
+        table = _MANAGEMENT if side is Side.MANAGEMENT else _WORKER
+    return tuple(_labelled(body) for part in Part if part in parts and part in table for body in table[part](plan))
 
 
 def _labelled(body: dict[str, Json]) -> dict[str, Json]:
@@ -67,35 +67,12 @@ def _labelled(body: dict[str, Json]) -> dict[str, Json]:
     return body | {"metadata": metadata | {"labels": labels}}
 
 
-def _home(plan: InstallPlan) -> dict[str, Json]:
-    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plan.home, "labels": labels}}
-
-
-def _definitions(_: InstallPlan) -> Bodies:
-    return definitions()
-
-
-def _getter(_: InstallPlan) -> Bodies:
-    return getter()
-
-
-def _management_accounts(plan: InstallPlan) -> Bodies:
-    return _accounts(plan, _writer_here(plan), _reader_here(plan))
-
-
-def _worker_accounts(plan: InstallPlan) -> Bodies:
-    return _accounts(plan, _writer_there(plan), _reader_there(plan), lasting=True)
-
-
-def _all_accounts(plan: InstallPlan) -> Bodies:
-    writer = (*_writer_here(plan), *_writer_there(plan))
-    return _accounts(plan, writer, (*_reader_here(plan), *_reader_there(plan)))
-
-
 def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: bool = False) -> Bodies:
     """``lasting``: with tokens for kubeconfigs that are used elsewhere."""
-    bodies = [_home(plan)]
+    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
+    bodies: list[dict[str, Json]] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plan.home, "labels": labels}}
+    ]
     for account, rights in ((WRITER, writer), (READER, reader)):
         bodies.append(service_account(plan.home, account))
         if lasting:
@@ -104,64 +81,41 @@ def _accounts(plan: InstallPlan, writer: Rights, reader: Rights, *, lasting: boo
     return tuple(bodies)
 
 
-def _init(plan: InstallPlan) -> Bodies:
-    return roles(plan, READER, management_inits(plan), INITIALIZER)
+def _management_rights(plan: InstallPlan) -> tuple[Rights, Rights]:
+    """Rights of the writer and of the reader."""
+    reads = management_reads(plan)
+    writer = management_refreshes(plan) if plan.into_git else (*reads, *management_writes(plan))
+    return writer, (*reads, *management_status(plan))
 
 
-def _management_uninstall(plan: InstallPlan) -> Bodies:
-    return roles(plan, WRITER, management_uninstalls(plan), UNINSTALLER)
+def _worker_rights(plan: InstallPlan) -> tuple[Rights, Rights]:
+    """Rights of the writer and of the reader."""
+    reads = worker_reads(plan)
+    writer = worker_refreshes(plan) if plan.into_git else (*reads, *worker_writes(plan))
+    return writer, (*reads, *worker_status(plan))
 
 
-def _worker_uninstall(plan: InstallPlan) -> Bodies:
-    return roles(plan, WRITER, worker_uninstalls(plan), UNINSTALLER)
-
-
-def _whole_uninstall(plan: InstallPlan) -> Bodies:
-    return roles(plan, WRITER, (*management_uninstalls(plan), *worker_uninstalls(plan)), UNINSTALLER)
-
-
-def _writer_here(plan: InstallPlan) -> Rights:
-    if plan.into_git:
-        return management_refreshes(plan)
-    return (*management_reads(plan), *management_writes(plan))
-
-
-def _writer_there(plan: InstallPlan) -> Rights:
-    return worker_refreshes(plan) if plan.into_git else (*worker_reads(plan), *worker_writes(plan))
-
-
-def _reader_here(plan: InstallPlan) -> Rights:
-    return (*management_reads(plan), *management_status(plan))
-
-
-def _reader_there(plan: InstallPlan) -> Rights:
-    return (*worker_reads(plan), *worker_status(plan))
-
-
-def _both_policies(plan: InstallPlan) -> Bodies:
-    return (*configuration_policy(plan), *secret_policy(plan))
-
-
-def _jobs(plan: InstallPlan) -> Bodies:
-    return jobs(plan, plan.jobs) if plan.jobs is not None else ()
+def _accounts_of_both(plan: InstallPlan) -> Bodies:
+    (writer, reader), (more, others) = _management_rights(plan), _worker_rights(plan)
+    return _accounts(plan, (*writer, *more), (*reader, *others))
 
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def user_name(plan: InstallPlan, account: str) -> str:
-    """The user as whom an account's pods come to an API server."""
+    """The user name that API servers give to an account."""
     return f"system:serviceaccount:{plan.home}:{account}"
 
 
 def service_account(namespace: str, account: str) -> dict[str, Json]:
-    """An account whose token no pod gets unless it asks for it."""
+    """An account whose token is mounted only into pods that ask for it."""
     metadata = {"name": account, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False}
 
 
 def lasting_token(namespace: str, account: str) -> dict[str, Json]:
-    """A Secret that the cluster fills with a token of an account, for a kubeconfig that is used elsewhere."""
+    """A Secret that the cluster fills with a token of an account, for a kubeconfig outside of the cluster."""
     annotations = {"kubernetes.io/service-account.name": account}
     return {
         "apiVersion": "v1",
@@ -172,19 +126,19 @@ def lasting_token(namespace: str, account: str) -> dict[str, Json]:
 
 
 def roles(plan: InstallPlan, account: str, rights: Sequence[Right], name: str = "") -> tuple[dict[str, Json], ...]:
-    """A role and its binding for every namespace in which the account has rights, those of the whole cluster first.
+    """A role and its binding for each namespace in which the account has rights, the ones for the whole cluster first.
 
-    They have the account's name where they have no ``name`` of their own."""
+    Without a ``name`` they are named as the account."""
     bodies: list[dict[str, Json]] = []
     for namespace in sorted({right.namespace for right in rights}):
-        # The tables overlap where one cluster is both.
+        # The tables overlap if the management cluster is the worker cluster.
         rules = [_role_rule(right) for right in dict.fromkeys(rights) if right.namespace == namespace]
         bodies += role(plan.home, account, namespace, rules, name)
     return tuple(bodies)
 
 
 def role(home: str, account: str, namespace: str, rules: Sequence[Json], name: str = "") -> tuple[dict[str, Json], ...]:
-    """What an account in namespace ``home`` may do in ``namespace`` (empty: in the whole cluster), and the binding."""
+    """The role of an account of namespace ``home`` in ``namespace`` (empty: the whole cluster), and its binding."""
     kind = "Role" if namespace else "ClusterRole"
     metadata = {"name": name or account} | ({"namespace": namespace} if namespace else {})
     return (
@@ -206,7 +160,7 @@ def _role_rule(right: Right) -> dict[str, Json]:
 
 
 def getter() -> tuple[dict[str, Json], ...]:
-    """Namespace, account, its lasting token, and the right to get Secrets there: machines list nothing."""
+    """Namespace, account, its token, and the right to get Secrets there, but not to list them."""
     namespace, token = GETTER_SECRET
     account = token.removesuffix(TOKEN_SUFFIX)
     rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
@@ -223,24 +177,24 @@ _API: Final = "admissionregistration.k8s.io/v1"
 
 
 _REFUSAL: Final = (
-    "the spec of an OperatingSystemConfig is changed by osm-gitops only: change the MachineDeployment, its profile or "
-    "the settings. Who applies OperatingSystemConfigs, such as Flux, Argo CD or a person, has to be named, beside "
-    "those that are named already: osm-gitops install --part admission --writer"
+    "only osm-gitops may change the spec of an OperatingSystemConfig: change the MachineDeployment, its profile or "
+    "the settings. To allow Flux, Argo CD or a person to apply OperatingSystemConfigs, name them in addition to "
+    "the current ones: osm-gitops install --part admission --writer"
 )
-"""What the policy says; the user follows, or how one is written."""
+"""The message of the policy; the user name follows, or its syntax."""
 
 APPLIERS: Final[Mapping[str, str]] = {
     "Flux": "system:serviceaccount:flux-system:kustomize-controller",
     "Argo CD": "system:serviceaccount:argocd:argocd-application-controller",
 }
-"""Who brings objects from git to clusters, by the user names that their own installers give them."""
+"""User names of the tools that apply objects from git, as their own installers set them."""
 
 
 def configuration_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
-    """Specs of configurations are changed by those who apply them, and by nobody else.
+    """Only the writer and ``plan.writers`` may change the spec of a configuration.
 
-    OSM's webhook lets nobody change them. Creating and deleting is a matter of rights alone, so OSM,
-    which replaces what it changes, goes on working.
+    OSM's webhook refuses every change. Creating and deleting is left to RBAC, so OSM, which replaces
+    configurations, keeps working.
     """
     users = [user_name(plan, WRITER), *(name for name in plan.writers if not name.startswith(_GROUP))]
     groups = [name.removeprefix(_GROUP) for name in plan.writers if name.startswith(_GROUP)]
@@ -262,24 +216,24 @@ def configuration_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
 
 
 def secret_policy(plan: InstallPlan) -> tuple[dict[str, Json], ...]:
-    """Our own account writes bootstrap tokens in kube-system, and elsewhere Secrets without a meaning of their own.
+    """The writer may write only bootstrap tokens in kube-system, and Secrets of type Opaque elsewhere.
 
-    RBAC cannot say so: it knows neither types nor the beginnings of names.
+    RBAC cannot express this: it selects neither by type nor by prefix of a name.
     """
     ours = encode(user_name(plan, WRITER))
     return _policy(
         SECRET_POLICY,
         _webhook_rule(SECRET, "CREATE", "UPDATE", "DELETE"),
-        [_of_ours(state) for state in ("object", "oldObject")],
+        [_allowed_secret(state) for state in ("object", "oldObject")],
         [{"name": "osm-gitops", "expression": f"request.userInfo.username == {ours}"}],
     )
 
 
-def _of_ours(state: str) -> dict[str, Json]:
+def _allowed_secret(state: str) -> dict[str, Json]:
     token = f"{state}.type == 'bootstrap.kubernetes.io/token' && {state}.metadata.name.startsWith('bootstrap-token-')"
     return {
         "expression": f"{state} == null || (request.namespace == 'kube-system' ? {token} : {state}.type == 'Opaque')",
-        "message": "osm-gitops writes bootstrap tokens in kube-system, and elsewhere Secrets of type Opaque only",
+        "message": "osm-gitops may write only bootstrap tokens in kube-system, and Secrets of type Opaque elsewhere",
         "reason": "Forbidden",
     }
 
@@ -295,9 +249,9 @@ def _policy(
     if conditions:
         spec["matchConditions"] = list(conditions)
     binding = {"policyName": name, "validationActions": ["Deny"]}
-    return (
-        _body("ValidatingAdmissionPolicy", name, spec),
-        _body("ValidatingAdmissionPolicyBinding", name, binding),
+    return tuple(
+        {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for kind, spec in (("ValidatingAdmissionPolicy", spec), ("ValidatingAdmissionPolicyBinding", binding))
     )
 
 
@@ -310,36 +264,32 @@ def _webhook_rule(kind: Kind, *operations: str) -> dict[str, Json]:
     }
 
 
-def _body(kind: str, name: str, spec: Json) -> dict[str, Json]:
-    return {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
 def _texts(values: Iterable[str]) -> str:
     return "[" + ", ".join(map(encode, values)) + "]"
 
 
 _MANAGEMENT: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
-    Part.CRDS: _definitions,
-    Part.ACCOUNTS: _management_accounts,
+    Part.CRDS: lambda _: definitions(),
+    Part.ACCOUNTS: lambda plan: _accounts(plan, *_management_rights(plan)),
     Part.ADMISSION: configuration_policy,
-    Part.JOBS: _jobs,
-    Part.INIT: _init,
-    Part.UNINSTALL: _management_uninstall,
+    Part.JOBS: lambda plan: jobs(plan, plan.jobs) if plan.jobs is not None else (),
+    Part.INIT: lambda plan: roles(plan, READER, management_inits(plan), INITIALIZER),
+    Part.UNINSTALL: lambda plan: roles(plan, WRITER, management_uninstalls(plan), UNINSTALLER),
 }
 _WORKER: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
-    Part.GETTER: _getter,
-    Part.ACCOUNTS: _worker_accounts,
+    Part.GETTER: lambda _: getter(),
+    Part.ACCOUNTS: lambda plan: _accounts(plan, *_worker_rights(plan), lasting=True),
     Part.ADMISSION: secret_policy,
-    Part.UNINSTALL: _worker_uninstall,
+    Part.UNINSTALL: lambda plan: roles(plan, WRITER, worker_uninstalls(plan), UNINSTALLER),
 }
 _BOTH: Final[Mapping[Part, Callable[[InstallPlan], Bodies]]] = {
-    Part.CRDS: _definitions,
-    Part.GETTER: _getter,
-    Part.ACCOUNTS: _all_accounts,
-    Part.ADMISSION: _both_policies,
-    Part.JOBS: _jobs,
-    Part.INIT: _init,
-    Part.UNINSTALL: _whole_uninstall,
+    **_MANAGEMENT,
+    **_WORKER,
+    Part.ACCOUNTS: _accounts_of_both,
+    Part.ADMISSION: lambda plan: (*configuration_policy(plan), *secret_policy(plan)),
+    Part.UNINSTALL: lambda plan: roles(
+        plan, WRITER, (*management_uninstalls(plan), *worker_uninstalls(plan)), UNINSTALLER
+    ),
 }
 
 
@@ -357,8 +307,8 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Of the manifests those to print; ``present`` are there and were not made by ``install``, ``unknown`` may not be
-    read by this user, and are printed."""
+    """The manifests to print; ``present`` exist and ``install`` did not make them, ``unknown`` may not be read by this
+    user and are printed."""
 
     bodies: Sequence[dict[str, Json]]
     present: tuple[ObjectRef, ...] = ()
@@ -366,8 +316,8 @@ class Missing:
 
 
 def without_present(api: Api, bodies: Sequence[dict[str, Json]]) -> Missing:
-    """``bodies`` without the shared ones that somebody else has brought: to apply them would conflict with whoever
-    applies those, or would be undone by them. Raises ClusterError."""
+    """``bodies`` without the shared ones that another installation has applied: applying them would conflict with it,
+    or be reverted by it. Raises ClusterError."""
     shared = {_ref(body) for body in (*definitions(), *getter())}
     kept, present, unknown = [], [], []
     for body in bodies:

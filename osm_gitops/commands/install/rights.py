@@ -1,8 +1,8 @@
-"""What a run asks of API servers: the tables from which roles are made.
+"""The rights that each command needs in API servers, from which roles are made.
 
-Server-side apply of an object that may not exist takes ``create`` beside ``patch``. MachineDeployments may be in any
-namespace, so what is done to them, their MachineSets and Machines is allowed in all. No role can tell Secrets apart by
-type or label, so whoever lists bootstrap tokens may list every Secret in kube-system.
+Server-side apply of an object that may not exist needs ``create`` besides ``patch``. MachineDeployments may be in any
+namespace, so rights on them, their MachineSets and Machines are for the whole cluster. RBAC cannot select Secrets by
+type or label, so an account that lists bootstrap tokens may list every Secret in kube-system.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from osm_gitops.targets.cluster.record import STATUS_NAME
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Verbs on one kind, with blanks between them; in the whole cluster, in a namespace, or for some names in it."""
+    """Verbs on one kind, separated by blanks; in the whole cluster, in a namespace, or for names in that namespace."""
 
     kind: Kind
     verbs: str
@@ -50,7 +50,7 @@ class Right:
 
 
 def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``plan`` reads in the management cluster."""
+    """Rights of ``plan``."""
     return (
         *(Right(PROFILE, "list", namespace) for namespace in plan.profile_namespaces),
         Right(CONFIG, "get list", plan.namespace),
@@ -60,7 +60,7 @@ def management_reads(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def management_status(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``status`` reads besides: what runs left behind, and what of OSM is in the way."""
+    """Rights that ``status`` needs in addition: to read the records of runs, and OSM's webhooks."""
     return (
         *_webhooks(plan.namespace),
         Right(LEASE, "get", plan.namespace, (LEASE_NAME,)),
@@ -69,7 +69,7 @@ def management_status(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``apply`` does besides."""
+    """Rights that ``apply`` needs in addition."""
     return (
         *_written_profiles(plan),
         Right(CONFIG, "create patch delete", plan.namespace),
@@ -78,12 +78,12 @@ def management_writes(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def _osm(plan: InstallPlan) -> tuple[Right, ...]:
-    """Whether OSM's controller runs, which every run looks at first."""
+    """To check whether OSM's controller runs, which every run does first."""
     return Right(DEPLOYMENT, "list", plan.namespace), Right(LEASE, "get", plan.namespace, (OSM_LEASE,))
 
 
 def _written_profiles(plan: InstallPlan) -> Iterator[Right]:
-    """Profiles are written where they come from elsewhere: from a repository, or with this program."""
+    """To write profiles that come from a repository, or built-in ones."""
     if plan.repo is not None:
         yield from (Right(PROFILE, "get create patch delete", each) for each in plan.profile_namespaces)
     elif plan.default_profiles:
@@ -91,18 +91,18 @@ def _written_profiles(plan: InstallPlan) -> Iterator[Right]:
 
 
 def management_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``refresh`` does, where all else comes through git."""
+    """Rights of ``refresh``, if all else is applied from git."""
     return (Right(CONFIG, "get list patch delete", plan.namespace), *_osm(plan), *_records(plan))
 
 
 def management_inits(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``init --from cluster`` reads besides what ``plan`` reads: the objects that the pod of OSM's controller gets
-    its flags from have any name."""
+    """Rights that ``init --from cluster`` needs in addition: the objects from which the pod of OSM's controller gets
+    its flags can have any name."""
     return Right(SECRET, "get", plan.namespace), Right(CONFIG_MAP, "get", plan.namespace)
 
 
 def management_uninstalls(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``uninstall`` does."""
+    """Rights of ``uninstall``."""
     return (
         *(Right(PROFILE, "list patch delete", namespace) for namespace in plan.profile_namespaces),
         Right(CONFIG, "list patch", plan.namespace),
@@ -114,7 +114,7 @@ def management_uninstalls(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def worker_uninstalls(_: InstallPlan) -> tuple[Right, ...]:
-    """What ``uninstall`` does."""
+    """Rights of ``uninstall``."""
     return (
         Right(MACHINE_DEPLOYMENT, "list patch"),
         Right(MACHINE, "list patch"),
@@ -123,7 +123,7 @@ def worker_uninstalls(_: InstallPlan) -> tuple[Right, ...]:
 
 
 def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``plan`` reads in the worker cluster."""
+    """Rights of ``plan``."""
     secrets = {key for key in (*plan.named.secrets, *plan.more) if key[0] != CLOUD_INIT_NAMESPACE}
     return (
         *_pools(),
@@ -136,14 +136,14 @@ def worker_reads(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def worker_status(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``status`` reads besides."""
-    # The management namespace of KKP, in which OSM's webhook is, is none of the worker cluster.
+    """Rights that ``status`` needs in addition."""
+    # In KKP, OSM's webhook runs in a namespace of the management cluster.
     namespace = TOKEN_NAMESPACE if plan.split else plan.namespace
     return (*_webhooks(namespace), Right(NAMESPACE, "get", CLOUD_INIT_NAMESPACE, (CLOUD_INIT_NAMESPACE,)))
 
 
 def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``apply`` does besides."""
+    """Rights that ``apply`` needs in addition."""
     return (
         Right(MACHINE_DEPLOYMENT, "get create patch" if plan.applies_machines else "get patch"),
         Right(MACHINE, "patch"),
@@ -154,7 +154,7 @@ def worker_writes(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def worker_refreshes(plan: InstallPlan) -> tuple[Right, ...]:
-    """What ``refresh`` does, where all else comes through git."""
+    """Rights of ``refresh``, if all else is applied from git."""
     return (
         *_pools(),
         Right(MACHINE_DEPLOYMENT, "get patch"),
@@ -173,7 +173,7 @@ def _pools() -> tuple[Right, ...]:
 
 
 def _records(plan: InstallPlan) -> tuple[Right, ...]:
-    """The Lease that a run holds, and what it leaves behind to be seen."""
+    """To hold the Lease of runs, and to write their status."""
     return (
         Right(LEASE, "create", plan.namespace),
         Right(LEASE, "get update", plan.namespace, (LEASE_NAME,)),
@@ -183,7 +183,7 @@ def _records(plan: InstallPlan) -> tuple[Right, ...]:
 
 
 def _webhooks(namespace: str) -> tuple[Right, ...]:
-    """Those of OSM, and whether somebody answers them."""
+    """To read OSM's webhooks, and whether their services have endpoints."""
     return (
         Right(VALIDATING_WEBHOOKS, "list"),
         Right(MUTATING_WEBHOOKS, "list"),
@@ -192,7 +192,7 @@ def _webhooks(namespace: str) -> tuple[Right, ...]:
 
 
 def _tokens(plan: InstallPlan, tokens: Right, verb: str, subresource: str = "") -> tuple[Right, ...]:
-    """Bootstrap tokens; where machines join with the token of a ServiceAccount, a right to that in their place."""
+    """``tokens``, the right on bootstrap tokens, or one on the ServiceAccount whose token machines join with."""
     account = plan.named.service_account
     if account is None:
         return (tokens,)
@@ -200,6 +200,6 @@ def _tokens(plan: InstallPlan, tokens: Right, verb: str, subresource: str = "") 
 
 
 def _named(kind: Kind, keys: Iterable[tuple[str, str]]) -> Iterator[Right]:
-    """Objects that are got by their names; so many of one namespace that they are listed take the right to that."""
+    """To get objects by name, or to list them where there are more than ``MOST_GETS`` in a namespace."""
     for namespace, names in by_namespace(keys).items():
         yield Right(kind, "list", namespace) if len(names) > MOST_GETS else Right(kind, "get", namespace, tuple(names))

@@ -76,7 +76,7 @@ _CONFIG_COLUMNS: Final = (
 )
 
 
-# The rules of OSM's webhook (osm-behaviour.md, "Webhooks"), which goes with OSM.
+# The rules of OSM's webhook (osm-behaviour.md, "Webhooks"), which is removed with OSM.
 _PROFILE_RULES: Final = [
     {
         "rule": "self.version != oldSelf.version || self == oldSelf",

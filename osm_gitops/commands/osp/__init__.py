@@ -1,1 +1,1 @@
-"""``osm-gitops osp``: the profiles at hand."""
+"""``osp``: list, show, compare and convert profiles."""

@@ -1,4 +1,10 @@
-"""``osm-gitops osp``: the profiles at hand."""
+"""List, show, compare and convert OperatingSystemProfiles.
+
+Examples:
+  osm-gitops osp list                                                   # those of the fleet
+  osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml            # what a fork changed
+  osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
 from osm_gitops.cli.options import Form, Request, Untrusted, with_sources
 from osm_gitops.commands.osp.profile_list import (
-    ProfilesAtHand,
+    AvailableProfiles,
     built_in_profiles,
     choose_profile,
     format_profiles,
@@ -40,24 +46,11 @@ _STDIN = "-"
 
 
 class ShownForm(Enum):
-    """How a profile is written."""
-
     YAML = "yaml"
     JSON = "json"
 
 
-osp = CommandLine(name="osp", no_args_is_help=True, rich_markup_mode=None, add_completion=False)
-
-
-@osp.callback()
-def options() -> None:
-    """List, show, compare and convert OperatingSystemProfiles.
-
-    Examples:
-      osm-gitops osp list                                                   # those of the fleet
-      osm-gitops osp diff osp-ubuntu@v2.0.0 osps/osp-ubuntu.yaml            # what a fork changed
-      osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml  # Go templates to Jinja2
-    """
+osp = CommandLine(name="osp", help=__doc__, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 
 @osp.command("list")
@@ -77,15 +70,15 @@ def list_profiles(
       osm-gitops osp list                                   # those of the fleet
       osm-gitops osp list --from cluster-dump@main -o json  # those of a tree at a git revision
     """
-    at_hand = _at_hand(request)
-    masker = Masker(at_hand.sensitive)
+    available = _available(request)
+    masker = Masker(available.sensitive)
     write = profiles_json if output is Form.JSON else format_profiles
-    if at_hand.found or output is Form.JSON:
-        console.out(write(at_hand.found, masker))
-    elif not at_hand.problems:
+    if available.found or output is Form.JSON:
+        console.out(write(available.found, masker))
+    elif not available.problems:
         console.say("There are no profiles in these sources.")
-    console.problems(at_hand.problems, masker=masker)
-    return 1 if at_hand.problems else 0
+    console.problems(available.problems, masker=masker)
+    return 1 if available.problems else 0
 
 
 @osp.command()
@@ -115,13 +108,13 @@ def show(
       osm-gitops osp show osp-ubuntu@v2.0.0                       # the built-in one of that version
       osm-gitops osp show osp-ubuntu --overlay overlays/mine      # what an overlay makes of it
     """
-    at_hand = _at_hand(request, name)
-    body = choose_profile(name, at_hand)
+    available = _available(request, name)
+    body = choose_profile(name, available)
     whole = json.dumps(body, indent=2, ensure_ascii=False) + "\n" if output is ShownForm.JSON else dump(body)
     console.out(whole)
-    if any(text in whole for text in at_hand.stand_ins):
-        console.say("Some of it is encrypted in the source: a stand-in is shown for every such value.")
-    console.problems(at_hand.problems, label="Warning", masker=Masker(at_hand.sensitive))
+    if any(text in whole for text in available.placeholders):
+        console.say("Some values are encrypted in the source: placeholders are shown for them.")
+    console.problems(available.problems, label="Warning", masker=Masker(available.sensitive))
     return 0
 
 
@@ -161,7 +154,7 @@ def diff(
       osm-gitops osp diff osp-rhel osp-rockylinux -o json
       osm-gitops osp diff osp-ubuntu --overlay overlays/mine           # what an overlay changes
     """
-    from osm_gitops.commands.osp.diff import format_profile_diff, profile_diff_json  # noqa: PLC0415
+    from osm_gitops.commands.osp.diff import format_profile_diff, profile_diff_json  # noqa: PLC0415 - slow
 
     found = _compared(request, before, after)
     masker = Masker(found.sensitive)
@@ -174,23 +167,23 @@ def diff(
 
 
 def _compared(request: Request, before: str, after: str) -> ProfileDiff:
-    from osm_gitops.commands.osp.diff import Sides, diff_overlaid, diff_profiles  # noqa: PLC0415 - as above
+    from osm_gitops.commands.osp.diff import Sides, diff_overlaid, diff_profiles  # noqa: PLC0415 - slow
 
     if after:
-        sides = Sides(request.base, request.environment, lambda: _at_hand(request), untrusted=request.untrusted)
+        sides = Sides(request.base, request.environment, lambda: _available(request), untrusted=request.untrusted)
         return diff_profiles(before, after, sides)
     if not request.overlays:
         raise input_error(
             Code.MISSING_ARGUMENT,
-            "there is nothing to compare it with",
+            "osp diff needs two profiles, or overlays",
             fix="Name a second one, or overlays with --overlay",
         )
     plain = replace(request, overlays=())
-    return diff_overlaid(before, _at_hand(plain, before), _at_hand(request, before), request.overlays)
+    return diff_overlaid(before, _available(plain, before), _available(request, before), request.overlays)
 
 
-def _at_hand(request: Request, name: str = "") -> ProfilesAtHand:
-    """The profiles among which one is looked for by ``name``; for a built-in ``NAME@VERSION`` no source is read."""
+def _available(request: Request, name: str = "") -> AvailableProfiles:
+    """The profiles to search for ``name``; for a built-in ``NAME@VERSION`` no source is read."""
     if "@" in name:
         return released_profile(name, overlays_of(request), trust_of(request))
     if not names_clusters(request):
@@ -213,7 +206,7 @@ def convert(
       osm-gitops osp convert osps/osp-mine.yaml > osps/osp-mine.jinja.yaml
       osm-gitops osp convert - > osp-mine.yaml  # behind kubectl get osp osp-mine --output yaml |
     """
-    from osm_gitops.commands.osp.convert import convert_file  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.osp.convert import convert_file  # noqa: PLC0415 - imports ruamel.yaml
 
     if untrusted and str(file) != _STDIN:
         distrust(file.parent).check(file, str(file))
@@ -221,7 +214,7 @@ def convert(
     done = convert_file(_read(file), name, Settings().namespace)
     console.out(done.text)
     for ref in done.already:
-        console.say(f"{ref} is Jinja2 already and stays as it is.")
+        console.say(f"{ref} is already Jinja2: not changed.")
     console.problems(done.warnings, label="Warning")
     return 0
 

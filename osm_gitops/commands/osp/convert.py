@@ -1,9 +1,8 @@
-"""The profiles at hand: converting a file of them, listing and showing those of clusters (``osm-gitops osp``)."""
+"""``osp convert``: the Go templates of profiles in a file as Jinja2."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.model.objects import ObjectRef
@@ -16,13 +15,10 @@ from osm_gitops.workers.calls import call
 from osm_gitops.yaml.kubernetes import load_documents
 from osm_gitops.yaml.round_trip import Edit, Path, edit_texts
 
-_ENCRYPTED: Final = "is encrypted with SOPS"
-_DECRYPT: Final = "Convert what sops decrypts, and encrypt the result"
-
 
 @dataclass(frozen=True, slots=True)
 class ConvertedFile:
-    """A file of manifests with its profiles in Jinja2; ``already`` were so before, ``warnings`` ask for a look."""
+    """A file of manifests with its profiles in Jinja2; ``already`` were Jinja2 before, ``warnings`` need a review."""
 
     text: str
     converted: tuple[ObjectRef, ...]
@@ -31,28 +27,28 @@ class ConvertedFile:
 
 
 def convert_file(text: str | bytes, name: str, namespace: str) -> ConvertedFile:
-    """Convert the profiles in a YAML or JSON file; everything else in it stays byte for byte.
+    """Convert the profiles in a YAML or JSON file; everything else in it keeps its bytes.
 
-    Raises InputError with all problems of all profiles, or where the file holds none.
+    Raises InputError with the problems of all profiles, or if the file has none.
     """
-    work = _Conversion(namespace)
+    conversion = _Conversion(namespace)
     for index, document in enumerate(load_documents(text, name)):
-        for loose in raw_objects(document, name):
+        for raw in raw_objects(document, name):
             try:
-                work.add(index, loose)
+                conversion.add(index, raw)
             except InputError as failure:
-                work.problems += failure.problems
-    if work.problems:
-        raise InputError(work.problems)
-    if not work.converted and not work.already:
-        raise input_error(Code.NO_PROFILE_IN_FILE, f"there is no {PROFILE} in this file", where=name)
-    changed = edit_texts(text, name, work.edits)
-    return ConvertedFile(changed, tuple(work.converted), tuple(work.already), tuple(work.warnings))
+                conversion.problems += failure.problems
+    if conversion.problems:
+        raise InputError(conversion.problems)
+    if not conversion.converted and not conversion.already:
+        raise input_error(Code.NO_PROFILE_IN_FILE, f"no {PROFILE} in this file", where=name)
+    changed = edit_texts(text, name, conversion.edits)
+    return ConvertedFile(changed, tuple(conversion.converted), tuple(conversion.already), tuple(conversion.warnings))
 
 
 @dataclass(slots=True)
 class _Conversion:
-    """What converting the objects of a file has given so far."""
+    """Collects the edits of a file, object by object."""
 
     namespace: str
     edits: list[Edit] = field(default_factory=list)
@@ -61,16 +57,20 @@ class _Conversion:
     warnings: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def add(self, document: int, loose: RawObject) -> None:
-        is_profile = loose.is_read and loose.kind in {PROFILE, CUSTOM_PROFILE}
-        manifest = identify(loose, self.namespace) if is_profile else misspelt(loose)
-        if manifest is None or (loose.is_read and not is_profile):
+    def add(self, document: int, raw: RawObject) -> None:
+        is_profile = raw.is_read and raw.kind in {PROFILE, CUSTOM_PROFILE}
+        manifest = identify(raw, self.namespace) if is_profile else misspelt(raw)
+        if manifest is None or (raw.is_read and not is_profile):
             return
         if isinstance(manifest, Problem):
             raise InputError([manifest])
-        if is_encrypted(loose.body):
+        if is_encrypted(raw.body):
             raise input_error(
-                Code.ALREADY_ENCRYPTED, _ENCRYPTED, where=str(manifest.origin), about=str(manifest.ref), fix=_DECRYPT
+                Code.ALREADY_ENCRYPTED,
+                "is encrypted with SOPS",
+                where=str(manifest.origin),
+                about=str(manifest.ref),
+                fix="Decrypt it with sops, convert the result, and encrypt it again",
             )
         checked = read_profile(manifest)
         if checked.value is None:
@@ -84,11 +84,11 @@ class _Conversion:
         self.warnings += converted.warnings
         texts: dict[Path, str] = {("metadata", "annotations", TEMPLATE_ANNOTATION): JINJA2_V1}
         texts |= {_steps(place): text for place, text in converted.texts.items()}
-        self.edits += (Edit(document, (*loose.inside, *path), each) for path, each in texts.items())
+        self.edits += (Edit(document, (*raw.inside, *path), each) for path, each in texts.items())
 
 
 def _steps(place: str) -> Path:
-    """A field as steps: ``spec.files[0].path`` → ``spec``, ``files``, 0, ``path``. A template's name is one step."""
+    """The steps of a path: ``spec.files[0].path`` → ``spec``, ``files``, 0, ``path``. A template's name is one step."""
     head, in_templates, name = place.partition(".templates.")
     words = head.replace("[", ".").replace("]", "").split(".")
     steps = tuple(int(word) if word.isdecimal() else word for word in words)

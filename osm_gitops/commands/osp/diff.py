@@ -1,4 +1,4 @@
-"""Two profiles side by side (``osm-gitops osp diff``), each in use, built in, or a file: as a diff, and as JSON."""
+"""``osp diff``: compare two profiles, each of the fleet, built in, or in a file; as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from osm_gitops.commands.osp.profile_list import ProfilesAtHand, choose_profile, profiles_of, released_profile
+from osm_gitops.commands.osp.profile_list import AvailableProfiles, choose_profile, profiles_of, released_profile
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
 from osm_gitops.errors import Code, InputError, Problem, input_error
@@ -32,8 +32,8 @@ _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 @dataclass(frozen=True, slots=True)
 class ProfileDiff:
-    """In which texts two profiles differ; ``before`` and ``after`` are how they were named. ``problems`` are what may
-    hide other profiles where these were looked for; ``sensitive`` are secret texts of the sources."""
+    """The texts in which two profiles differ; ``before`` and ``after`` are the arguments that name them. ``problems``
+    may hide other profiles; ``sensitive`` are secret texts of the sources."""
 
     before: str
     after: str
@@ -44,31 +44,33 @@ class ProfileDiff:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Where the two are looked for: paths start at ``base``; ``at_hand`` reads the profiles of the fleet.
-    ``untrusted``: strangers may have written what lies there."""
+    """Where profiles are searched: paths are relative to ``base``; ``available`` reads the profiles of the fleet.
+    ``untrusted``: do not trust what is found there."""
 
     base: Path
     environment: Mapping[str, str]
-    at_hand: Callable[[], ProfilesAtHand]
+    available: Callable[[], AvailableProfiles]
     untrusted: bool = False
 
 
 def diff_profiles(before: str, after: str, sides: Sides) -> ProfileDiff:
-    """Compare two profiles as an API server would show them: defaults count as what they are.
+    """Compare two profiles as an API server would show them, with defaults.
 
-    Raises InputError where one is not there, or a path holds several.
+    Raises InputError if one does not exist, or a path has several.
     """
     return _compared((before, after), _side(before, sides), _side(after, sides))
 
 
-def diff_overlaid(name: str, plain: ProfilesAtHand, overlaid: ProfilesAtHand, overlays: Sequence[str]) -> ProfileDiff:
-    """Compare a profile at hand with what further overlays make of it. Raises InputError where it is not there."""
+def diff_overlaid(
+    name: str, plain: AvailableProfiles, overlaid: AvailableProfiles, overlays: Sequence[str]
+) -> ProfileDiff:
+    """Compare a profile without and with further overlays. Raises InputError if it does not exist."""
     after = f"{name} with {', '.join(overlays)}"
     old, new = ((choose_profile(name, found), found) for found in (plain, overlaid))
     return _compared((name, after), old, new)
 
 
-_Side = tuple[dict[str, Json], ProfilesAtHand]
+_Side = tuple[dict[str, Json], AvailableProfiles]
 
 
 def _compared(names: tuple[str, str], first: _Side, second: _Side) -> ProfileDiff:
@@ -87,12 +89,12 @@ def _side(text: str, sides: Sides) -> _Side:
     if os.path.lexists(tree.path) or tree.path.suffix in _SUFFIXES:
         found = _of_tree(tree, sides)
         return choose_profile(_only(found, text), found), found
-    at_hand = released_profile(text, ()) if "@" in text else sides.at_hand()
-    return choose_profile(text, at_hand), at_hand
+    available = released_profile(text, ()) if "@" in text else sides.available()
+    return choose_profile(text, available), available
 
 
-def _of_tree(tree: TreeRef, sides: Sides) -> ProfilesAtHand:
-    """The profiles that a file or folder holds itself."""
+def _of_tree(tree: TreeRef, sides: Sides) -> AvailableProfiles:
+    """The profiles in a file or folder."""
     alone = RawSetting("disable-default-osps", "true", "")
     spec = ClusterSpec(tree.display, SourceSpec(tree, tree, tree), (alone,), None)
     if sides.untrusted:
@@ -100,18 +102,16 @@ def _of_tree(tree: TreeRef, sides: Sides) -> ProfilesAtHand:
     return profiles_of([spec], sides.environment, Connections(sides.environment))
 
 
-def _only(found: ProfilesAtHand, text: str) -> str:
+def _only(found: AvailableProfiles, text: str) -> str:
     names = [use.name for use in found.found]
     if len(names) == 1:
         return names[0]
     if not names:
-        raise InputError(
-            [*found.problems, Problem(Code.NO_PROFILE_IN_FILE, f"there is no {PROFILE} in it", where=text)]
-        )
+        raise InputError([*found.problems, Problem(Code.NO_PROFILE_IN_FILE, f"no {PROFILE} in it", where=text)])
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     raise input_error(
         Code.SEVERAL_PROFILES_IN_FILE,
-        f"it holds several profiles: {shown}",
+        f"it has several profiles: {shown}",
         where=text,
         fix="Name a file with one of them",
     )
@@ -121,7 +121,7 @@ _SYMBOLS: Final = {"new": "+", "gone": "-", "changed": "~"}
 
 
 def format_profile_diff(changes: Sequence[TextChange], masker: Masker, style: Style) -> str:
-    """Every file, template, unit and field that differs, each with its diff, and how many there are."""
+    """The diff of each file, template, unit and field that differs, and their number."""
     lines = list(_lines([text_diff(change) for change in changes], masker, style)) or ["No differences."]
     return "".join(f"{line}\n" for line in lines)
 
@@ -138,8 +138,7 @@ def _lines(diffs: Sequence[TextDiff], masker: Masker, style: Style) -> Iterator[
 
 
 def profile_diff_json(before: str, after: str, changes: Sequence[TextChange], masker: Masker) -> str:
-    """``formatVersion``, what was compared, and ``changes``; the meaning of a key changes only with the first number
-    of the version."""
+    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version."""
     diffs = [text_diff(change) for change in changes]
     document = {
         "formatVersion": FORMAT_VERSION,
@@ -161,7 +160,7 @@ def profile_diff_json(before: str, after: str, changes: Sequence[TextChange], ma
 
 
 def profile_diff_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     change = record(
         "A file, template, unit or field that differs.",
         name=text("What differs: a half and a path such as bootstrap /opt/bin/bootstrap, or a field."),

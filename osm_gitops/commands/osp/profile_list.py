@@ -1,4 +1,4 @@
-"""The profiles of clusters and their pools (``osm-gitops osp list`` and ``show``): as a table, and as JSON."""
+"""``osp list`` and ``osp show``: the available profiles and the pools that use them, as a table, and as JSON."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from osm_gitops.sources.trust import TRUSTED, Trust
 
 
 @dataclass(frozen=True, slots=True)
-class ProfilesAtHand:
-    """The profiles of some clusters, by cluster, namespace and name; ``problems`` are what hides others.
+class AvailableProfiles:
+    """Available profiles, sorted by cluster, namespace and name; ``problems`` may hide others.
 
-    ``sensitive`` are secret texts of the sources; ``stand_ins`` are what stands for those that are encrypted.
+    ``sensitive`` are secret texts of the sources; ``placeholders`` are the placeholders for encrypted values.
     """
 
     found: tuple[ProfileUse, ...]
     problems: tuple[Problem, ...]
     sensitive: frozenset[str]
-    stand_ins: frozenset[str]
+    placeholders: frozenset[str]
 
 
 def profiles_of(
     clusters: Sequence[ClusterSpec], environment: Mapping[str, str], connections: Connections
-) -> ProfilesAtHand:
-    """Read the profiles of each cluster; encrypted documents are not opened, as profiles need no secret."""
+) -> AvailableProfiles:
+    """Read the profiles of each cluster. Decrypts nothing: profiles need no secret."""
     found: list[ProfileUse] = []
     problems: list[Problem] = []
     sensitive: set[str] = set()
-    stand_ins: set[str] = set()
+    placeholders: set[str] = set()
     keys = KeySearch(environment, without_keys=True)
     for spec in clusters:
         try:
@@ -64,15 +64,17 @@ def profiles_of(
         problems += inputs.unreadable
         problems += (each for ref, broken in inputs.broken.items() if ref.kind == PROFILE for each in broken)
         sensitive |= collect_sensitive(inputs.facts, inputs.machines, settings, inputs.sensitive)
-        stand_ins |= inputs.sensitive
+        placeholders |= inputs.sensitive
         found += _uses(spec.name, inputs, settings.namespace)
-    return ProfilesAtHand(tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(stand_ins))
+    return AvailableProfiles(
+        tuple(found), tuple(dict.fromkeys(problems)), frozenset(sensitive), frozenset(placeholders)
+    )
 
 
 def built_in_profiles(
     raw: Sequence[RawSetting], overlays: Sequence[OverlayRef], trust: Trust = TRUSTED
-) -> ProfilesAtHand:
-    """The built-in profiles that settings leave, of no cluster, with ``overlays``. Raises InputError."""
+) -> AvailableProfiles:
+    """The built-in profiles that settings select, with ``overlays``, without a cluster. Raises InputError."""
     stack = load_stack(overlays, trust)
     settings = checked_settings(raw, stack, trust)
     inputs = ClusterInputs()
@@ -81,8 +83,8 @@ def built_in_profiles(
     return _of_no_cluster(inputs.build(), settings.namespace)
 
 
-def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> ProfilesAtHand:
-    """The built-in profile that ``NAME@VERSION`` means, alone, with ``overlays``. Raises InputError."""
+def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> AvailableProfiles:
+    """The built-in profile ``NAME@VERSION`` alone, with ``overlays``. Raises InputError."""
     name, _, version = text.rpartition("@")
     found = built_in_profile(name, version)
     alone = ClusterInputs(profiles={(found.namespace, found.name): found})
@@ -94,9 +96,9 @@ def released_profile(text: str, overlays: Sequence[OverlayRef], trust: Trust = T
     return _of_no_cluster(alone.build(), found.namespace)
 
 
-def _of_no_cluster(inputs: Inputs, namespace: str) -> ProfilesAtHand:
+def _of_no_cluster(inputs: Inputs, namespace: str) -> AvailableProfiles:
     broken = tuple(each for problems in inputs.broken.values() for each in problems)
-    return ProfilesAtHand(tuple(_uses("", inputs, namespace)), broken, frozenset(), frozenset())
+    return AvailableProfiles(tuple(_uses("", inputs, namespace)), broken, frozenset(), frozenset())
 
 
 def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
@@ -109,24 +111,24 @@ def _uses(cluster: str, inputs: Inputs, namespace: str) -> Iterator[ProfileUse]:
         yield ProfileUse(cluster, inputs.profiles[key], tuple(sorted(pools.get(key, ()))))
 
 
-def choose_profile(name: str, at_hand: ProfilesAtHand) -> dict[str, Json]:
-    """The manifest of the profile that ``NAME`` or ``NAMESPACE/NAME`` means, with defaults; of ``NAME@VERSION`` the
-    version says nothing that ``at_hand`` does not.
+def choose_profile(name: str, available: AvailableProfiles) -> dict[str, Json]:
+    """The manifest of the profile ``NAME`` or ``NAMESPACE/NAME``, with defaults. A ``@VERSION`` is ignored, because
+    ``available`` then has only this version.
 
-    Raises InputError where no cluster has it, with what may hide it, or where not all have the same.
+    Raises InputError if no cluster has it, with the problems that may hide it, or if clusters have different ones.
     """
     name = name.partition("@")[0]
-    meant = [use for use in at_hand.found if name in {use.profile.name, use.name}]
-    if not meant:
-        known = [each for use in at_hand.found for each in (use.profile.name, use.name)]
-        there = ", ".join(dict.fromkeys(use.name for use in at_hand.found)) or "none"
-        fix = similar(name, known).removeprefix("; ").capitalize() or f"There are: {there}"
-        raise InputError([*at_hand.problems, Problem(Code.UNKNOWN_PROFILE, f'there is no {PROFILE} "{name}"', fix=fix)])
-    body, *others = (whole_profile(use.profile) for use in meant)
+    matching = [use for use in available.found if name in {use.profile.name, use.name}]
+    if not matching:
+        known = [each for use in available.found for each in (use.profile.name, use.name)]
+        names_found = ", ".join(dict.fromkeys(use.name for use in available.found)) or "none"
+        fix = similar(name, known).removeprefix("; ").capitalize() or f"Available: {names_found}"
+        raise InputError([*available.problems, Problem(Code.UNKNOWN_PROFILE, f'{PROFILE} "{name}" not found', fix=fix)])
+    body, *others = (whole_profile(use.profile) for use in matching)
     if any(other != body for other in others):
-        places = ", ".join(f"{use.name} in cluster {use.cluster}" for use in meant)
-        fix = "Name one with its namespace before a slash, and with --cluster"
-        raise input_error(Code.PROFILE_DIFFERS, f'{PROFILE} "{name}" is not the same everywhere: {places}', fix=fix)
+        places = ", ".join(f"{use.name} in cluster {use.cluster}" for use in matching)
+        fix = "Write NAMESPACE/NAME, and choose a cluster with --cluster"
+        raise input_error(Code.PROFILE_DIFFERS, f'{PROFILE} "{name}" differs between clusters: {places}', fix=fix)
     return body
 
 
@@ -136,8 +138,8 @@ _NAMED_PROVIDERS: Final = 4
 
 
 def format_profiles(uses: Sequence[ProfileUse], masker: Masker) -> str:
-    """A table with one line for each profile; clusters share a line where they have it from the same place with the
-    same version, which an overlay changes."""
+    """A table with one line for each profile. Clusters share a line if they have it from the same place in the same
+    version; an overlay changes the version."""
     same: dict[tuple[str, ...], list[ProfileUse]] = {}
     for use in uses:
         same.setdefault((use.name, str(use.profile.manifest.origin), use.profile.version), []).append(use)
@@ -158,24 +160,24 @@ def _row(uses: Sequence[ProfileUse]) -> tuple[str, ...]:
 
 
 def profiles_json(uses: Sequence[ProfileUse], masker: Masker) -> str:
-    """``formatVersion`` and ``profiles``; the meaning of a key changes only with the first number of the version."""
+    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version."""
     document = {"formatVersion": FORMAT_VERSION, "profiles": [_entry(use) for use in uses]}
     return masker.text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def profiles_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     profile = record(
         "One profile in one cluster.",
         cluster=text("Name of the cluster."),
         namespace=text("Its namespace."),
         name=text("Its name."),
-        where=text("The place that it was read from."),
+        where=text("Where it was read."),
         osName=text("Its operating system."),
         osVersion=text("The version of its operating system."),
         version=text("Its spec.version."),
         builtIn=truth("Whether it is one of the default profiles."),
-        provisioningUtility=text("What sets machines up, if it says so."),
+        provisioningUtility=text("What sets machines up, if the profile says so."),
         supportedCloudProviders=texts("The cloud providers that it supports."),
         templates={"enum": ["go", JINJA2_V1], "description": "The language of its templates."},
         pools=texts("The pools that use it, as namespace/name."),

@@ -1,1 +1,1 @@
-"""How clusters stand: what Operating System Manager left in the way, and what of each pool is there, right and due."""
+"""``status``: the state of each pool, and blockers in the cluster."""

@@ -1,12 +1,12 @@
-"""What keeps a cluster from being osm-gitops' alone, and what it lacks: each with a sentence on what to do."""
+"""Blockers of ``status``: what remains of Operating System Manager in a cluster, and what is missing there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from osm_gitops.commands.status.seen import ClusterSnapshot, LiveObject
+from osm_gitops.commands.status.snapshot import ClusterSnapshot, LiveObject
 from osm_gitops.errors import ClusterError, Code, Problem, some
 from osm_gitops.kube.api import Api, Clusters
 from osm_gitops.kube.kinds import (
@@ -32,31 +32,26 @@ from osm_gitops.sources.machines import SERVICE_LABEL
 from osm_gitops.sources.osm_deployment import NAME
 
 _PATHS: Final = frozenset({"/mutate-v1alpha1-machinedeployment", "/operatingsystemprofile", "/operatingsystemconfig"})
-"""Where OSM's webhooks are served (osm-behaviour.md, "Webhooks")."""
+"""Paths of OSM's webhooks (osm-behaviour.md, "Webhooks")."""
 _NAMED: Final = 3
 
 
 def find_blockers(live: Clusters, osm: OsmActivity, seen: ClusterSnapshot | None) -> Iterator[Finding]:
-    """All findings. What could not be looked at is one too, and is never taken for an absence."""
+    """All findings. A failed read is a finding too, never an absence."""
     yield from (Finding("osm-running", problem) for problem in (*osm.running, *osm.starting))
     yield from (Finding(UNKNOWN, problem) for problem in osm.unknown)
-    yield from _asked(lambda: _webhooks(live))
-    yield from _asked(lambda: _kinds(live))
-    yield from _asked(lambda: _getter_token(live.worker))
+    for findings in (_webhooks(live), _kinds(live), _getter_token(live.worker)):
+        try:
+            yield from findings
+        except ClusterError as failure:
+            yield from (Finding(UNKNOWN, problem) for problem in failure.problems)
     if seen is not None:
         yield from _of_pools(seen)
 
 
-def _asked(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    try:
-        yield from look()
-    except ClusterError as failure:
-        yield from (Finding(UNKNOWN, problem) for problem in failure.problems)
-
-
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """One of OSM's webhooks: ``service`` is ``None`` where it is called by its address."""
+    """One of OSM's webhooks; ``service`` is ``None`` if it has a URL instead."""
 
     kind: Kind
     configuration: str
@@ -79,9 +74,13 @@ def _webhook(hooks: list[_Hook], answering: Mapping[tuple[str, str], bool]) -> F
     kind, name = hooks[0].kind, hooks[0].configuration
     resources = ", ".join(dict.fromkeys(resource for hook in hooks for resource in hook.resources))
     dead = any(hook.service is not None and not answering[hook.service] for hook in hooks)
-    state = f"nobody answers, so every write of {resources} fails" if dead else f"it judges every write of {resources}"
+    state = (
+        f"its service has no endpoint, so every write of {resources} fails"
+        if dead
+        else f"it checks every write of {resources}"
+    )
     what = f"a webhook of Operating System Manager has failurePolicy Fail: {state}"
-    fix = f"Once it is switched off, kubectl delete {kind.name.lower()} {name}"
+    fix = f"After OSM is stopped, run kubectl delete {kind.name.lower()} {name}"
     return Finding("osm-webhook", Problem(Code.OSM_WEBHOOK, what, about=f"{kind.name} {name}", fix=fix), trouble=dead)
 
 
@@ -104,7 +103,7 @@ def _hooks_of(kind: Kind, body: Mapping[str, Json]) -> Iterator[_Hook]:
 
 
 def _answers(api: Api, namespace: str, service: str) -> bool:
-    """Whether a service has an endpoint that is ready."""
+    """Whether a service has a ready endpoint."""
 
     def ready(body: Mapping[str, Json]) -> bool | None:
         endpoints = body.get("endpoints") or ()
@@ -119,61 +118,58 @@ def _kinds(live: Clusters) -> Iterator[Finding]:
             if not api.serves(kind):
                 what = f"the API server does not know the kind {kind.name}"
                 ours = kind in {PROFILE, CONFIG}
-                fix = "osm-gitops install prints its CRD" if ours else "machine-controller brings its CRD"
+                fix = "Apply its CRD, which osm-gitops install prints" if ours else "Install machine-controller"
                 yield Finding("no-kind", Problem(Code.KIND_MISSING, what, where=api.display, fix=fix))
 
 
 def _getter_token(worker: Api) -> Iterator[Finding]:
-    fix = "osm-gitops install prints it"
+    fix = "Apply what osm-gitops install prints"
     if worker.get(NAMESPACE, "", CLOUD_INIT_NAMESPACE, metadata_only=True) is None:
-        what = "the namespace is missing, in which machines look for their configuration"
+        what = "the namespace is missing from which machines fetch their configuration"
         yield Finding(
             "no-namespace", Problem(Code.GETTER_MISSING, what, about=f"Namespace {CLOUD_INIT_NAMESPACE}", fix=fix)
         )
         return
     token = worker.get(SECRET, *GETTER_SECRET)
     if token is None or not (token.get("data") or {}).get("token"):
-        what = "is missing" if token is None else "has no token"
         about = f"Secret {'/'.join(GETTER_SECRET)}"
-        what = f"{what}, with which machines that boot fetch their configuration"
+        what = "is missing" if token is None else "has no token"
+        what = f"{what}, so booting machines cannot fetch their configuration"
         yield Finding("no-getter-token", Problem(Code.GETTER_MISSING, what, about=about, fix=fix))
 
 
 def _of_pools(seen: ClusterSnapshot) -> Iterator[Finding]:
     held = [machine for machine in seen.machines.values() if machine.held]
     for machine in held:
-        what = f"is being deleted since {machine.deleting} and waits for a clean-up that Operating System Manager did"
-        fix = "osm-gitops apply cleans up, and takes the finalizer away"
+        what = f"is being deleted since {machine.deleting} and waits for a cleanup that Operating System Manager did"
+        fix = "Run osm-gitops apply, which cleans up and removes the finalizer"
         yield Finding("held-deletion", Problem(Code.DELETION_HELD, what, about=str(machine.ref), fix=fix))
     named = seen.pools()
     for group, stale in _stale(seen):
-        what = f"{stale} was made of another state of the pool than its OperatingSystemConfig (OSM issue 567)"
-        fix = "osm-gitops apply writes it anew"
+        what = f"{stale} and the OperatingSystemConfig are from different states of the pool (OSM issue 567)"
+        fix = "Run osm-gitops apply, which rewrites it"
         yield Finding("stale-secret", Problem(Code.SECRET_STALE, what, about=_pool(group, named), fix=fix))
     unnamed = [str(machine.ref) for machine in seen.machines.values() if not machine.has_profile]
     if unnamed:
         which = some(sorted(unnamed), _NAMED)
-        what = f"{which} names no profile: OSM's webhook would have put one there, and OSM passes such over"
-        fix = f"osm-gitops takes that one, without writing it; to choose another, annotate {PROFILE_ANNOTATION}"
+        what = f"{which} names no profile: OSM's webhook would have set one, and OSM skips such pools"
+        fix = f"osm-gitops uses the same profile without setting it; to choose another, annotate {PROFILE_ANNOTATION}"
         yield Finding("no-profile", Problem(Code.POOL_WITHOUT_PROFILE, what, fix=fix), trouble=False)
     yield from _left_over(seen)
     known = {group_name(ref) for ref in seen.machines}
     foreign = known & {group_of(ref) for ref, each in seen.objects.items() if not each.ours}
     if foreign:
         pools = f"{len(foreign)} pool{'' if len(foreign) == 1 else 's'}"
-        what = f"{pools} with objects that osm-gitops has not written so far, and so would never remove"
-        yield Finding(
-            "not-ours",
-            Problem(Code.NOT_TAKEN_OVER, what, fix="osm-gitops apply takes them over by a label"),
-            trouble=False,
-        )
+        what = f"{pools} with objects that osm-gitops did not write, and therefore never deletes"
+        problem = Problem(Code.NOT_TAKEN_OVER, what, fix="Run osm-gitops apply, which takes them over with a label")
+        yield Finding("not-ours", problem, trouble=False)
 
 
 def _stale(seen: ClusterSnapshot) -> Iterator[tuple[str, str]]:
     configs = {group_of(ref): each for ref, each in seen.objects.items() if ref.kind == CONFIG.name}
     for ref, each in seen.objects.items():
         config = configs.get(group_of(ref))
-        if ref.kind == SECRET.name and config is not None and each.is_of_another_time_than(config):
+        if ref.kind == SECRET.name and config is not None and each.conflicts_with(config):
             yield group_of(ref), str(ref)
 
 
@@ -188,8 +184,8 @@ def _left_over(seen: ClusterSnapshot) -> Iterator[Finding]:
             continue
         names = ", ".join(sorted(str(each.ref) for each in members))
         ours = all(each.ours for each in members)
-        what = f"{names}: there is no MachineDeployment for it, and a new one of that name would boot with it"
-        fix = "osm-gitops apply removes it" if ours else "See that nothing needs it, and delete it with kubectl"
+        what = f"{names}: its MachineDeployment is gone, and a new one with that name would boot with it"
+        fix = "Run osm-gitops apply, which deletes it" if ours else "If nothing needs it, delete it with kubectl"
         yield Finding("left-over", Problem(Code.OBJECTS_LEFT_OVER, what, about=_pool(group, named), fix=fix))
 
 

@@ -1,4 +1,15 @@
-"""``osm-gitops status``: how the pools of clusters stand, and what is in the way."""
+"""Show the state of each pool and any blockers.
+
+Reads clusters and changes nothing. Compares configuration and Secrets of each pool with what would be
+rendered now. Shows whether machine-controller can create machines and which wait, the life of tokens,
+the last run, and what remains of Operating System Manager. Without a fleet file and --from, shows the
+pools of the cluster.
+
+Examples:
+  osm-gitops status                                 # the fleet's clusters
+  osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
+  osm-gitops status --context prod-eu               # a cluster without any configuration
+"""
 
 from __future__ import annotations
 
@@ -16,10 +27,10 @@ from osm_gitops.config.spec import LIVE
 from osm_gitops.plan.guards import Limits
 from osm_gitops.report.mask import Masker
 
-_TROUBLE = 2
+_PROBLEMS_FOUND = 2
 _DEFAULTS = (
-    "There is no fleet file and no setting: pools are compared with what the defaults of Operating System Manager "
-    "give. Give its flags, or write a fleet file with osm-gitops init --from cluster."
+    "There is no fleet file and no setting: pools are compared with a rendering with Operating System Manager's "
+    "defaults. Pass its flags, or write a fleet file with osm-gitops init --from cluster."
 )
 
 
@@ -38,37 +49,20 @@ def status(
         ),
     ] = False,
 ) -> int:
-    """Show the state of each pool and any blockers.
-
-    Reads clusters and changes nothing. Compares configuration and Secrets of each pool with what would be
-    rendered now. Shows whether machine-controller can create machines and which wait, the life of tokens,
-    the last run, and what remains of Operating System Manager. Without a fleet file and --from, shows the
-    pools of the cluster.
-
-    Examples:
-      osm-gitops status                                 # the fleet's clusters
-      osm-gitops status --only 'gpu-*' -o json          # some pools, for programs
-      osm-gitops status --context prod-eu               # a cluster without any configuration
-    """
-    from osm_gitops.commands.status.looking import statuses  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.status.reading import statuses  # noqa: PLC0415 - slow
+    from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
 
     source = request.source
-    if source is None and _has_no_fleet(request):
+    if source is None and request.fleet is None and find_fleet_file(request.base.absolute()) is None:
         source = LIVE
         if not request.settings:
             console.say(_DEFAULTS)
     specs = clusters_of(replace(request, source=source, target=LIVE), needs_target=False)
     found = tuple(statuses(specs, run_options(request, Limits(), None)))
     masker = Masker(value for cluster in found for value in cluster.sensitive)
-    from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415
-
     console.out(status_json(found, masker) if output is Form.JSON else status_text(found, masker))
     unread = [problem for cluster in found for problem in cluster.problems]
     console.problems(unread, masker=masker)
     if unread:
         return 1
-    return _TROUBLE if detailed_exitcode and any(cluster.is_in_trouble for cluster in found) else 0
-
-
-def _has_no_fleet(request: Request) -> bool:
-    return request.fleet is None and find_fleet_file(request.base.absolute()) is None
+    return _PROBLEMS_FOUND if detailed_exitcode and any(cluster.is_in_trouble for cluster in found) else 0

@@ -1,4 +1,4 @@
-"""How clusters stand: a table and sentences for people, JSON for programs."""
+"""Output of ``status``: a table and sentences, and JSON with its schema."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _GATES: Final = {Gate.PAUSED: "paused", Gate.DELETING: "deleting"}
 
 
 def status_text(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
-    """For people; may change."""
+    """Text for people; it may change."""
     lines = (line for cluster in clusters for line in _cluster_lines(cluster))
     return "".join(f"{visible(_masked(line, masker))}\n" for line in lines)
 
 
 def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
-    """``formatVersion`` and ``clusters``; the meaning of a key changes only with the first number of the version."""
+    """JSON with ``formatVersion``; the meaning of a key changes only with the first number of the version."""
     trouble = any(cluster.is_in_trouble for cluster in clusters)
     document = {"formatVersion": FORMAT_VERSION, "trouble": trouble, "clusters": [_cluster(each) for each in clusters]}
     return masker.text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
@@ -54,8 +54,8 @@ def status_json(clusters: Sequence[ClusterStatus], masker: Masker) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ProblemLine:
-    """A line that tells of a problem. Its parts are masked one by one: the name of a Secret and a colon before what is
-    wrong with it look like a password in a file."""
+    """A line with a problem. Its parts are masked separately: the name of a Secret, a colon and a message look like a
+    password in a file."""
 
     lead: str
     problem: Problem
@@ -73,14 +73,14 @@ def _cluster_lines(cluster: ClusterStatus) -> Iterator[str | _ProblemLine]:
     yield from (f"  {line}" for line in _last_run(cluster))
     known = [finding for finding in cluster.findings if finding.kind != UNKNOWN]
     unknown = [finding.problem for finding in cluster.findings if finding.kind == UNKNOWN]
-    for title, told in (
-        ("In the way", [finding.problem for finding in known if finding.trouble]),
+    for title, problems in (
+        ("Blockers", [finding.problem for finding in known if finding.trouble]),
         ("Worth knowing", [finding.problem for finding in known if not finding.trouble]),
-        ("Could not be looked at", [*unknown, *cluster.problems]),
+        ("Could not be read", [*unknown, *cluster.problems]),
     ):
-        if told:
+        if problems:
             yield f"{title}:"
-            yield from (_ProblemLine("  - ", problem) for problem in told)
+            yield from (_ProblemLine("  - ", problem) for problem in problems)
     if cluster.pools:
         yield ""
         yield from _table([_HEADS, *(_row(pool, cluster.now) for pool in cluster.pools)])
@@ -90,22 +90,22 @@ def _cluster_lines(cluster: ClusterStatus) -> Iterator[str | _ProblemLine]:
 
 def _summary(cluster: ClusterStatus) -> str:
     if not cluster.knows_pools:
-        return "its pools could not be looked at"
+        return "its pools could not be read"
     bad = sum(pool.is_in_trouble for pool in cluster.pools)
     pools = f"{len(cluster.pools)} pool{'' if len(cluster.pools) == 1 else 's'}"
-    return f"{pools}, {bad} in trouble" if bad else f"{pools}, none in trouble"
+    return f"{pools}, {bad} with problems" if bad else f"{pools}, no problems"
 
 
 def _last_run(cluster: ClusterStatus) -> Iterator[str]:
     record = cluster.record
     if record is None or not record.last_run:
         if cluster.knows_record:
-            yield "no run of osm-gitops has been here yet"
+            yield "no run of osm-gitops so far"
         return
     if record.good:
-        yield f"last run {record.last_run}, good"
+        yield f"last run {record.last_run} succeeded"
         return
-    good = f"the last good one was {record.last_good_run}" if record.last_good_run else "there was no good one yet"
+    good = f"the last success was {record.last_good_run}" if record.last_good_run else "no run has succeeded so far"
     yield f"last run {record.last_run} failed, {good}{''.join(f'; {error}' for error in record.errors)}"
 
 
@@ -123,7 +123,7 @@ def _row(pool: PoolStatus, now: datetime) -> tuple[str, ...]:
 def _state(each: ObjectStatus) -> str:
     if not each.present:
         return "missing"
-    return {True: "ok", False: "differs", None: "there"}[each.in_step]
+    return {True: "ok", False: "differs", None: "exists"}[each.in_step]
 
 
 def _gate_word(pool: PoolStatus) -> str:
@@ -135,7 +135,7 @@ def _gate_word(pool: PoolStatus) -> str:
 def _token_words(pool: PoolStatus, now: datetime) -> str:
     if pool.expires is None:
         return pool.token
-    return f"{spoken(pool.expires - now)} left" if pool.expires > now else "ended"
+    return f"{spoken(pool.expires - now)} left" if pool.expires > now else "expired"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _recorded_lines(record: PoolRecord | None) -> Iterator[str]:
         return
     yield from (f"    last error: {error}" for error in record.errors)
     if record.good:
-        yield f"    last good run: {record.good}"
+        yield f"    last successful run: {record.good}"
 
 
 # --- JSON ---
@@ -240,11 +240,11 @@ def _object(each: ObjectStatus) -> dict[str, Json]:
 
 
 def status_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     return {
         **head("status", "Status"),
         **record(
-            "The state of the pools of clusters. No secret is in it.",
+            "The state of the pools of clusters. Contains no secret.",
             formatVersion=format_version(),
             trouble=truth("Whether anything is wrong in any cluster."),
             clusters=listing("cluster", "One entry for each cluster, in the fleet's order."),
@@ -252,9 +252,9 @@ def status_schema() -> dict[str, Json]:
         "$defs": {
             "problem": PROBLEM_RECORD,
             "finding": record(
-                "Something of others that blocks osm-gitops, or is worth knowing.",
-                kind=text("What it is, as a word for programs; unknown for what could not be read."),
-                trouble=truth("Whether it is wrong."),
+                "Something in the cluster that blocks osm-gitops, or is worth knowing.",
+                kind=text("A word for programs; unknown for what could not be read."),
+                trouble=truth("Whether it is a problem."),
                 **PROBLEM,
             ),
             **_DEFINITIONS,
@@ -271,16 +271,22 @@ _DEFINITIONS: Final = {
         hosts=texts("The API servers that were read."),
         lastRun=optional_text("When the last run ended; null if there was none."),
         lastGoodRun=optional_text("When the last run without errors ended; null if there was none."),
-        lastRunGood={"type": ["boolean", "null"], "description": "Whether the last run was good; null if none was."},
-        lastErrors=texts("The errors of the last run that are of no pool."),
+        lastRunGood={
+            "type": ["boolean", "null"],
+            "description": "Whether the last run succeeded; null if there was none.",
+        },
+        lastErrors=texts("The errors of the last run that do not belong to a pool."),
         findings=listing("finding", "Blockers, and what is worth knowing."),
         problems=listing("problem", "What could not be read."),
-        pools=listing("pool", "Its pools, in order of their names."),
+        pools=listing("pool", "Its pools, sorted by name."),
     ),
     "object": record(
         "An object of a pool in the cluster.",
-        present=truth("Whether it is there."),
-        inStep={"type": ["boolean", "null"], "description": "Whether it is as rendered; null if that is not known."},
+        present=truth("Whether it exists."),
+        inStep={
+            "type": ["boolean", "null"],
+            "description": "Whether it is what is rendered; null if that is not known.",
+        },
         ours=truth("Whether osm-gitops wrote it."),
         created=optional_text("When it was created; null if that is not known."),
         difference=text("How it differs from what is rendered; empty if it does not."),
@@ -317,16 +323,16 @@ _DEFINITIONS: Final = {
         },
         token=record(
             "Its bootstrap token.",
-            expires=optional_text("When it expires; null if it does not, or is not there."),
+            expires=optional_text("When it expires; null if it does not, or does not exist."),
             secondsLeft={"type": ["integer", "null"], "description": "Seconds until then; null if it does not expire."},
-            state=text("What it is, in a word or two."),
+            state=text("Its state, in a few words."),
         ),
         errors=listing("problem", "Why it cannot be rendered or read."),
         lastRun=record(
             "How the last run ended for it.",
             state={"enum": [*(state.value for state in PoolState), None], "description": "null if there was none."},
-            code=text("Why it was left, as a word for programs, such as paused; else empty."),
-            reason=text("Why it was left; else empty."),
+            code=text("Why it was skipped, as a word for programs, such as paused; else empty."),
+            reason=text("Why it was skipped; else empty."),
             since=optional_text("Since when it has been so; null if that is not known."),
         ),
         lastErrors=texts("The errors of the last run."),

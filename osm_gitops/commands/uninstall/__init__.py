@@ -1,1 +1,1 @@
-"""``osm-gitops uninstall``: give a cluster back to Operating System Manager."""
+"""``uninstall``: give a cluster back to Operating System Manager."""

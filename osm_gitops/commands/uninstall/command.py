@@ -1,4 +1,16 @@
-"""``osm-gitops uninstall``: give a cluster back to Operating System Manager."""
+"""Give a cluster back to Operating System Manager.
+
+Removes osm-gitops' labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes
+the Lease and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating
+System Manager takes over without rendering again; pools that it would render are named. Shows what
+it will do and asks for confirmation; if stdin is not a terminal, --yes is required. Stop all runs
+first: CronJobs, Flux, Argo CD.
+
+Examples:
+  osm-gitops uninstall                          # the cluster of osm-gitops.yaml, or of the kubeconfig
+  osm-gitops uninstall --cluster prod-eu --yes
+  osm-gitops uninstall --finalizers remove      # if OSM does not come back to clean up
+"""
 
 from __future__ import annotations
 
@@ -30,22 +42,22 @@ from osm_gitops.report.visible import visible
 
 
 def release_text(release: Release, *, verbose: bool = False) -> str:
-    """Line by line; with ``verbose`` every object has one."""
+    """What uninstall will do; with ``verbose`` a line for each object."""
     return "".join(f"{visible(line)}\n" for line in _lines(release, verbose=verbose))
 
 
 def _lines(release: Release, *, verbose: bool) -> Iterator[str]:
     yield from release.hosts
     if release.is_empty:
-        yield "Nothing of osm-gitops is there."
+        yield "There is nothing of osm-gitops in this cluster."
         return
     finalizer = f"the finalizer {CLEANUP_FINALIZER}"
     groups = (
-        ("~ take label, annotations and field ownership from", [each.ref for each in release.released], ""),
+        ("~ remove label, annotations and field ownership from", [each.ref for each in release.released], ""),
         ("- delete", [each.ref for each in release.deleted], ""),
-        (f"~ take {finalizer} from", [each.ref for each in release.unheld], f", {release.reason}"),
-        ("~ take our annotation from", [each.ref for each in release.woken], ""),
-        (f"  leave {finalizer} on", release.held, f", {release.reason}"),
+        (f"~ remove {finalizer} from", [each.ref for each in release.unheld], f", {release.reason}"),
+        ("~ remove our annotation from", [each.ref for each in release.woken], ""),
+        (f"  keep {finalizer} on", release.held, f", {release.reason}"),
         ("- delete", release.records, ""),
     )
     for what, refs, why in groups:
@@ -53,7 +65,7 @@ def _lines(release: Release, *, verbose: bool) -> Iterator[str]:
             yield f"  {what} {_counted(refs)}{why}"
             yield from (f"      {ref}" for ref in refs if verbose)
     yield ""
-    yield "No content of any object changes, and no machine is affected."
+    yield "No object changes its content, and no machine is affected."
 
 
 def _counted(refs: Iterable[ObjectRef]) -> str:
@@ -76,20 +88,7 @@ def uninstall(
     ] = Finalizers.AUTO,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,
 ) -> int:
-    """Give a cluster back to Operating System Manager.
-
-    Removes osm-gitops' labels, annotations and field ownership from OSPs, OSCs and Secrets, and deletes
-    the Lease and the status of runs. All content stays, tokens and kubeconfigs too, so that Operating
-    System Manager takes over without rendering again; pools that it would render are named. Shows what
-    it will do and asks for confirmation; if stdin is not a terminal, --yes is required. Stop all runs
-    first: CronJobs, Flux, Argo CD.
-
-    Examples:
-      osm-gitops uninstall                          # the cluster of osm-gitops.yaml, or of the kubeconfig
-      osm-gitops uninstall --cluster prod-eu --yes
-      osm-gitops uninstall --finalizers remove      # nobody will clean up after MachineDeployments
-    """
-    from osm_gitops.commands.uninstall.run import plan_uninstall  # noqa: PLC0415 - no other command needs it
+    from osm_gitops.commands.uninstall.run import plan_uninstall  # noqa: PLC0415 - slow
     from osm_gitops.commands.uninstall.run import uninstall as give_back  # noqa: PLC0415
 
     require_answer("uninstall", confirmed=yes)
@@ -119,5 +118,5 @@ def uninstall(
         options.connections.close()
     console.problems(failed)
     if not failed:
-        console.say("Given back. What install printed is still there; docs/how-to/install.md says how to remove it.")
+        console.say("Done. The manifests of install are still applied; docs/how-to/install.md says how to remove them.")
     return 1 if failed else 0

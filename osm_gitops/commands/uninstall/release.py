@@ -1,4 +1,4 @@
-"""Clusters back to Operating System Manager: our marks go from objects, the objects stay."""
+"""Remove the labels, annotations and field ownership of osm-gitops from a cluster's objects. The objects stay."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from osm_gitops.targets.cluster.writes import ATTEMPTS, api_of
 
 
 class Finalizers(Enum):
-    """What becomes of the finalizer on MachineDeployments, which is OSM's too."""
+    """What to do with the finalizer on MachineDeployments, which OSM uses too."""
 
     AUTO = "auto"
     KEEP = "keep"
@@ -45,7 +45,7 @@ class Finalizers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnObject:
-    """An object that bears our label: its metadata as the cluster ``side`` had them."""
+    """An object with our label, and its metadata as read from the cluster ``side``."""
 
     ref: ObjectRef
     side: Side
@@ -54,12 +54,12 @@ class OwnObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """All that is to be done in one cluster, in this order.
+    """What to do in one cluster, in this order.
 
-    ``released`` lose our label and annotations, ``deleted`` go, from ``unheld`` our finalizer is taken and from
-    ``woken`` Machines our annotation; ``held`` are MachineDeployments that keep the finalizer. ``reason`` says why
-    finalizers stay or go, as a clause. ``records`` are the ConfigMap and the Lease, which go last. ``refusals``
-    forbid all of it.
+    ``released`` lose our label and annotations, ``deleted`` are deleted, ``unheld`` lose the finalizer, ``woken``
+    Machines lose our annotation; ``held`` are MachineDeployments that keep the finalizer. ``reason`` says why
+    finalizers stay or go. ``records``, the ConfigMap and the Lease, are deleted last. With ``refusals`` nothing is
+    done.
     """
 
     hosts: tuple[str, ...]
@@ -75,7 +75,7 @@ class Release:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of ours is there."""
+        """Whether the cluster has nothing of osm-gitops."""
         return not (self.released or self.deleted or self.unheld or self.woken or self.records)
 
 
@@ -83,8 +83,8 @@ _OURS: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 _PREFIX: Final = "osm-gitops.io/"
 
 
-def belongings(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[OwnObject]:
-    """Everything that bears our label; ``profiles`` are the namespaces of profiles. Raises ClusterError.
+def own_objects(live: Clusters, namespace: str, profiles: Iterable[str]) -> Iterator[OwnObject]:
+    """All objects with our label; ``profiles`` are the namespaces of profiles. Raises ClusterError.
 
     Takes a page of metadata for each 500 objects, and no request per pool.
     """
@@ -111,7 +111,7 @@ def held_machines(worker: Api) -> list[OwnObject]:
 
 
 def woken_machines(worker: Api) -> list[OwnObject]:
-    """The Machines that bear our annotation, as they had to wait for their bootstrap Secret."""
+    """The Machines with our annotation, because they had to wait for their bootstrap Secret."""
 
     def keep(body: Mapping[str, Json]) -> OwnObject | None:
         metadata = body["metadata"]
@@ -123,7 +123,7 @@ def woken_machines(worker: Api) -> list[OwnObject]:
 
 
 def records(management: Api, namespace: str) -> tuple[ObjectRef, ...]:
-    """What runs left behind: the ConfigMap, then the Lease, as far as they are there."""
+    """The records of runs that exist: the ConfigMap, then the Lease."""
     known = ((CONFIG_MAP, STATUS_NAME), (LEASE, LEASE_NAME))
     return tuple(
         ObjectRef(kind.name, namespace, name)
@@ -133,7 +133,7 @@ def records(management: Api, namespace: str) -> tuple[ObjectRef, ...]:
 
 
 def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
-    """Who else applies an object, and would bring our marks back."""
+    """Other field managers that apply an object, and would restore our labels and annotations."""
     return {
         str(entry.get("manager"))
         for entry in metadata.get("managedFields") or ()
@@ -143,14 +143,14 @@ def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Carries a release out; ``check`` raises LostLockError as soon as this run must not write any more."""
+    """Carries out a release; ``check`` raises LostLockError as soon as this run must no longer write."""
 
     live: Clusters
     check: Callable[[], None]
 
     def carry_out(self, release: Release) -> tuple[Problem, ...]:
-        """Do all but removing the records; what failed. One object that fails stops no other, unless the API server
-        cannot call a webhook."""
+        """Do everything except deleting the records; return what failed. One object that fails does not stop the
+        others, unless the API server cannot call a webhook."""
         failed: list[Problem] = []
         jobs: list[tuple[OwnObject, Callable[[OwnObject], None]]] = [
             *((each, self._release) for each in release.released),
@@ -166,7 +166,7 @@ class Releasing:
                     raise
                 failed.extend(failure.problems)
                 if isinstance(failure, WebhookError):
-                    break  # it would refuse the others too
+                    break  # the others would fail too
         return tuple(failed)
 
     def _release(self, each: OwnObject) -> None:
@@ -184,7 +184,7 @@ class Releasing:
         api_of(self.live, each.side).delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, uid=uid)
 
     def _patch(self, each: OwnObject, change: Callable[[Mapping[str, Json]], dict[str, Json] | None]) -> None:
-        """Change metadata as long as nobody else does, and the object is the same; nothing where ``None`` is due."""
+        """Patch metadata of the same object, and retry after conflicts; do nothing if ``change`` returns ``None``."""
         api, ref = api_of(self.live, each.side), each.ref
         metadata: Mapping[str, Json] = each.metadata
         for _ in range(ATTEMPTS):
@@ -196,7 +196,7 @@ class Releasing:
             try:
                 api.merge(KINDS[ref.kind], ref.namespace, ref.name, {"metadata": precondition | patch})
             except ConflictError:
-                # By a list, to which uninstall has a right anyway: to get Secrets of kube-system would be one more.
+                # By a list, which uninstall may do anyway: to get Secrets of kube-system would take another right.
                 named = f"metadata.name={ref.name}"
                 kind = KINDS[ref.kind]
                 found = next(iter(api.list(kind, dict, ref.namespace, fields=named, metadata_only=True)), None)
@@ -205,12 +205,13 @@ class Releasing:
                 metadata = found["metadata"]
             else:
                 return
-        what = f"others wrote it {ATTEMPTS} times in between"
+        what = f"was changed by others {ATTEMPTS} times in a row"
         raise ConflictError([Problem(Code.WRITTEN_BY_OTHERS, what, where=api.display, about=str(ref), fix="Run again")])
 
 
 def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Without our labels, our annotations, those for Flux and Argo CD, and with OSM in our place as an owner of fields.
+    """A patch that removes our labels, our annotations and those for Flux and Argo CD, and makes OSM the owner of our
+    fields.
 
     What OSM compares (osm-behaviour.md, "Annotations that are written") stays.
     """

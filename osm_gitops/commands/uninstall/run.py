@@ -1,4 +1,4 @@
-"""``uninstall``: a cluster goes back to Operating System Manager, which then finds what it would have made itself."""
+"""The steps of ``uninstall``: Operating System Manager then finds the objects that it would have made itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from osm_gitops.commands.uninstall.release import (
     OwnObject,
     Release,
     Releasing,
-    belongings,
     held_machines,
     other_appliers,
+    own_objects,
     records,
     woken_machines,
 )
@@ -47,7 +47,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A live profile, as far as OSM's taking over depends on it."""
+    """What matters to OSM of a live profile."""
 
     version: str
     jinja: bool
@@ -55,7 +55,7 @@ class Profile:
 
 
 def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Finalizers) -> Release:
-    """What has to be done to give a cluster back. Changes nothing. Raises InputError and ClusterError."""
+    """Plan how to give a cluster back. Changes nothing. Raises InputError and ClusterError."""
     settings = load_settings(spec)
     live = connections.clusters(spec)
     read = read_machines(live.worker)
@@ -63,7 +63,7 @@ def plan_uninstall(spec: ClusterSpec, connections: Connections, finalizers: Fina
         raise InputError(read.unreadable)
     named = named_profiles(read.machines, settings.namespace)
     namespaces = frozenset({settings.namespace, *(namespace for namespace, _ in named)})
-    ours = list(belongings(live, settings.namespace, namespaces))
+    ours = list(own_objects(live, settings.namespace, namespaces))
     profiles = dict(_profiles(live, namespaces))
     stays, reason = _decision(live, settings.namespace, finalizers)
     held = held_machines(live.worker)
@@ -90,11 +90,11 @@ def uninstall(
     note: Callable[[str], None],
     lock_timeout: float,
 ) -> tuple[Problem, ...]:
-    """Give a cluster back, with its Lease held; what failed. What runs left behind stays where something did."""
+    """Give a cluster back while holding its Lease; return what failed. The records of runs stay if something failed."""
     live = connections.clusters(spec)
     namespace = load_settings(spec).namespace
     with lease(live.management, namespace, holder=holder_name(), timeout=lock_timeout, note=note) as held:
-        release = plan_uninstall(spec, connections, finalizers)  # again: nobody else writes from here on
+        release = plan_uninstall(spec, connections, finalizers)  # again: with the Lease held no other run writes
         failed = release.refusals or Releasing(live, held.check).carry_out(release)
         if failed:
             return failed
@@ -105,13 +105,13 @@ def uninstall(
 
 
 def _decision(live: Clusters, namespace: str, finalizers: Finalizers) -> tuple[bool, str]:
-    """Whether finalizers stay, and why."""
+    """Whether finalizers stay, and why, as a clause."""
     if finalizers is not Finalizers.AUTO:
-        return finalizers is Finalizers.KEEP, f"as --finalizers {finalizers.value} says"
+        return finalizers is Finalizers.KEEP, f"because of --finalizers {finalizers.value}"
     found = find_reachable_osm(live.management, namespace)
     if found:
-        return True, f"as {found[0]} is there to clean up"
-    return False, "as no Deployment of Operating System Manager is there to clean up: deletions would hang for ever"
+        return True, f"because {found[0]} cleans up"
+    return False, "because there is no Deployment of Operating System Manager to clean up: deletions would hang"
 
 
 def _profiles(live: Clusters, namespaces: frozenset[str]) -> Iterator[tuple[tuple[str, str], Profile]]:
@@ -140,8 +140,8 @@ def _appliers(ours: Sequence[OwnObject]) -> Iterator[Problem]:
     if others:
         yield Problem(
             Code.APPLIED_ELSEWHERE,
-            f"{', '.join(others)} applies some of these objects, and would bring our labels back",
-            fix="Take them out of what it applies first",
+            f"{', '.join(others)} applies some of these objects, and would restore our labels",
+            fix="First remove them from what it applies",
         )
 
 
@@ -150,8 +150,8 @@ def _leaving(held: Sequence[OwnObject], *, stays: bool) -> Iterator[Problem]:
     if leaving and not stays:
         yield Problem(
             Code.DELETION_UNDER_WAY,
-            f"{some(leaving, _SHOWN)} is being deleted, and what was made for it would stay behind",
-            fix="Run osm-gitops apply --from cluster --to cluster first",
+            f"{some(leaving, _SHOWN)} is being deleted, and the objects made for it would remain",
+            fix="First run osm-gitops apply --from cluster --to cluster",
         )
 
 
@@ -161,7 +161,8 @@ def _without_jinja(
     machines: Sequence[MachineDeployment],
     namespace: str,
 ) -> Release:
-    """Profiles that OSM would misread: its templates are Go's. Ours go, where none of its pools is left without."""
+    """Handle Jinja2 profiles, which OSM cannot read. Ours are deleted if OSM has one of the same name for their
+    pools."""
     jinja = {key for key, profile in profiles.items() if profile.jinja}
     users: dict[tuple[str, str], list[ObjectRef]] = {}
     for machine in machines:
@@ -176,20 +177,14 @@ def _without_jinja(
     ours = {(each.ref.namespace, each.ref.name) for each in own}
     warnings, refusals = [], []
     for key in sorted(jinja & users.keys()):
-        about, who = f"{PROFILE.name} {'/'.join(key)}", some(users[key], _SHOWN)
+        about, pools = f"{PROFILE.name} {'/'.join(key)}", some(users[key], _SHOWN)
         if key in ours and key[1] in _OSM_PROFILES:
-            what = f"it goes, Operating System Manager brings its own, and renders {who} anew with that"
+            what = f"is deleted; Operating System Manager installs its own, and renders {pools} again with that"
             warnings.append(Problem(Code.PROFILE_REPLACED_BY_OSM, what, about=about))
         else:
-            what = f"Operating System Manager cannot read its Jinja2 templates, and {who} uses it"
-            refusals.append(
-                Problem(
-                    Code.JINJA_PROFILE_BESIDE_OSM,
-                    what,
-                    about=about,
-                    fix="Give these pools a profile with Go templates first",
-                )
-            )
+            what = f"Operating System Manager cannot read its Jinja2 templates, and {pools} uses it"
+            fix = "First give these pools a profile with Go templates"
+            refusals.append(Problem(Code.JINJA_PROFILE_BESIDE_OSM, what, about=about, fix=fix))
     return replace(
         release,
         released=tuple(each for each in release.released if each not in own),
@@ -205,13 +200,13 @@ def _rotations(
     profiles: Mapping[tuple[str, str], Profile],
     namespace: str,
 ) -> Iterator[Problem]:
-    """Pools that OSM would render anew, or leave alone (osm-behaviour.md, "Profile selection" and "Rotation")."""
+    """Pools that OSM would render again, or skip (osm-behaviour.md, "Profile selection" and "Rotation")."""
     for machine in machines:
         if machine.deleting:
             continue
         if not machine.annotation(PROFILE_ANNOTATION):
-            what = "it names no profile, so Operating System Manager leaves it alone until its webhook has stored one"
-            fix = f"Annotate it with {PROFILE_ANNOTATION}, which renders it anew, or write to it when OSM is back"
+            what = "names no profile, so Operating System Manager skips it until its webhook has set one"
+            fix = f"Annotate it with {PROFILE_ANNOTATION}, which renders it again, or update it once OSM runs"
             yield Problem(Code.RENDERED_ANEW_BY_OSM, what, about=str(machine.ref), fix=fix)
             continue
         profile = profiles.get(wanted_profile(machine, namespace) or ("", ""))
@@ -222,8 +217,6 @@ def _rotations(
             PROFILE_VERSION: profile.version if profile else "",
         }
         if found is None or any(found.get(key, "") != value for key, value in wanted.items()):
-            what = (
-                "its configuration is missing or of another revision, so Operating System Manager will render it anew"
-            )
-            fix = "Run osm-gitops apply --from cluster --to cluster first"
+            what = "its configuration is missing or outdated, so Operating System Manager will render it again"
+            fix = "First run osm-gitops apply --from cluster --to cluster"
             yield Problem(Code.RENDERED_ANEW_BY_OSM, what, about=str(machine.ref), fix=fix)

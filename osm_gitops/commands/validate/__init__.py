@@ -1,1 +1,1 @@
-"""``validate``: which objects are judged, the pools that are made up to take every branch, and one list of findings."""
+"""``validate``: check profiles and pools, and what they render to."""

@@ -1,4 +1,18 @@
-"""``osm-gitops validate``: check what profiles, overlays and pools render to, without any cluster."""
+"""Check profiles and pools, and what they render to.
+
+Asks no cluster and needs no key. Renders every profile for all its providers, Kubernetes versions
+and relevant settings, and every pool as it is. Checks scripts, units, cloud-config, Ignition, and
+the configuration of containerd and the kubelet, also with external linters if they are
+installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
+all rules and how to suppress one. Exits with 1 if there is an error.
+
+Examples:
+  osm-gitops validate                                  # the sources of the fleet
+  osm-gitops validate osps/osp-mine.yaml               # one profile
+  osm-gitops validate osps pools --severity warning    # folders of manifests
+  osm-gitops validate --against origin/main -o github  # in a pull request
+  osm-gitops validate -o sarif > findings.sarif        # for code scanning
+"""
 
 from __future__ import annotations
 
@@ -13,7 +27,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, trust_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_judged
+from osm_gitops.cli.options import Request, with_all_pools
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
@@ -26,8 +40,6 @@ if TYPE_CHECKING:
 
 
 class Form(Enum):
-    """How findings are written."""
-
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
@@ -35,7 +47,7 @@ class Form(Enum):
     GITHUB = "github"
 
 
-@with_judged
+@with_all_pools
 def validate(
     request: Request,
     paths: Annotated[
@@ -65,34 +77,18 @@ def validate(
         ),
     ] = "",
 ) -> int:
-    """Check profiles and pools, and what they render to.
-
-    Asks no cluster and needs no key. Renders every profile for all its providers, Kubernetes versions
-    and relevant settings, and every pool as it is. Checks scripts, units, cloud-config, Ignition, and
-    the configuration of containerd and the kubelet, also with external linters if they are
-    installed. Each finding has a rule, and its line in the source; docs/how-to/validate.md lists
-    all rules and how to suppress one. Exits with 1 if there is an error.
-
-    Examples:
-      osm-gitops validate                                  # the sources of the fleet
-      osm-gitops validate osps/osp-mine.yaml               # one profile
-      osm-gitops validate osps pools --severity warning    # folders of manifests
-      osm-gitops validate --against origin/main -o github  # in a pull request
-      osm-gitops validate -o sarif > findings.sarif        # for code scanning
-    """
-    # Imported here: no other command needs it.
-    from osm_gitops.commands.validate import report  # noqa: PLC0415
-    from osm_gitops.commands.validate.run import validate as judged  # noqa: PLC0415
+    from osm_gitops.commands.validate import report  # noqa: PLC0415 - slow
+    from osm_gitops.commands.validate.run import validate as check  # noqa: PLC0415 - imports render
 
     found: list[Finding] = []
     named, environment = _checked(paths or []), request.environment
     scopes = _scopes(request, named, found, environment)
     if against:
         found += _compared(request, named, scopes, environment, against)
-    verdict = judged(scopes, environment, found)
+    verdict = check(scopes, environment, found)
     findings = report.masked(verdict.findings, Masker(verdict.sensitive))
     shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
-    judgement = report.Judgement(
+    shown_report = report.ValidationReport(
         shown, asdict(verdict.counts), __version__, console.colours(), strict, _home(request, named)
     )
     writers = {
@@ -102,19 +98,15 @@ def validate(
         Form.JUNIT: report.findings_junit,
         Form.GITHUB: report.findings_github,
     }
-    console.out(writers[output](judgement))
-    return 1 if any(map(judgement.fails, findings)) else 0
+    console.out(writers[output](shown_report))
+    return 1 if any(map(shown_report.fails, findings)) else 0
 
 
 def _scopes(
     request: Request, paths: list[Path], found: list[Finding], environment: Mapping[str, str], revision: str = ""
 ) -> tuple[Scope, ...]:
-    """What is judged, as it is or at a revision."""
-    from osm_gitops.commands.validate.scope import (  # noqa: PLC0415 - see above
-        fleet_scopes,
-        overlay_findings,
-        path_scopes,
-    )
+    """What to check, as it is or at a revision."""
+    from osm_gitops.commands.validate.scope import fleet_scopes, overlay_findings, path_scopes  # noqa: PLC0415 - slow
 
     if paths:
         trees = [TreeRef(path, str(path), revision) for path in paths]
@@ -125,7 +117,7 @@ def _scopes(
 
 
 def _like(request: Request, paths: list[Path]) -> ClusterSpec:
-    """A cluster with the settings of the command line, for files that belong to none."""
+    """A cluster with the settings of the command line, for files without a cluster."""
     nothing = TreeRef(Path(), "")
     source, settings = SourceSpec(nothing, nothing, nothing), tuple(request.settings.values())
     trust = trust_of(request, paths)
@@ -133,7 +125,7 @@ def _like(request: Request, paths: list[Path]) -> ClusterSpec:
 
 
 def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[ClusterSpec, ...]:
-    """The fleet's clusters; what is wrong with the fleet file is found like everything else."""
+    """The fleet's clusters; problems of the fleet file become findings."""
     if revision:
         return clusters_at(request, revision)
     try:
@@ -148,10 +140,9 @@ def _clusters(request: Request, found: list[Finding], revision: str) -> tuple[Cl
 def _compared(
     request: Request, paths: list[Path], scopes: tuple[Scope, ...], environment: Mapping[str, str], revision: str
 ) -> Iterator[Finding]:
-    """What changed since a revision. What was wrong there, or not there yet, is passed over: a change that mends
-    it must pass."""
-    from osm_gitops.commands.validate.scope import Comparison  # noqa: PLC0415 - see above
-    from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - see above
+    """Findings on the change since a revision. What was invalid or missing there is skipped: a fix must pass."""
+    from osm_gitops.commands.validate.scope import Comparison  # noqa: PLC0415 - slow
+    from osm_gitops.sources.revision import check_revision  # noqa: PLC0415 - imports git
 
     for path in paths or [home_of(request, revision)]:
         check_revision(path, revision, str(path), trust_of(request, paths))
@@ -169,14 +160,16 @@ def _compared(
 
 
 def _checked(paths: list[Path]) -> list[Path]:
-    missing = [Problem(Code.FILE_UNREADABLE, "is not there", where=str(path)) for path in paths if not path.exists()]
+    missing = [
+        Problem(Code.FILE_UNREADABLE, "no such file or folder", where=str(path)) for path in paths if not path.exists()
+    ]
     if missing:
         raise InputError(missing)
     return paths
 
 
 def _home(request: Request, paths: list[Path]) -> str:
-    """The file or folder that is checked, as findings name it; of several the first."""
+    """The checked file or folder as shown in findings; the first one if there are several."""
     if not paths and request.source is not None:
         return request.source
     home = paths[0] if paths else home_of(request, "")

@@ -1,4 +1,4 @@
-"""Running all checks on documents, each distinct one once; and suppressions, annotations
+"""Run all checks on documents, each distinct one once; and apply suppressions, which are annotations
 ``ignore.osm-gitops.io/<id>: reason`` on a profile or a MachineDeployment.
 """
 
@@ -25,7 +25,7 @@ from osm_gitops.model.objects import Manifest
 _VARYING: Final = re.compile(r"[0-9a-f]{32,}|v?\d+(?:\.\d+)+")
 
 _MOST_OF_DOCUMENT: Final = 100
-"""How much one check says of all that a pool boots from."""
+"""Maximum number of findings of one check for one document."""
 
 _Key = tuple[str, str, int]
 """Path, text and permissions of a file."""
@@ -33,14 +33,14 @@ _Key = tuple[str, str, int]
 
 @dataclass(slots=True)
 class _Distinct:
-    """The pools whose documents are the same but for their names. The document is looked at once and not kept."""
+    """The pools whose documents differ only in the pool's names. The document is checked once and not kept."""
 
     pools: list[str]
 
 
 @dataclass(slots=True)
 class _Text:
-    """A text with what our checks say of it, and by profile the first file that has it with all documents."""
+    """A text with the remarks of our checks; ``where`` has by profile the first file with it, and all documents."""
 
     file: BootFile
     remarks: tuple[Remark, ...] = ()
@@ -49,18 +49,18 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file as programs get it. ``telling``: it has lines that no other file of its profile has."""
+    """A file for external programs. ``representative``: it has lines that no other file of its profile has."""
 
     path: str
     text: str
     permissions: int
     half: Half
-    telling: bool
+    representative: bool
 
 
 @dataclass(slots=True)
 class Linter:
-    """Takes documents one by one, and tells at the end what is wrong with them."""
+    """Takes documents one by one, and returns all findings at the end."""
 
     _documents: dict[bytes, _Distinct] = field(default_factory=dict)
     _found: dict[Finding, list[_Distinct]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Linter:
     _user_data: dict[_Key, _Text] = field(default_factory=dict)
 
     def add(self, document: BootDocument, own: Sequence[str] = ()) -> None:
-        """Take a document; ``own`` are texts in it that name its pool, by which others need not differ."""
+        """Take a document; ``own`` are the pool's names in it, which do not make it distinct."""
         key = _key(document, own)
         known = self._documents.get(key)
         if known is not None:
@@ -79,10 +79,10 @@ class Linter:
         for check in DOCUMENT_CHECKS:
             for number, finding in enumerate(islice(check(document), _MOST_OF_DOCUMENT + 1)):
                 if number == _MOST_OF_DOCUMENT:
-                    more = f"there is more than these {_MOST_OF_DOCUMENT:,} findings, not listed"
+                    more = f"more than these {_MOST_OF_DOCUMENT:,} findings; the others are not listed"
                     finding = replace(finding, message=more, fix="")  # noqa: PLW2901
                 self._found.setdefault(finding.at(about=about, where=where), []).append(distinct)
-        # Whole user-data is for programs alone: what is in it is there for checks as files and units.
+        # Whole user-data is only for external programs: our checks get its files and units.
         for texts, files, checks in (
             (self._texts, document.texts, FILE_CHECKS),
             (self._user_data, user_data_files(document), ()),
@@ -97,28 +97,28 @@ class Linter:
 
     @property
     def distinct(self) -> tuple[int, int]:
-        """How many documents and texts there are that differ."""
+        """The number of distinct documents and of distinct texts."""
         return len(self._documents), len(self._texts)
 
     def texts(self) -> tuple[Text, ...]:
-        """What programs are to judge. Files that differ in nothing but their permissions are one to them."""
+        """The texts for external programs. Files that differ only in their permissions are one text."""
         distinct = [same[0] for same in self._same().values()]
-        telling = {id(text) for text in _telling(distinct)}
+        representative = {id(text) for text in _representative(distinct)}
         return tuple(
-            Text(text.file.path, text.file.text, text.file.permissions, text.file.half, id(text) in telling)
+            Text(text.file.path, text.file.text, text.file.permissions, text.file.half, id(text) in representative)
             for text in distinct
         )
 
     def findings(self, remarks: Iterable[tuple[int, Remark]]) -> Iterator[Finding]:
-        """Everything that checks say, and what programs say, by the number of the text in :meth:`texts`."""
+        """All findings of our checks, and of ``remarks`` by the index of the text in :meth:`texts`."""
         for finding, documents in self._found.items():
             yield replace(finding, seen_in=finding.seen_in or _pools(documents))
         for text in self._texts.values():
-            yield from _told(text, text.remarks)
+            yield from _remark_findings(text, text.remarks)
         same = list(self._same().values())
         for number, remark in remarks:
             for text in same[number]:
-                yield from _told(text, [remark])
+                yield from _remark_findings(text, [remark])
 
     def _same(self) -> dict[tuple[str, str], list[_Text]]:
         texts: dict[tuple[str, str], list[_Text]] = {}
@@ -128,7 +128,7 @@ class Linter:
 
 
 def ask_programs(checkers: Iterable[Checker], texts: Sequence[Text]) -> tuple[list[Finding], list[tuple[int, Remark]]]:
-    """What is missing to judge ``texts``, and what programs say of them, by their numbers."""
+    """Findings for missing programs, and the remarks of the others by the index of the text."""
     files = {(each.path, each.text): BootFile(each.path, each.text, each.permissions, each.half) for each in texts}
     numbers = {(each.path, each.text): number for number, each in enumerate(texts)}
     missing, remarks = [], []
@@ -137,16 +137,16 @@ def ask_programs(checkers: Iterable[Checker], texts: Sequence[Text]) -> tuple[li
         if lacking is not None:
             missing.append(lacking)
             continue
-        chosen = [files[each.path, each.text] for each in texts if each.telling or not checker.slow]
+        chosen = [files[each.path, each.text] for each in texts if each.representative or not checker.slow]
         remarks += [(numbers[file.path, file.text], remark) for file, remark in checker.check(chosen)]
     return missing, remarks
 
 
-def _telling(texts: Iterable[_Text]) -> list[_Text]:
-    """Those texts of each profile in which every pair of neighbouring lines of all of them occurs.
+def _representative(texts: Iterable[_Text]) -> list[_Text]:
+    """A subset of each profile's texts that contains every pair of neighbouring lines.
 
-    Settings put blocks of lines in or leave them out, so that hundreds of scripts are made of the same few blocks.
-    What differs in nothing but versions and checksums is the same here.
+    Settings add or remove blocks of lines, so hundreds of scripts consist of the same few blocks. Versions and
+    checksums do not count as differences.
     """
     chosen = []
     seen: set[tuple[str, str, str, str]] = set()
@@ -161,7 +161,7 @@ def _telling(texts: Iterable[_Text]) -> list[_Text]:
 
 
 def _key(document: BootDocument, own: Sequence[str]) -> bytes:
-    """A digest of all that checks may look at: paths and permissions are in user-data."""
+    """A digest of everything that checks read: paths and permissions are part of user-data."""
     digest = hashlib.sha256()
     halves = (_without(document.user_data[half].decode(), own) for half in HALVES)
     for part in (profile_name(document.profile), document.provider, document.kube_version, *halves):
@@ -179,7 +179,7 @@ def _pools(documents: Iterable[_Distinct]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pool for distinct in documents for pool in distinct.pools))
 
 
-def _told(text: _Text, remarks: Iterable[Remark]) -> Iterator[Finding]:
+def _remark_findings(text: _Text, remarks: Iterable[Remark]) -> Iterator[Finding]:
     for remark in remarks:
         for about, (file, documents) in text.where.items():
             yield Finding(
@@ -196,13 +196,13 @@ PREFIX: Final = "ignore.osm-gitops.io/"
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule that a finding can have, but for the codes of families."""
+    """Every rule of findings, except the codes of families."""
     return (*rules.RULES, *catalogue.RULES, *external.RULES)
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """One annotation: of which object, for which rule, why."""
+    """One annotation: the object, the rule, and the reason."""
 
     about: str
     id: str
@@ -210,7 +210,7 @@ class Suppression:
     where: str
 
     def holds_for(self, finding: Finding) -> bool:
-        """Whether the finding is about the object, or about nothing but it, and has the rule or one of its family."""
+        """Whether the finding is on this object, or only on its pools, and has the rule or one of its family."""
         named = finding.about == self.about or finding.about.startswith(f"{self.about}, ")
         only = bool(finding.seen_in) and all(pool.startswith(f"{self.about} of ") for pool in finding.seen_in)
         return (named or only) and self.id in {finding.id, finding.rule.family or finding.id}
@@ -218,12 +218,12 @@ class Suppression:
 
 @dataclass(slots=True)
 class Suppressions:
-    """All annotations of the sources."""
+    """The suppressions of all sources."""
 
     found: dict[Suppression, None] = field(default_factory=dict)
 
     def read(self, inputs: Inputs) -> None:
-        """Take those of the profiles and MachineDeployments of a source."""
+        """Add those of the profiles and MachineDeployments of a source."""
         for profile in inputs.profiles.values():
             self._read(profile.manifest)
         for machine in inputs.machines:
@@ -239,7 +239,7 @@ class Suppressions:
 
 
 def suppress(findings: Iterable[Finding], suppressions: Suppressions) -> Iterator[Finding]:
-    """The findings, those that are suppressed with the reason, and what is wrong with suppressions."""
+    """The findings, with the reason if suppressed, and the findings on wrong suppressions."""
     by_id: dict[str, list[Suppression]] = {}
     for each in suppressions.found:
         by_id.setdefault(each.id, []).append(each)
@@ -262,8 +262,8 @@ def _wrong(suppression: Suppression, *, used: bool) -> Iterator[Finding]:
         message, fix = f"the suppression of {suppression.id} gives no reason", "Write why as the annotation's value"
         yield Finding(rules.SUPPRESSION_REASON, message, suppression.where, suppression.about, fix=fix)
     elif not used and not any(suppression.id == id_ or suppression.id.startswith(f"{id_}-") for id_ in known):
-        message = f"there is no rule {suppression.id}{similar(suppression.id, known)}"
+        message = f"rule {suppression.id} does not exist{similar(suppression.id, known)}"
         yield Finding(rules.SUPPRESSION_UNKNOWN, message, suppression.where, suppression.about)
     elif not used:
-        message = f"nothing is found of {suppression.id} here, so nothing is suppressed"
+        message = f"there is no finding of {suppression.id} to suppress"
         yield Finding(rules.SUPPRESSION_UNUSED, message, suppression.where, suppression.about, fix="Remove it")

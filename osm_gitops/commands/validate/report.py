@@ -1,4 +1,4 @@
-"""The findings of ``validate``: as text for people, as JSON, SARIF 2.1.0, JUnit XML, and annotations of GitHub."""
+"""Output of ``validate``: findings as text, JSON with its schema, SARIF 2.1.0, JUnit XML, and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _HELP: Final = (
     "object with ignore.osm-gitops.io/{0} and the reason as its value."
 )
 _NAMED: Final = 2
-_IN_SARIF: Final = 10  # code scanning takes files of a limited size
-# What XML 1.0 cannot hold, not even escaped.
+_IN_SARIF: Final = 10  # code scanning limits the size of files
+# Characters that XML 1.0 cannot have, not even escaped.
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a report shows: masked findings, what was counted, and the program's version.
+class ValidationReport:
+    """What is shown: masked findings, counts, and the version of the program.
 
-    With ``strict`` warnings fail too. ``home`` is the file or folder that was checked, for findings about all of it.
+    With ``strict`` warnings fail too. ``home`` is the checked file or folder, the place of findings without one.
     """
 
     findings: tuple[Finding, ...]
@@ -52,11 +52,11 @@ class Judgement:
 
     @property
     def open(self) -> tuple[Finding, ...]:
-        """Those that are not suppressed."""
+        """The findings that are not suppressed."""
         return tuple(finding for finding in self.findings if not finding.suppressed)
 
     def number(self, severity: Severity) -> int:
-        """How many that are not suppressed have a severity."""
+        """The number of open findings with a severity."""
         return sum(finding.severity is severity for finding in self.open)
 
     @property
@@ -65,7 +65,7 @@ class Judgement:
 
 
 def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
-    """The findings as they may be shown: every secret masked, and what is too long cut."""
+    """The findings with every secret masked and long texts cut."""
     return tuple(
         replace(
             finding,
@@ -81,21 +81,21 @@ def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
 
 
 def place(finding: Finding) -> tuple[str, int]:
-    """The file of a finding, as code hosts name it, and its line, 0 where none is known."""
+    """The file of a finding, as code hosts name it, and its line, or 0."""
     where = finding.where.removeprefix("./")
     path, _, line = where.rpartition(":")
     return (path, int(line)) if path and line.isdecimal() else (where, 0)
 
 
-def findings_text(judgement: Judgement) -> str:
-    """A paragraph for each finding, and a line that sums up."""
-    return "".join(_paragraphs(judgement)) + _summary(judgement) + "\n"
+def findings_text(report: ValidationReport) -> str:
+    """A paragraph for each finding, and a summary line."""
+    return "".join(_paragraphs(report)) + _summary(report) + "\n"
 
 
-def _paragraphs(judgement: Judgement) -> Iterator[str]:
-    for finding in judgement.open:
+def _paragraphs(report: ValidationReport) -> Iterator[str]:
+    for finding in report.open:
         severity = finding.severity.value
-        if judgement.color:
+        if report.color:
             severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
         head = f"{visible(finding.where)}: " if finding.where else ""
         code = f" [{finding.problem.value}]" if finding.problem else ""
@@ -112,37 +112,37 @@ def _seen_in(pools: Sequence[str]) -> str:
     return "; ".join(pools[:_NAMED]) + more
 
 
-def _summary(judgement: Judgement) -> str:
-    counts = judgement.counts
-    judged = ", ".join(
+def _summary(report: ValidationReport) -> str:
+    counts = report.counts
+    checked = ", ".join(
         (
             _number(counts["profiles"], "profile"),
             _number(counts["pools"], "pool"),
             _number(counts["combinations"], "combination"),
         )
     )
-    found = ", ".join(_number(judgement.number(severity), severity.value) for severity in Severity)
-    suppressed = f", {judgement.suppressed} suppressed" if judgement.suppressed else ""
+    found = ", ".join(_number(report.number(severity), severity.value) for severity in Severity)
+    suppressed = f", {report.suppressed} suppressed" if report.suppressed else ""
     refused = f" ({counts['refused']} of them refused by their profiles)" if counts["refused"] else ""
-    return f"{found}{suppressed}. Judged: {judged}{refused}."
+    return f"{found}{suppressed}. Checked: {checked}{refused}."
 
 
 def _number(count: int, of: str) -> str:
     return f"{count:,} {of}" if count == 1 else f"{count:,} {of}s"
 
 
-def findings_json(judgement: Judgement) -> str:
-    """For programs: ``formatVersion`` rises in its first number where a key changes its meaning or goes."""
-    report = {
+def findings_json(report: ValidationReport) -> str:
+    """JSON with ``formatVersion``, whose first number rises if a key changes its meaning or is removed."""
+    document = {
         "formatVersion": FORMAT_VERSION,
         "summary": {
-            **{f"{severity.value}s": judgement.number(severity) for severity in Severity},
-            "suppressed": judgement.suppressed,
-            **judgement.counts,
+            **{f"{severity.value}s": report.number(severity) for severity in Severity},
+            "suppressed": report.suppressed,
+            **report.counts,
         },
-        "findings": [_json(finding) for finding in judgement.findings],
+        "findings": [_json(finding) for finding in report.findings],
     }
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _json(finding: Finding) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _json(finding: Finding) -> dict[str, Any]:
 
 
 def findings_schema() -> dict[str, Json]:
-    """The schema; draft 2020-12. Its ``$id`` bears the ``formatVersion``."""
+    """The JSON schema, draft 2020-12. Its ``$id`` contains the ``formatVersion``."""
     counted = {
         "errors": "Errors that are not suppressed.",
         "warnings": "Warnings that are not suppressed.",
@@ -179,32 +179,32 @@ def findings_schema() -> dict[str, Json]:
     }
     finding = record(
         "One finding. Texts that do not apply are empty.",
-        **PROBLEM | {"code": text("The code of the error that it was made from, such as OG2101, else the id.")},
+        **PROBLEM | {"code": text("The code of its error, such as OG2101, or else the id.")},
         id=text("The id of the rule, by which it can be suppressed."),
         severity={"enum": [severity.value for severity in Severity], "description": "How much it matters."},
         file=text("The file of where."),
-        line=COUNT | {"description": "The line in that file; 0 if it is not known."},
-        seenIn=texts("Pools or combinations in which it shows; empty if it does not depend on them."),
+        line=COUNT | {"description": "The line in the file; 0 if it is not known."},
+        seenIn=texts("Pools or combinations that have it; empty if it does not depend on them."),
         suppressed=text("The reason that an annotation gives for ignoring it; empty if there is none."),
     )
     return {
         **head("findings", "Findings"),
         **record(
-            "What validate found. No secret is in it.",
+            "The findings of validate. Contains no secret.",
             formatVersion=format_version(),
-            summary=record("Counts.", **{key: COUNT | {"description": told} for key, told in counted.items()}),
+            summary=record("Counts.", **{key: COUNT | {"description": text} for key, text in counted.items()}),
             findings=listing("finding", "All findings, suppressed ones too."),
         ),
         "$defs": {"finding": finding},
     }
 
 
-def findings_sarif(judgement: Judgement) -> str:
-    """SARIF 2.1.0, as code scanning takes it: one run, one result a finding."""
-    rules = list(dict.fromkeys(finding.rule for finding in judgement.findings))
-    driver = {"name": "osm-gitops", "version": judgement.version, "rules": [_sarif_rule(rule) for rule in rules]}
+def findings_sarif(report: ValidationReport) -> str:
+    """SARIF 2.1.0 for code scanning: one run, one result per finding."""
+    rules = list(dict.fromkeys(finding.rule for finding in report.findings))
+    driver = {"name": "osm-gitops", "version": report.version, "rules": [_sarif_rule(rule) for rule in rules]}
     index = {rule: number for number, rule in enumerate(rules)}
-    results = [_sarif_result(finding, index[finding.rule], judgement.home) for finding in judgement.findings]
+    results = [_sarif_result(finding, index[finding.rule], report.home) for finding in report.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
@@ -244,15 +244,15 @@ def _sentences(finding: Finding) -> str:
     return f"{finding.message}{of}.{fix}".rstrip()
 
 
-def findings_junit(judgement: Judgement) -> str:
+def findings_junit(report: ValidationReport) -> str:
     """JUnit XML: a test case for each finding. It fails if the command fails for it, and is skipped if it is
     suppressed."""
-    cases = [_case(finding, fails=judgement.fails(finding)) for finding in judgement.findings]
+    cases = [_case(finding, fails=report.fails(finding)) for finding in report.findings]
     cases = cases or ['  <testcase name="nothing found"/>\n']
-    failures = sum(map(judgement.fails, judgement.findings))
+    failures = sum(map(report.fails, report.findings))
     head = (
         f'<testsuite name="osm-gitops validate" tests="{len(cases)}" failures="{failures}" errors="0"'
-        f' skipped="{judgement.suppressed}">'
+        f' skipped="{report.suppressed}">'
     )
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(cases)}</testsuite>\n'
 
@@ -276,15 +276,15 @@ def _attribute(text: str) -> str:
     return quoteattr(_NO_XML.sub("", text))
 
 
-def findings_github(judgement: Judgement) -> str:
-    """Workflow commands: GitHub shows each finding at its line of the pull request."""
-    return "".join(f"{_command(finding)}\n" for finding in judgement.open)
+def findings_github(report: ValidationReport) -> str:
+    """Workflow commands, from which GitHub shows each finding at its line of the pull request."""
+    return "".join(f"{_command(finding)}\n" for finding in report.open)
 
 
 def _command(finding: Finding) -> str:
     path, line = place(finding)
     text = _sentences(finding)
-    if path.startswith(BUILT_IN):  # no file of the repository: GitHub can only show where it is as text
+    if path.startswith(BUILT_IN):  # not a file of the repository, so the place goes into the text
         path, line, text = "", 0, f"{finding.where}: {text}"
     values = {"file": path, "line": str(line) if line else "", "title": finding.id}
     properties = ",".join(f"{key}={_property(value)}" for key, value in values.items() if value)

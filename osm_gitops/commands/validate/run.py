@@ -1,4 +1,4 @@
-"""The story of ``validate``: sources → profiles with made-up pools, and real pools → documents → findings."""
+"""The steps of ``validate``: sources → profiles with synthetic pools, and real pools → documents → findings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from osm_gitops.workers.process import LimitReached
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was looked at. ``refused`` are combinations that a profile refuses with ``fail``."""
+    """What was checked. ``refused`` are combinations that a profile refuses with ``fail``."""
 
     profiles: int = 0
     pools: int = 0
@@ -48,7 +48,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All findings, the suppressed ones too, in the order of places; ``sensitive`` is what no report may show."""
+    """All findings, also suppressed ones, sorted by place; ``sensitive`` are values that no report may show."""
 
     findings: tuple[Finding, ...]
     counts: Counts
@@ -56,46 +56,46 @@ class Verdict:
 
 
 def validate(scopes: Iterable[Scope], environment: Mapping[str, str], found: Iterable[Finding] = ()) -> Verdict:
-    """Judge everything in the scopes; ``found`` are findings of reading them, which go first.
+    """Check everything in the scopes; ``found`` are the findings from reading them.
 
-    A worker judges what one profile, or one pool, renders to at a time. One that reaches a limit is left out and the
-    others are judged again without it, as the worker took what it knew with it.
+    A worker process checks one profile or pool at a time. If one reaches a limit, the worker ends with all its results,
+    so the others are checked again without it.
     """
     scopes, found = tuple(scopes), list(found)
     jobs = [job for number, scope in enumerate(scopes) for job in _jobs(number, scope)]
     limits, programs = _limits(scopes, len(jobs)), checkers(environment)
     for reached in range(1, _MOST_REACHED + 2):
-        outcome = _judge(scopes, jobs, limits, programs, found)
+        outcome = _check(scopes, jobs, limits, programs, found)
         if isinstance(outcome, Verdict):
             return outcome
         at, failure = outcome
-        failed = failure.named("judging it", where=jobs[at].where, about=jobs[at].about)
+        failed = failure.named("checking it", where=jobs[at].where, about=jobs[at].about)
         found += (problem_finding(rules.RENDERING, each) for each in failed)
         before, after = jobs[:at], jobs[at + 1 :]
         if reached == _MOST_REACHED:
-            message = f"not judged, as {_MOST_REACHED} others reached a limit before"
+            message = f"not checked, because {_MOST_REACHED} others reached a limit before"
             found += (Finding(rules.RENDERING, message, job.where, job.about) for job in after if job.about)
             after = [job for job in after if not job.about]
         jobs = before + after
     raise AssertionError
 
 
-def _judge(
+def _check(
     scopes: Sequence[Scope],
     jobs: Sequence[_Job],
     limits: Limits,
     programs: Iterable[Checker],
     found: Sequence[Finding],
 ) -> Verdict | tuple[int, LimitReached]:
-    """The verdict, or the number of the job that reached a limit."""
+    """The verdict, or the index of the job that reached a limit and the failure."""
     at = 0
     try:
         with Session(_Validation, scopes, limits=limits) as session:
-            for at, job in enumerate(jobs):  # noqa: B007 - the handler tells which one it was
+            for at, job in enumerate(jobs):  # noqa: B007 - the handler returns the index
                 session.ask(job.run, *job.arguments)
             at = len(jobs)
             missing, remarks = ask_programs(programs, session.ask(_Validation.texts))
-            # Places of findings are found by rendering once more, with marks.
+            # Places of findings are found by rendering again with marks, so this takes as long as all jobs.
             verdict: Verdict = session.ask(_Validation.verdict, (*found, *missing), remarks, times=len(jobs) + 1)
             return verdict
     except LimitReached as failure:
@@ -106,7 +106,7 @@ def _judge(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A step of judging in the worker; ``about`` is the object, if the step is about one."""
+    """A step in the worker; ``about`` is the object that it checks, if any."""
 
     run: Callable[..., None]
     arguments: tuple[Any, ...]
@@ -127,40 +127,40 @@ def _jobs(number: int, scope: Scope) -> Iterator[_Job]:
 
 
 def _limits(scopes: Iterable[Scope], jobs: int) -> Limits:
-    """The largest of the clusters' limits. What was judged is kept, so that memory grows with the jobs."""
+    """The largest limits of all clusters. The worker keeps what it checked, so its memory grows with the jobs."""
     each = [limits_of(scope.settings) for scope in scopes] or [Limits()]
-    # In large steps: a worker with the same limits serves the next run of this process too.
+    # In large steps: a worker is reused by the next run of this process if its limits are the same.
     memory = max(limits.memory for limits in each) + (jobs * _KEPT // DEFAULT.memory + 1) * DEFAULT.memory
     return Limits(max(limits.seconds for limits in each), memory)
 
 
 class _Validation:
-    """In a worker: what was judged so far."""
+    """Runs in a worker: all state of a validation."""
 
     def __init__(self, scopes: Sequence[Scope]) -> None:
         self.scopes = scopes
         self.renderers: dict[int, Renderers] = {}
         self.clusters: dict[int, tuple[Scope, ClusterFacts]] = {}
-        self.judge = Linter()
+        self.linter = Linter()
         self.findings: dict[Finding, list[str]] = {}
         self.suppressions = Suppressions()
         self.sensitive: set[str] = set()
-        self.judged: set[bytes] = set()
+        self.checked: set[bytes] = set()
         self.counts = Counts()
         self.counterfactuals: dict[int, Counterfactuals] = {}
         self.real: dict[str, tuple[Counterfactuals, MachineDeployment]] = {}
 
-    def tell(self, finding: Finding, seen_in: str = "") -> None:
+    def add(self, finding: Finding, seen_in: str = "") -> None:
         pools = self.findings.setdefault(finding, [])
         if seen_in:
             pools.append(seen_in)
 
     def problems(self, rule: Rule, problems: Iterable[Problem], about: str = "", seen_in: str = "") -> None:
         for problem in problems:
-            self.tell(problem_finding(rule, problem, about=about), seen_in)
+            self.add(problem_finding(rule, problem, about=about), seen_in)
 
     def begin(self, number: int) -> None:
-        """What reading a scope found."""
+        """Collect what reading a scope found."""
         scope = self.scopes[number]
         inputs = scope.inputs
         self.sensitive |= collect_sensitive(inputs.facts, inputs.machines, scope.settings, inputs.sensitive)
@@ -168,7 +168,7 @@ class _Validation:
         self.problems(rules.UNREADABLE, inputs.unreadable)
         for warning in inputs.warnings:
             rule = rules.PASSED_OVER if warning.code is Code.READ_WITHOUT_KEY else rules.SOURCE
-            self.tell(problem_finding(rule, warning))
+            self.add(problem_finding(rule, warning))
         for ref, problems in inputs.broken.items():
             self.problems(_SCHEMAS.get(ref.kind, rules.UNREADABLE), problems, str(ref))
         for ref, problems in inputs.unfit.items():
@@ -178,14 +178,14 @@ class _Validation:
     # profiles
 
     def profile(self, number: int, key: tuple[str, str]) -> None:
-        """A profile in all combinations; the same one of several clusters once."""
+        """Check a profile in all combinations; one that several clusters share only once."""
         profile, renderers = self.scopes[number].inputs.profiles[key], self.renderers[number]
         identity = hashlib.sha256(
             json.dumps([profile.manifest.body, renderers.values], sort_keys=True, default=str).encode()
         ).digest()
-        if identity in self.judged:
+        if identity in self.checked:
             return
-        self.judged.add(identity)
+        self.checked.add(identity)
         self.counts = replace(self.counts, profiles=self.counts.profiles + 1)
         plain = renderers.renderer(renderers.made_up(Combination("", "")))
         try:
@@ -194,27 +194,27 @@ class _Validation:
             self.problems(rules.TEMPLATE_SYNTAX, failure.problems)
             return
         for finding in template_findings(renderers.engine, profile):
-            self.tell(finding)
+            self.add(finding)
         self.matrix(profile, matrix(profile, reads), renderers)
 
     def matrix(self, profile: OperatingSystemProfile, every: Matrix, renderers: Renderers) -> None:
-        """Judge the combinations; what makes no difference between providers is varied for one of them."""
+        """Check the combinations. Providers with equal results get further variations only for one of them."""
         outcomes = {each: self.combination(profile, each, renderers) for each in every.grid()}
-        treated: dict[tuple[bytes, ...], str] = {}
+        distinct: dict[tuple[bytes, ...], str] = {}
         for provider in every.providers:
             alike = tuple(outcome for each, outcome in outcomes.items() if each.provider == provider)
-            treated.setdefault(alike, provider)
-        outcomes |= {each: self.combination(profile, each, renderers) for each in every.variations(treated.values())}
+            distinct.setdefault(alike, provider)
+        outcomes |= {each: self.combination(profile, each, renderers) for each in every.variations(distinct.values())}
         refused = sum(outcome == _REFUSED for outcome in outcomes.values())
         if outcomes and refused == len(outcomes):
             message = "it refuses every combination of provider, Kubernetes version and settings"
             where = profile.manifest.line_of("spec")
-            self.tell(Finding(rules.NEVER_RENDERED, message, where=where, about=profile_name(profile)))
+            self.add(Finding(rules.NEVER_RENDERED, message, where=where, about=profile_name(profile)))
         done = self.counts
         self.counts = replace(done, combinations=done.combinations + len(outcomes), refused=done.refused + refused)
 
     def combination(self, profile: OperatingSystemProfile, combination: Combination, renderers: Renderers) -> bytes:
-        """Judge one combination; what it came to but for the provider's name, to compare it with others."""
+        """Check one combination; return a digest of the result without the provider's name, to compare providers."""
         cluster = renderers.made_up(combination)
         pool = made_up_pool(combination, profile, cluster)
         try:
@@ -231,22 +231,22 @@ class _Validation:
         return digest.digest()
 
     def pool(self, pool: ResolvedPool, label: str, cluster: ClusterFacts, renderers: Renderers) -> BootDocument:
-        """Render a pool and hand it to the judge. Raises InputError where it cannot be rendered."""
+        """Render a pool and pass it to the linter. Raises InputError if it cannot be rendered."""
         places = TracedPlaces(pool.profile, pool, cluster, renderers)
         document, warnings = rendered(pool, label, renderers.renderer(cluster), places)
         machine = pool.machine
         own = (machine.bootstrap_secret_name, machine.provisioning_secret_name, machine.kubelet_kubeconfig_name)
-        self.judge.add(document, own)
+        self.linter.add(document, own)
         for warning in warnings:
             where = pool.profile.manifest.line_of(warning.field)
             placed = warning.at(where=where, about=profile_name(pool.profile))
-            self.tell(problem_finding(rules.USER_DATA, placed), label)
+            self.add(problem_finding(rules.USER_DATA, placed), label)
         return document
 
     # pools
 
     def cluster(self, number: int) -> None:
-        """What the real MachineDeployments of a scope share."""
+        """Resolve what the real MachineDeployments of a scope share."""
         scope = self.scopes[number]
         facts, _ = with_stand_ins(scope.inputs.facts, scope.settings)
         try:
@@ -260,7 +260,7 @@ class _Validation:
         self.counterfactuals[number] = Counterfactuals(scope.inputs, scope.settings, self.renderers[number].engine)
 
     def machine(self, number: int, index: int) -> None:
-        """A real MachineDeployment."""
+        """Check a real MachineDeployment."""
         if number not in self.clusters:
             return
         scope, cluster = self.clusters[number]
@@ -278,10 +278,10 @@ class _Validation:
             for problem in self.counterfactuals[number].problems(machine, failure.problems):
                 rule = rules.POOL_REFUSED if problem.code is Code.TEMPLATE_REFUSES_POOL else rules.POOL
                 placed = problem if pool is None else _in(pool.profile, problem)
-                self.tell(problem_finding(rule, placed, about=str(machine.ref)), label)
+                self.add(problem_finding(rule, placed, about=str(machine.ref)), label)
 
     def lacks_profile(self, machine: MachineDeployment, scope: Scope) -> bool:
-        """Whether the files that were named lack a pool's profile, which is said."""
+        """Whether a pool's profile is not among the given files; adds a finding if so."""
         wanted = wanted_profile(machine, scope.settings.namespace)
         if wanted is None or wanted in scope.inputs.profiles:
             return False
@@ -289,18 +289,18 @@ class _Validation:
         if ref in scope.inputs.broken or ref in scope.inputs.left_out:
             return False
         message = f"its profile {'/'.join(wanted)} is not among the files given, so it was not rendered"
-        self.tell(Finding(rules.PASSED_OVER, message, where=str(machine.manifest.origin), about=str(machine.ref)))
+        self.add(Finding(rules.PASSED_OVER, message, where=str(machine.manifest.origin), about=str(machine.ref)))
         return True
 
     def texts(self) -> tuple[Text, ...]:
-        """What programs are to judge."""
-        return self.judge.texts()
+        """The texts for external programs."""
+        return self.linter.texts()
 
     def verdict(self, found: Iterable[Finding], remarks: Iterable[tuple[int, Remark]]) -> Verdict:
-        """All findings, with ``found`` of elsewhere and the ``remarks`` of programs."""
-        told = (replace(each, seen_in=tuple(pools) or each.seen_in) for each, pools in self.findings.items())
-        findings = _together((*found, *map(self.public, told), *map(self.public, self.judge.findings(remarks))))
-        documents, texts = self.judge.distinct
+        """All findings, with ``found`` and the ``remarks`` of external programs."""
+        own = (replace(each, seen_in=tuple(pools) or each.seen_in) for each, pools in self.findings.items())
+        findings = _together((*found, *map(self.public, own), *map(self.public, self.linter.findings(remarks))))
+        documents, texts = self.linter.distinct
         return Verdict(
             tuple(sorted(suppress(findings, self.suppressions), key=_order)),
             replace(self.counts, documents=documents, texts=texts),
@@ -308,7 +308,7 @@ class _Validation:
         )
 
     def public(self, finding: Finding) -> Finding:
-        """A finding without its sentence where real pools alone have it, and what it is about is made from secrets."""
+        """The finding, without its message if only real pools have it and its text was made from secrets."""
         if not finding.seen_in or any(label not in self.real for label in finding.seen_in):
             return finding
         counterfactuals, machine = self.real[finding.seen_in[0]]
@@ -322,7 +322,7 @@ class _Validation:
         return replace(finding, message=NOT_SHOWN, fix="") if secret and not is_public else finding
 
 
-# What is said of a pool itself, and was looked through where it was found.
+# Findings on a pool itself, already checked for secrets when they were found.
 _OF_POOLS = frozenset(rule.id for rule in (rules.POOL, rules.POOL_REFUSED, rules.POOL_WARNING))
 
 
@@ -331,7 +331,7 @@ def _label(machine: MachineDeployment, scope: Scope) -> str:
 
 
 def _is_alike(finding: Finding, counterfactuals: Counterfactuals, machine: MachineDeployment) -> bool:
-    """Whether the same is found where all secrets are other ones."""
+    """Whether the same is found with other secrets."""
     scenes = counterfactuals.scenes(machine)
     documents = [
         boot_document(scene.pool, "", scene.renderer, Places(scene.pool.profile)) for scene in (scenes or ())[1:]
@@ -341,22 +341,22 @@ def _is_alike(finding: Finding, counterfactuals: Counterfactuals, machine: Machi
 
 
 _MOST_REACHED: Final = 3
-"""Profiles and pools that may reach a limit: each of them takes its time, and all others are judged once more."""
+"""The number of profiles and pools that may reach a limit: after each one all others are checked again."""
 _KEPT: Final = MEBIBYTE // 4
-"""Bytes of memory that what was judged may take for each profile or pool."""
+"""Memory for the results of each profile or pool, in bytes."""
 _REFUSED = b"\0"
 _SCHEMAS = {PROFILE: rules.PROFILE_SCHEMA, MACHINE: rules.POOL_SCHEMA}
 
 
 def _in(profile: OperatingSystemProfile, problem: Problem) -> Problem:
-    """A problem of what a profile renders to, at the place of its field in the profile."""
+    """A rendering problem, placed at its field in the profile."""
     if problem.where:
         return problem
     return replace(problem, where=profile.manifest.line_of(problem.field), about=profile_name(profile))
 
 
 def _together(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Findings that differ in nothing but their pools as one."""
+    """Join findings that differ only in their pools."""
     pools: dict[Finding, list[str]] = {}
     for finding in findings:
         pools.setdefault(replace(finding, seen_in=()), []).extend(finding.seen_in)

@@ -1,5 +1,5 @@
-"""What ``validate`` checks: the clusters of a fleet as far as files tell, or the files, folders and overlays that were
-named; and what ``--against`` compares with an earlier revision.
+"""What ``validate`` checks: clusters of the fleet as far as they are in files, or the given files, folders and
+overlays; and the comparison of ``--against`` with an earlier revision.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from osm_gitops.sources.trust import TRUSTED, Trust
 from osm_gitops.sources.walk import Folder, walk
 
 _SEVERAL: Final = "If they belong to several clusters, validate the fleet file, or the folders of one cluster at a time"
-_NOTHING: Final = "there is no profile, no MachineDeployment and no overlay in it"
-_WHERE_THEY_LIE: Final = "Name where they lie; a file that is no YAML, or says no kind, counts as none of them"
-_GIVE_FILES: Final = "Name files or folders of manifests to have them judged"
+_NOTHING: Final = "it has no profile, no MachineDeployment and no overlay"
+_NAME_OTHERS: Final = "Name other files or folders; a file that is not YAML, or has no kind, is none of these"
+_GIVE_FILES: Final = "To check them, name files or folders of manifests"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One cluster's objects. ``partial``: profiles may lie elsewhere, so that one that is not here is no mistake."""
+    """The objects of a cluster. ``partial``: profiles may be elsewhere, so a missing one is not an error."""
 
     name: str
     inputs: Inputs
@@ -55,12 +55,12 @@ class Scope:
 def fleet_scopes(
     clusters: Iterable[ClusterSpec], environment: Mapping[str, str], findings: list[Finding]
 ) -> Iterator[Scope]:
-    """Each cluster as its trees have it; what only a live cluster knows is passed over. Opens nothing encrypted."""
+    """Each cluster as its trees have it, without what only a live cluster has. Decrypts nothing."""
     for spec in clusters:
         about = f"cluster {spec.name}"
         trees = [part for part in spec.source.parts if isinstance(part, TreeRef)]
         if not trees:
-            message = "its objects are in the cluster itself, which is not asked"
+            message = "its objects are only in the cluster, which validate does not read"
             findings.append(Finding(rules.PASSED_OVER, message, about=about, fix=_GIVE_FILES))
             continue
         findings += _live_parts(spec.source, about)
@@ -74,7 +74,8 @@ def _live_parts(source: SourceSpec, about: str) -> Iterator[Finding]:
     parts = (("MachineDeployments", source.machines), ("profiles", source.profiles))
     for name, part in parts:
         if isinstance(part, LiveRef):
-            yield Finding(rules.PASSED_OVER, f"its {name} are in the cluster itself, which is not asked", about=about)
+            message = f"its {name} are only in the cluster, which validate does not read"
+            yield Finding(rules.PASSED_OVER, message, about=about)
 
 
 def _without_live(spec: ClusterSpec, tree: TreeRef) -> ClusterSpec:
@@ -83,7 +84,7 @@ def _without_live(spec: ClusterSpec, tree: TreeRef) -> ClusterSpec:
 
 
 def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Finding], *, whole: bool) -> Scope | None:
-    """The objects of a cluster; with the ``whole`` set of built-in profiles, or with those alone that pools name."""
+    """The objects of a cluster; with ``whole`` all built-in profiles, else only those that pools name."""
     about = f"cluster {spec.name}"
     try:
         stack = load_stack(spec.overlays, spec.trust)
@@ -113,8 +114,8 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
 def path_scopes(
     trees: Sequence[TreeRef], like: ClusterSpec, environment: Mapping[str, str], findings: list[Finding]
 ) -> tuple[Scope, ...]:
-    """All that the trees hold as one cluster with the settings of ``like``, an object of two trees once; trees that
-    say different things of one object as clusters of their own, so that both are judged."""
+    """The objects of all trees as one cluster with the settings of ``like``. Trees with different versions of an object
+    become separate clusters, so that both versions are checked."""
     scopes: list[Scope] = []
     for tree in trees:
         spec = replace(like, source=SourceSpec(tree, tree, tree))
@@ -122,18 +123,20 @@ def path_scopes(
         if scope is None:
             continue
         scope = replace(scope, inputs=_facts_once(scope.inputs, findings), partial=True)
-        if _is_bare(scope.inputs) and not any(overlays_in(tree, like.trust)):
-            findings.append(Finding(rules.NOTHING_TO_JUDGE, _NOTHING, where=tree.display, fix=_WHERE_THEY_LIE))
+        if _is_empty(scope.inputs) and not any(overlays_in(tree, like.trust)):
+            findings.append(Finding(rules.NOTHING_TO_JUDGE, _NOTHING, where=tree.display, fix=_NAME_OTHERS))
         joined = next((at for at, other in enumerate(scopes) if _agree(other.inputs, scope.inputs)), None)
         if joined is not None:
-            scopes[joined] = replace(scope, name=scopes[joined].name, inputs=_both(scopes[joined].inputs, scope.inputs))
+            scopes[joined] = replace(
+                scope, name=scopes[joined].name, inputs=_joined(scopes[joined].inputs, scope.inputs)
+            )
         else:
             scopes.append(replace(scope, name=tree.display) if scopes else scope)
     return tuple(scopes)
 
 
 def _facts_once(inputs: Inputs, findings: list[Finding]) -> Inputs:
-    """Facts that stand there several times belong to several clusters; stand-ins serve as well for what is judged."""
+    """Report duplicate facts as skipped: they belong to several clusters, and placeholders serve as well."""
     findings += (
         problem_finding(rules.PASSED_OVER, replace(each, fix=_SEVERAL))
         for each in inputs.unreadable
@@ -145,13 +148,13 @@ def _facts_once(inputs: Inputs, findings: list[Finding]) -> Inputs:
 
 
 def _agree(first: Inputs, second: Inputs) -> bool:
-    """Whether what both have of their own is the same."""
+    """Whether the objects that both have are equal."""
     known = _bodies(first)
     return all(known.get(name, body) == body for name, body in _bodies(second).items())
 
 
-def _is_bare(inputs: Inputs) -> bool:
-    """Whether a tree has nothing that could be judged, nor could be if it were right."""
+def _is_empty(inputs: Inputs) -> bool:
+    """Whether a tree has no object to check, not even an invalid one."""
     return not (inputs.profiles or inputs.machines or inputs.broken or inputs.unfit or inputs.unreadable)
 
 
@@ -161,7 +164,7 @@ def _bodies(inputs: Inputs) -> dict[ObjectRef, Mapping[str, Json]]:
     return {manifest.ref: manifest.body for manifest in manifests}
 
 
-def _both(first: Inputs, second: Inputs) -> Inputs:
+def _joined(first: Inputs, second: Inputs) -> Inputs:
     machines = {machine.ref: machine for machine in (*second.machines, *first.machines)}
     facts = replace(
         first.facts,
@@ -171,7 +174,7 @@ def _both(first: Inputs, second: Inputs) -> Inputs:
         endpoint_slices=first.facts.endpoint_slices or second.facts.endpoint_slices,
     )
     broken = {**second.broken, **first.broken}
-    # A profile that one of the trees has wins over the built-in one that the other was given.
+    # A profile of a tree takes precedence over a built-in one.
     ranked = sorted((*second.profiles.items(), *first.profiles.items()), key=lambda found: not found[1].built_in)
     profiles = {key: each for key, each in ranked if not each.built_in or ObjectRef(PROFILE, *key) not in broken}
     joined = ClusterInputs.of(first)
@@ -187,20 +190,20 @@ def _sorted(found: Mapping[ObjectRef, tuple[Problem, ...]]) -> dict[ObjectRef, t
 
 
 _RAISE: Final = (
-    "Raise spec.version: OSM's webhook refuses a changed spec under an old version, and machines are told apart by it"
+    "Raise spec.version: OSM's webhook refuses a changed spec with an old version, and it shows which machines are old"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two states of the same sources; ``revision`` is how the earlier one was named."""
+    """Two states of the same sources; ``revision`` names the earlier one."""
 
     now: tuple[Scope, ...]
     earlier: tuple[Scope, ...]
     revision: str
 
     def findings(self) -> Iterator[Finding]:
-        """What the change does that nobody would want, each once, however many clusters it concerns."""
+        """Mistakes in the change, each once for all clusters."""
         before = {scope.name: scope for scope in self.earlier}
         yield from dict.fromkeys(
             finding for scope in self.now if scope.name in before for finding in self._of(scope, before[scope.name])
@@ -220,12 +223,13 @@ class Comparison:
         if profile.version == before.version:
             changed = ", ".join(_changed(profile, before))
             if changed:
-                told = f"its spec changed since {self.revision}, and its version is {profile.version} as it was then"
-                message = f"{told}; what changed: {changed}"
+                message = (
+                    f"its spec changed since {self.revision} ({changed}), but its version is still {profile.version}"
+                )
                 yield Finding(rules.VERSION_NOT_RAISED, message, where, about, "spec.version", _RAISE)
         elif _is_lower(profile.version, before.version):
             message = f"its version was {before.version} at {self.revision} and is {profile.version} now"
-            fix = "Raise it beyond every version that a cluster has seen"
+            fix = "Use a higher version than any that a cluster has had"
             yield Finding(rules.VERSION_WENT_BACK, message, where, about, "spec.version", fix)
 
     def _vanished(self, scope: Scope, gone: Iterable[tuple[str, str]]) -> Iterator[Finding]:
@@ -234,14 +238,14 @@ class Comparison:
             wanted = wanted_profile(machine, scope.settings.namespace)
             if wanted in lost and wanted is not None:
                 field = f"metadata.annotations.{PROFILE_ANNOTATION}"
-                message = f"its profile {'/'.join(wanted)} was there at {self.revision} and is gone"
-                fix = "Bring the profile back, or let the pool name another"
+                message = f"its profile {'/'.join(wanted)} existed at {self.revision} and is missing now"
+                fix = "Restore the profile, or name another in the pool"
                 where = machine.manifest.line_of(field)
                 yield Finding(rules.PROFILE_VANISHED, message, where, str(machine.ref), field, fix)
 
 
 def _changed(profile: OperatingSystemProfile, before: OperatingSystemProfile) -> Iterator[str]:
-    """The keys of the spec that differ, with all defaults set."""
+    """The keys of the spec that differ, after defaults."""
     now, then = whole_profile(profile)["spec"], whole_profile(before)["spec"]
     yield from (key for key in sorted({*now, *then}) if now.get(key) != then.get(key))
 
@@ -254,14 +258,14 @@ def _is_lower(version: str, other: str) -> bool:
 
 
 def overlay_findings(trees: Sequence[TreeRef], trust: Trust = TRUSTED) -> Iterator[Finding]:
-    """What is wrong with the overlays of these trees by themselves: whether they fit profiles, only a cluster tells."""
+    """Problems of the overlays in these trees alone; whether they fit profiles depends on a cluster."""
     found: dict[Finding, None] = {}
     for tree in trees:
         for ref in overlays_in(tree, trust):
             try:
                 read_overlays([ref], trust)
             except InputError as failure:
-                # One that others are built on is told once.
+                # Problems of a base of several overlays are reported once.
                 found |= dict.fromkeys(problem_finding(rules.OVERLAY, problem) for problem in failure.problems)
     yield from found
 
@@ -276,7 +280,7 @@ def overlays_in(tree: TreeRef, trust: Trust = TRUSTED) -> Iterator[OverlayRef]:
 
 
 def _names(tree: TreeRef, trust: Trust) -> list[str]:
-    """The files of a tree as they are shown, without what a revision adds; none where it cannot be read, which is told
+    """The file names of a tree as shown, without the suffix of a revision; none if it cannot be read, which is reported
     elsewhere."""
     try:
         trust.check(tree.path, tree.display)

@@ -1,8 +1,7 @@
-"""Checkers: programs and libraries of others that judge boot files, each behind one small class.
+"""External programs that check boot files, each behind one small class.
 
-Belongs here: running shellcheck, bash, cloud-init, systemd-analyze and their like on many files at once, in parallel
-with a bound, and reading their answers. May not come in: checks that need none of them (``osm_gitops.lint.rules``), and
-what is judged.
+Belongs here: running shellcheck, bash, cloud-init and systemd-analyze on many files, in parallel within limits, and
+parsing their output. May not come in: checks without them (``osm_gitops.lint.rules``), and the choice of what to check.
 """
 
 from __future__ import annotations
@@ -24,5 +23,5 @@ _CHECKERS: Final[tuple[Callable[[Mapping[str, str]], Checker], ...]] = (
 
 
 def checkers(environment: Mapping[str, str]) -> tuple[Checker, ...]:
-    """All of them; programs are looked for on the PATH of ``environment``."""
+    """All checkers; programs are searched on the PATH of ``environment``."""
     return tuple(make(environment) for make in _CHECKERS)

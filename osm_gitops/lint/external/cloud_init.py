@@ -1,4 +1,4 @@
-"""``cloud-init schema`` on user-data: its own idea of what a cloud-config is."""
+"""Run ``cloud-init schema`` on user-data."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ RULES: Final = (SCHEMA, NOT_INSTALLED)
 _ERRORS: Final = re.compile(r"Cloud config schema errors: (.*?)(?:\n\n|\nError: Invalid|\Z)", re.DOTALL)
 _ERROR: Final = re.compile(r"(?:^|, )([A-Za-z_][\w-]*(?:\.[\w-]+)*): ")
 _AT: Final = re.compile(r"format-l(\d+)\.c\d+")
-# What comes after a value that is quoted; values may be secrets.
+# What follows a quoted value; values may be secrets.
 _BEHIND_VALUE: Final = re.compile(
     r"(?:.*)((?:is not|is too|does not|has non|was unexpected|is a required).*)", re.DOTALL
 )
 _UNEXPECTED: Final = re.compile(r"Additional properties are not allowed \(.*\)", re.DOTALL)
 _CONTENT_LINE: Final = re.compile(r"^ {4}.*$", re.MULTILINE)
 
-# OSM writes these keys for pools without SSH keys or a subscription too, and then they have no value.
+# OSM writes these keys without a value for pools without SSH keys or a subscription.
 _WITHOUT_VALUE: Final = re.compile(r"ssh_authorized_keys|rh_subscription\.(?:username|password)")
 
 
 @dataclass(frozen=True, slots=True)
 class CloudInit:
-    """One process for every user-data that differs in more than the texts of its files."""
+    """Runs one process for all user-data that differ only in the texts of their files."""
 
     environment: Mapping[str, str] = field(repr=False)
     slow: ClassVar[bool] = False
@@ -48,26 +48,26 @@ class CloudInit:
     def missing(self) -> Finding | None:
         if find_program("cloud-init", self.environment):
             return None
-        message = "cloud-init is not installed, so that user-data was looked at by our own checks only"
+        message = "cloud-init is not installed, so only osm-gitops' own checks checked user-data"
         return Finding(NOT_INSTALLED, message, fix="Install cloud-init from your distribution")
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         words = [find_program("cloud-init", self.environment) or "cloud-init"]
-        told = cache(lambda text: {remark.line for remark in cloud_config_remarks(text)})
+        reported = cache(lambda text: {remark.line for remark in cloud_config_remarks(text)})
         for file, remark in check_user_data(words, files, self.environment):
-            # What a check of ours tells of the same line, with a fix, need not be told twice.
-            if remark.line not in told(file.text):
+            # Our own checks report the same line with a fix.
+            if remark.line not in reported(file.text):
                 yield file, remark
 
 
 def check_user_data(
     words: Sequence[str], files: Sequence[BootFile], environment: Mapping[str, str]
 ) -> Iterator[tuple[BootFile, Remark]]:
-    """What the cloud-init that ``words`` call says of those files that are user-data."""
+    """Remarks of the cloud-init that ``words`` call on the files that are user-data."""
     alike: dict[str, BootFile] = {}
     for file in files:
         if file.path == USER_DATA:
-            # Texts of files are strings to the schema, whatever they say; that they are is a check of ours.
+            # To the schema the texts of files are just strings, which our own check verifies.
             alike.setdefault(_CONTENT_LINE.sub("    …", file.text), file)
     with scratch() as folder:
         answers = run_parallel(
@@ -97,7 +97,7 @@ def _remarks(file: BootFile, ran: CompletedProcess) -> Iterator[Remark]:
     match = _ERRORS.search(f"{ran.output}\n\n{ran.errors}")
     parts = _ERROR.split(match[1]) if match else []
     if len(parts) < 3:
-        yield Remark(STOPPED, "cloud-init gave no answer about the user-data that is understood here")
+        yield Remark(STOPPED, "cloud-init answered in an unknown format")
         return
     for path, message in islice(dict(zip(parts[1::2], parts[2::2], strict=True)).items(), MOST_REMARKS):
         if _WITHOUT_VALUE.fullmatch(path) and message.startswith("None is not of type"):
@@ -122,7 +122,7 @@ def _line_of(file: BootFile, path: str) -> int:
 
 def _without_values(message: str, is_syntax: bool) -> str:
     if is_syntax:
-        return "it is no YAML that it can read" if "valid" in message else "its first line is not #cloud-config"
+        return "it is not YAML that it can read" if "valid" in message else "its first line is not #cloud-config"
     if _UNEXPECTED.search(message):
         return "it has a key that is not allowed"
     match = _BEHIND_VALUE.match(message)

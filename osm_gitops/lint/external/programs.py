@@ -1,4 +1,4 @@
-"""Finding and running other people's programs: with a bound in time and number, and nothing of ours in their sight."""
+"""Find and run external programs within limits of time, memory and number, and without our environment."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 CPU_SECONDS: Final = 10
-"""How much time of a processor a program may take for one file."""
+"""CPU time of a program for one file."""
 _WAITING: Final = 6
-"""So many times longer it may take in all, as the machine may be busy."""
+"""Factor for the elapsed time, because the machine may be busy."""
 _MEMORY: Final = 2 << 30
 _OUTPUT: Final = 16 << 20
 _SHELL: Final = "/bin/sh"
@@ -34,13 +34,13 @@ _NOT_STARTED: Final = frozenset({126, 127})  # the shell's own codes
 # are, and GHC's runtime, which reserves what it may get, sees them when it starts.
 _LIMITED: Final = '{ ulimit -c 0; ulimit -S -t "$1"; ulimit -v "$2"; ulimit -f "$3"; } 2>/dev/null; shift 3; exec "$@"'
 _SIDE_BY_SIDE: Final = 4
-# What a program gets to see of the environment: no token, and no setting that changes its words.
+# The environment of programs: no tokens, and no settings that change their output.
 _PLAIN: Final = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedProcess:
-    """What a program answered; ``code`` is ``None`` where it gave no answer, and ``stopped`` says why."""
+    """The output of a program; ``code`` is ``None`` if it was stopped, and ``stopped`` says why."""
 
     code: int | None
     output: str
@@ -49,7 +49,7 @@ class CompletedProcess:
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str | None:
-    """The program on the PATH of ``environment``, or beside the Python that runs us, where extras install theirs."""
+    """The program on the PATH of ``environment``, or beside our Python, where extras install programs."""
     beside = str(Path(sys.executable).parent)
     return shutil.which(name, path=plain_path(environment)) or shutil.which(name, path=beside)
 
@@ -57,9 +57,9 @@ def find_program(name: str, environment: Mapping[str, str]) -> str | None:
 def run(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = CPU_SECONDS
 ) -> CompletedProcess:
-    """Run a program in ``folder``, which is its home and its place for temporary files as well.
+    """Run a program in ``folder``, which is also its home and its folder for temporary files.
 
-    ``seconds`` are those of a processor. It ends with every process that it has started.
+    ``seconds`` is its CPU time. At the end all of its child processes are killed.
     """
     plain = {**_PLAIN, "PATH": plain_path(environment), "HOME": str(folder), "TMPDIR": str(folder)}
     limits = [str(ceil(seconds)), str(_MEMORY >> 10), str(_OUTPUT >> 9)]
@@ -106,13 +106,13 @@ def _text(file: IO[bytes]) -> str:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder that nobody else may look into, and that is gone afterwards."""
+    """A private temporary folder."""
     with TemporaryDirectory(prefix="osm-gitops-validate-") as folder:
         yield Path(folder)
 
 
 def run_parallel(work: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-    """The answers to all items in their order, a few at a time."""
+    """The answers for all items in order; a few run at the same time."""
     if len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, os.cpu_count() or 1, len(items))) as pool:
@@ -122,9 +122,9 @@ def run_parallel(work: Callable[[Item], Answer], items: Sequence[Item]) -> list[
 def answered(
     ask: Callable[[Sequence[Item]], list[Answer] | None], alone: Callable[[Item], list[Answer]], items: Sequence[Item]
 ) -> list[Answer]:
-    """All answers about a batch: where a program has none for it, it is asked about each item ``alone``.
+    """All answers for a batch; if the program fails on the batch, it runs on each item ``alone``.
 
-    So one file that keeps a program busy does not keep others from being judged.
+    So one file that keeps a program busy does not prevent the check of others.
     """
     found = ask(items) if len(items) > 1 else None
     return found if found is not None else [answer for item in items for answer in alone(item)]

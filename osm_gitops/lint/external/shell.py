@@ -1,4 +1,4 @@
-"""shellcheck and ``bash -n`` on every shell script."""
+"""Run shellcheck and ``bash -n`` on shell scripts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ RULES: Final = (SHELLCHECK, BASH, NO_SHELLCHECK, NO_BASH, STOPPED)
 
 _SHELL: Final = re.compile(r"#![ \t]*\S*/(?:env[ \t]+(?:-\S+[ \t]+)*)?(?:\S*/)?(bash|dash|ksh|sh)\b")
 _SCRIPTS_AT_ONCE: Final = 16
-_ALONE_SECONDS: Final = 5  # of a processor; OSM's own scripts take a third of one
+_ALONE_SECONDS: Final = 5  # CPU time; OSM's own scripts take a third of a second
 _MOST_NESTED: Final = 100
 _MOST_LINES: Final = 10_000
 _LARGEST: Final = 1 << 20
-# SC2046, a word-splitting $(…), is what OSM's own scripts do on purpose.
+# SC2046 is unquoted $(…), which OSM's own scripts use on purpose.
 _OPTIONS: Final = ("--norc", "--format=json1", "--severity=warning", "--exclude=SC2046")
 _BASH_LINE: Final = re.compile(r"^[^\n]*?: line (\d+): (.*)$", re.MULTILINE)
 
@@ -53,7 +53,7 @@ def shell_of(file: BootFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shellcheck:
-    """One process for many scripts of one shell."""
+    """Runs one process for many scripts of one shell."""
 
     environment: Mapping[str, str] = field(repr=False)
     slow: ClassVar[bool] = True
@@ -63,7 +63,7 @@ class Shellcheck:
             return None
         fix = "Install shellcheck, or osm-gitops[validate], which brings it"
         return Finding(
-            NO_SHELLCHECK, "shellcheck is not installed, so that scripts were looked at by our own checks only", fix=fix
+            NO_SHELLCHECK, "shellcheck is not installed, so only osm-gitops' own checks checked scripts", fix=fix
         )
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
@@ -98,7 +98,7 @@ class Shellcheck:
 
 
 def _comments(files: Sequence[BootFile], ran: CompletedProcess) -> list[tuple[BootFile, Remark]] | None:
-    """What shellcheck says of files that are named by their numbers; ``None`` where it gave no answer."""
+    """The comments of shellcheck on files named by their index; ``None`` if it gave no answer."""
     try:
         comments = json.loads(ran.output)["comments"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -107,13 +107,13 @@ def _comments(files: Sequence[BootFile], ran: CompletedProcess) -> list[tuple[Bo
 
 
 def stopped(program: str, why: str) -> Remark:
-    """A program of others did not judge a file."""
+    """The remark that a program did not check a file."""
     reason = f": {why}" if why else ""
-    return Remark(STOPPED, f"{program} did not judge this file{reason}", 1, "Make the file smaller or simpler")
+    return Remark(STOPPED, f"{program} did not check this file{reason}", 1, "Make the file smaller or simpler")
 
 
 def _beyond(file: BootFile) -> str:
-    """Why no program is asked about a script: what nests deep keeps them busy for minutes."""
+    """Why a script is not checked: deep nesting keeps programs busy for minutes."""
     if len(file.text) > _LARGEST:
         return f"it is larger than {_LARGEST >> 20} MiB"
     if file.text.count("\n") > _MOST_LINES:
@@ -143,7 +143,7 @@ def _write(files: Iterable[BootFile], folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bash:
-    """``bash -n``: reads a script, and runs nothing of it."""
+    """Runs ``bash -n``, which parses a script without running it."""
 
     environment: Mapping[str, str] = field(repr=False)
     slow: ClassVar[bool] = False
@@ -151,7 +151,7 @@ class Bash:
     def missing(self) -> Finding | None:
         if find_program("bash", self.environment):
             return None
-        return Finding(NO_BASH, "bash is not installed, so that it was not asked about scripts", fix="Install bash")
+        return Finding(NO_BASH, "bash is not installed, so it did not check scripts", fix="Install bash")
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         program = find_program("bash", self.environment) or "bash"
@@ -165,6 +165,6 @@ class Bash:
                 continue
             match = _BASH_LINE.search(ran.errors)
             if ran.code and match:
-                # The rest of its words quotes the script, which may hold a token.
+                # The rest of the message quotes the script, which may contain a token.
                 what = match[2].partition(" near ")[0].partition("`")[0].strip().rstrip(":")
                 yield file, Remark(BASH, f"bash cannot read the script: {what}", int(match[1]), "Correct the script")

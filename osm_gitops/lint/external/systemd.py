@@ -1,4 +1,4 @@
-"""``systemd-analyze verify`` on every unit and drop-in, in a root of their own with stand-ins for what they run."""
+"""Run ``systemd-analyze verify`` on units and drop-ins, in a root with placeholders for the programs that they run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NOT_INSTALLED: Final = Rule(
 )
 RULES: Final = (VERIFY, NOT_INSTALLED)
 
-_SECONDS: Final = 5  # of a processor; a batch takes half of one
+_SECONDS: Final = 5  # CPU time; a batch takes half a second
 _MOST_PROGRAMS: Final = 200  # of one unit
 _UNITS_AT_ONCE: Final = 40
 _SYSTEM_UNITS: Final = ("/usr/lib/systemd/system", "/lib/systemd/system")
-# Units that nodes have and the machine that validates may lack.
+# Units of nodes that may be missing on this machine.
 _NODE_UNITS: Final = (
     *("containerd.service", "docker.service", "docker.socket", "kubelet.service", "NetworkManager.service"),
     *("NetworkManager-wait-online.service", "cloud-init.service", "cloud-final.service", "coreos-metadata.service"),
@@ -39,18 +39,18 @@ _NODE_UNITS: Final = (
     *("rpc-statd.service", "rpcbind.service", "chronyd.service", "waagent.service", "vmtoolsd.service", "rngd.service"),
 )
 _NOT_FOUND: Final = re.compile(r"Unit (\S+)\.([a-z]+) not found")
-_STAND_IN: Final = "[Service]\nExecStart=/bin/true\n"
+_PLACEHOLDER: Final = "[Service]\nExecStart=/bin/true\n"
 _COMMAND: Final = re.compile(r"Exec[A-Z]\w+")
 _AT_LINE: Final = re.compile(r"^\S*/(u(\d+)-[^/:\s]+)(?:\.d/[^:/]+)?:(\d+): (.*)$")
 _OF_UNIT: Final = re.compile(r"^(?:Unit )?(u(\d+)-[^:\s]+?\.[a-z]+):? (.*)$")
-# Their names say where they mount: they cannot be renamed.
+# Their names contain the mount path, so they cannot be renamed.
 _NAMED_BY_PATH: Final = (".mount", ".automount", ".swap")
 _ACTIVATING: Final = (".timer", ".socket", ".path")
 
 
 @dataclass(frozen=True, slots=True)
 class SystemdAnalyze:
-    """Each text is a unit of its own, ``u7-kubelet.service``, so that many fit into one root and one process."""
+    """Gives each text its own unit name, ``u7-kubelet.service``, so that many fit into one root and one process."""
 
     environment: Mapping[str, str] = field(repr=False)
     slow: ClassVar[bool] = False
@@ -58,19 +58,19 @@ class SystemdAnalyze:
     def missing(self) -> Finding | None:
         if find_program("systemd-analyze", self.environment):
             return None
-        message = "systemd-analyze is not installed, so that units were looked at by our own checks only"
+        message = "systemd-analyze is not installed, so only osm-gitops' own checks checked units"
         return Finding(NOT_INSTALLED, message, fix="Run validate on Linux with systemd")
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
-        told = cache(lambda file: {remark.line for remark in first_remarks(check_unit(file))})
+        reported = cache(lambda file: {remark.line for remark in first_remarks(check_unit(file))})
         for file, remark in verify(files, self.environment):
-            # What a check of ours tells of the same line, with a fix, need not be told twice.
-            if remark.line not in told(file):
+            # Our own checks report the same line with a fix.
+            if remark.line not in reported(file):
                 yield file, remark
 
 
 def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterator[tuple[BootFile, Remark]]:
-    """All that ``systemd-analyze verify`` says of those files that are units or drop-ins."""
+    """All remarks of ``systemd-analyze verify`` on the files that are units or drop-ins."""
     units = [file for file in files if is_unit_file(file.path) and not unit_of(file.path)[0].endswith(_NAMED_BY_PATH)]
 
     def together(batch: Sequence[BootFile]) -> list[tuple[BootFile, Remark]] | None:
@@ -86,7 +86,7 @@ def verify(files: Sequence[BootFile], environment: Mapping[str, str]) -> Iterato
 
 
 def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tuple[BootFile, Remark]] | str:
-    """What it says of a batch of units, or why it gave no answer."""
+    """The remarks on a batch of units, or why there is no answer."""
     program = find_program("systemd-analyze", environment) or "systemd-analyze"
     with scratch() as root:
         names = _lay_out(files, root)
@@ -96,11 +96,11 @@ def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tu
             ran = run([*words, *names], root, environment, _SECONDS)
     if ran.code is None:
         return ran.stopped
-    return list(dict.fromkeys(_told(files, ran.errors)))
+    return list(dict.fromkeys(_parse_errors(files, ran.errors)))
 
 
 def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
-    """Write the units with all that they need; their names."""
+    """Write the units with everything that they need; return their names."""
     folder = root / "etc/systemd/system"
     folder.mkdir(parents=True)
     system = root / "usr/lib/systemd/system"
@@ -110,13 +110,13 @@ def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
     system.mkdir(parents=True, exist_ok=True)
     for name in {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}:
         if not (system / name).exists() and name.endswith((".service", ".socket", ".target")):
-            text = _STAND_IN if name.endswith(".service") else _stand_in_of(name)
+            text = _PLACEHOLDER if name.endswith(".service") else _placeholder(name)
             (system / name).write_text(text, "utf-8")
     _program(root, "/bin/true")
     return [_lay_out_unit(number, file, folder, root) for number, file in enumerate(files)]
 
 
-def _stand_in_of(name: str) -> str:
+def _placeholder(name: str) -> str:
     return "[Socket]\nListenStream=/run/x.sock\n" if name.endswith(".socket") else "[Unit]\n"
 
 
@@ -126,26 +126,26 @@ def _lay_out_unit(number: int, file: BootFile, folder: Path, root: Path) -> str:
     name = f"u{number}-{unit}" if "." in unit else f"u{number}-{unit}.{suffix}"
     data = file.text.encode("utf-8", "surrogateescape")
     if drop_in:
-        stand_in = _STAND_IN if suffix == "service" else _stand_in_of(name)
-        (folder / name).write_text(stand_in, "utf-8")
+        placeholder = _PLACEHOLDER if suffix == "service" else _placeholder(name)
+        (folder / name).write_text(placeholder, "utf-8")
         (folder / f"{name}.d").mkdir()
         (folder / f"{name}.d" / "drop-in.conf").write_bytes(data)
     else:
         (folder / name).write_bytes(data)
     if name.endswith(_ACTIVATING):
-        (folder / f"{name.rpartition('.')[0]}.service").write_text(_STAND_IN, "utf-8")
+        (folder / f"{name.rpartition('.')[0]}.service").write_text(_PLACEHOLDER, "utf-8")
     commands = (entry for entry in parse(file.text).entries if _COMMAND.fullmatch(entry.key))
     for entry in islice(commands, _MOST_PROGRAMS):
         program = entry.value.lstrip("@-:+!|").split(None, 1)[:1]
         if program:
             path = program[0].strip("\"'")
-            # What a name alone stands for is looked for on the node's own PATH.
+            # A name without a slash is searched on the node's PATH.
             _program(root, path if "/" in path else f"/usr/bin/{path}")
     return name
 
 
 def _program(root: Path, path: str) -> None:
-    """A stand-in for a program, where its path can be one."""
+    """Write a placeholder for a program, if its path is possible."""
     if ".." in path.split("/") or "\0" in path:
         return
     target = root / path.lstrip("/")
@@ -153,11 +153,11 @@ def _program(root: Path, path: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("#!/bin/true\n", "utf-8")
         target.chmod(0o755)
-    except OSError:  # the path is a folder, or too long: systemd-analyze will say so
+    except OSError:  # the path is a folder, or too long: systemd-analyze reports it
         return
 
 
-def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Remark]]:
+def _parse_errors(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Remark]]:
     lines: Counter[int] = Counter()
     for line in errors.splitlines():
         if match := _AT_LINE.match(line):
@@ -169,19 +169,19 @@ def _told(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Re
         lines[number] += 1
         if lines[number] > MOST_REMARKS:
             continue
-        said = re.sub(r"\bu\d+-", "", message).rstrip(".")
+        text = re.sub(r"\bu\d+-", "", message).rstrip(".")
         if number < len(files) and not (
-            said.startswith("Cannot add dependency job, ignoring") or _on_nodes(said, files)
+            text.startswith("Cannot add dependency job, ignoring") or _on_nodes(text, files)
         ):
-            # What it quotes of a line may be a credential.
-            shown = re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", said)
+            # The quoted part of a line may be a credential.
+            shown = re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", text)
             yield files[number], Remark(VERIFY, f"systemd says: {shown}", at, "Correct the unit")
 
 
-def _on_nodes(said: str, files: Sequence[BootFile]) -> bool:
-    """Whether a unit that is not found here may be there on a node: packages and images bring units, and what the
-    profile writes is there, too. A name that is nearly one of those that are known is a slip of the pen."""
-    match = _NOT_FOUND.search(said)
+def _on_nodes(text: str, files: Sequence[BootFile]) -> bool:
+    """Whether a unit that is missing here may exist on a node, from a package, the image or the profile. A name that is
+    similar to a known one is a typo."""
+    match = _NOT_FOUND.search(text)
     if match is None:
         return False
     known = {*_NODE_UNITS, *(unit_of(file.path)[0] for file in files)}

@@ -1,6 +1,6 @@
-"""Checks: what is wrong with profiles, pools and the boot files that they render to, as pure functions.
+"""Checks of profiles, pools and boot files, as pure functions.
 
-Belongs here: rules, and functions from profiles or rendered files to findings; the text of each rule. May not come in:
-I/O and programs (``osm_gitops.lint.external``), which pools are checked and how they are rendered
-(``osm_gitops.commands.validate``), and text of reports.
+Belongs here: rules with their texts, and functions from profiles or rendered files to findings. May not come in: I/O
+and programs (``osm_gitops.lint.external``), which pools are checked and how they are rendered
+(``osm_gitops.commands.validate``), and the text of reports.
 """

@@ -1,4 +1,4 @@
-"""What checks look at, the boot files of one pool, and how they say what is wrong with them."""
+"""The input of checks, the boot files of one pool, and their output, remarks."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _LONGEST_NAME: Final = 80
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a table that is written as text."""
+    """The words of a text."""
     return frozenset(text.split())
 
 
 def closest_match(name: str, known: Collection[str]) -> str:
-    """The known name that somebody will have meant by ``name``, or an empty text."""
+    """The known name that is most similar to ``name``, or an empty text."""
     by_case = {each.lower(): each for each in known}
     if found := by_case.get(name.lower()):
         return found
-    if len(name) > _LONGEST_NAME:  # comparing is slow, and nobody meant it
+    if len(name) > _LONGEST_NAME:  # comparing is slow
         return ""
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
     return near[0] if near else ""
 
 
 def suggested_fix(name: str, known: Collection[str], otherwise: str) -> str:
-    """The fix for an unknown name: the one that was meant, else ``otherwise``."""
+    """The fix for an unknown name: the most similar known one, or else ``otherwise``."""
     near = closest_match(name, known)
     return f"Write {near}" if near else otherwise
 
@@ -41,7 +41,7 @@ def line_of(text: str, position: int) -> int:
 
 
 def line_with(text: str, *names: str) -> int:
-    """The first line that has the last of ``names``, looked for behind the ones before; 1 where there is none."""
+    """The first line with the last of ``names`` after the names before it, or 1."""
     position = 0
     for name in names:
         found = text.find(name, position)
@@ -59,11 +59,11 @@ def _nowhere(_line: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BootFile:
-    """One file as it lies on the node; also the text of a systemd unit or of a drop-in.
+    """One file on the node; also the text of a systemd unit or a drop-in.
 
-    ``text`` is the content that the node gets, decoded. ``permissions`` is a decimal number read as octal digits (644).
-    ``place(line)`` is ``file:line`` in the source (profile, part or overlay) of a line of ``text``, from 1 on, and of
-    the entry with its path and permissions for 0; it may take a while, so it is asked for findings only.
+    ``text`` is the decoded content. ``permissions`` is a decimal number read as octal digits (644). ``place(line)`` is
+    ``file:line`` in the source (profile, part or overlay) of a line of ``text``, or for line 0 of the entry with path
+    and permissions. It can be slow, so it is called only for findings.
     """
 
     path: str
@@ -75,9 +75,9 @@ class BootFile:
 
 @dataclass(frozen=True, slots=True)
 class BootUnit:
-    """A systemd unit: ``content`` is ``None`` where the profile only enables or masks it.
+    """A systemd unit: ``content`` is ``None`` if the profile only enables or masks it.
 
-    ``content`` and ``drop_ins`` are files at the places where systemd reads them.
+    ``content`` and ``drop_ins`` are files at the paths where systemd reads them.
     """
 
     name: str
@@ -89,7 +89,6 @@ class BootUnit:
 
     @property
     def files(self) -> Iterator[BootFile]:
-        """Its texts."""
         if self.content is not None:
             yield self.content
         yield from self.drop_ins
@@ -97,10 +96,10 @@ class BootUnit:
 
 @dataclass(frozen=True, slots=True)
 class BootDocument:
-    """All that one pool, real or made up, boots from.
+    """Everything that one pool, real or synthetic, boots from.
 
-    ``pool`` names it for people: ``MachineDeployment kube-system/workers``, or ``aws, Kubernetes 1.36.1, HTTPProxy``.
-    ``user_data`` are the bytes of both cloud-config Secrets; ``modules`` are cloud-init's, never rendered.
+    ``pool`` is its shown name: ``MachineDeployment kube-system/workers``, or ``aws, Kubernetes 1.36.1, HTTPProxy``.
+    ``user_data`` are the bytes of both cloud-config Secrets; ``modules`` are cloud-init's, which are not rendered.
     """
 
     profile: OperatingSystemProfile
@@ -124,10 +123,9 @@ class BootDocument:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a check says of a file: a finding but for its place. ``line`` is one of the file's text, from 1 on,
-    or 0 for its entry with path and permissions.
+    """A finding in a file without its place. ``line`` starts at 1; 0 is the entry with path and permissions.
 
-    Equal files of several profiles and pools are looked at once; a remark becomes a finding in each of them.
+    Equal files of several profiles and pools are checked once; a remark becomes a finding in each of them.
     """
 
     rule: Rule
@@ -137,38 +135,40 @@ class Remark:
 
 
 FileCheck = Callable[[BootFile], Iterable[Remark]]
-"""A pure check of one file, whatever else the node gets."""
+"""A pure check of one file alone."""
 
 DocumentCheck = Callable[[BootDocument], Iterable[Finding]]
-"""A pure check of all that a node gets. Findings name ``where`` (``file.place(1)``, ``profile.manifest.line_of(…)``);
-who runs it fills in ``about`` and ``seen_in``."""
+"""A pure check of everything that a node gets. Findings have ``where`` (``file.place(1)``,
+``profile.manifest.line_of(…)``); the caller sets ``about`` and ``seen_in``."""
 
 
 class Checker(Protocol):
-    """A program or library of somebody else that judges files.
+    """An external program that checks files.
 
-    One that is ``slow`` gets of each profile's files those alone that together have every line behind every other.
+    A ``slow`` one gets only a subset of each profile's files that contains every pair of neighbouring lines.
     """
 
     @property
     def slow(self) -> bool: ...
 
     def check(self, files: Sequence[BootFile]) -> Iterable[tuple[BootFile, Remark]]:
-        """Judge those of ``files`` that are its business; each is a distinct path and text. Uses few processes."""
+        """Check those of ``files`` that it supports, each with a distinct path or text. Uses few processes."""
 
     def missing(self) -> Finding | None:
-        """What to install where it is not there; then ``check`` is not called."""
+        """What to install if the program is missing; then ``check`` is not called."""
 
 
 MOST_REMARKS: Final = 100
-"""How much one check says of one file."""
+"""Maximum number of remarks of one check on one file."""
 
 
 def first_remarks(remarks: Iterable[Remark]) -> Iterator[Remark]:
-    """What a check says of a file, up to :data:`MOST_REMARKS`; the rest is not even looked for."""
+    """The first :data:`MOST_REMARKS` remarks; the check does not search for more."""
     for number, remark in enumerate(remarks):
         if number == MOST_REMARKS:
-            yield Remark(remark.rule, f"there is more than these {MOST_REMARKS} findings, not listed", remark.line)
+            yield Remark(
+                remark.rule, f"more than these {MOST_REMARKS} findings; the others are not listed", remark.line
+            )
             return
         yield remark
 

@@ -1,4 +1,4 @@
-"""The checks that ``validate`` runs on what pools render to, and the rules that they have."""
+"""All checks of what pools render to, and all of their rules."""
 
 from __future__ import annotations
 

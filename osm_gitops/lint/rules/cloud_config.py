@@ -1,4 +1,5 @@
-"""``#cloud-config`` user-data: what cloud-init refuses or ignores, SSH keys, and the size that the provider takes."""
+"""Checks of ``#cloud-config`` user-data: what cloud-init refuses or ignores, SSH keys, and the provider's size
+limit."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ _KINDS: Final = re.compile(
 
 
 def key_fault(text: str) -> str:
-    """Why sshd passes over a line (``is no …``); empty where it does not. Options may stand before the key."""
-    return "" if _KINDS.search(text) else "is no public key of a kind that sshd knows"
+    """Why sshd ignores a line (``is not …``); empty if it does not. Options may precede the key."""
+    return "" if _KINDS.search(text) else "is not a public key of a type that sshd knows"
 
 
 HEADER: Final = Rule("cloud-config-header", Severity.ERROR, "the user-data does not begin with #cloud-config")
@@ -64,7 +65,7 @@ _KEYS: Final = words(
     version wireguard write_files yum_repo_dir yum_repos zypper
     """
 )
-# Flatcar reads cloud-configs with coreos-cloudinit, which has units of its own and little else.
+# Flatcar reads cloud-configs with coreos-cloudinit, which has its own units and few other keys.
 _FLATCAR_KEYS: Final = words("coreos hostname manage_etc_hosts ssh_authorized_keys users write_files")
 _FILE_KEYS: Final = words("path content source owner permissions encoding append defer")
 _ENCODINGS: Final = words("gz gzip gz+base64 gzip+base64 gz+b64 gzip+b64 b64 base64 text/plain")
@@ -74,7 +75,7 @@ _FILE_HEAD: Final = re.compile(r"^- path: '(.*)'$")
 
 
 def check_cloud_config(document: BootDocument) -> Iterator[Finding]:
-    """The user-data of a pool that boots by cloud-init; flaws in a file are told where the file stands."""
+    """Check the user-data of a pool that boots with cloud-init; problems in a file get the place of the file."""
     if document.utility != "cloud-init":
         return
     for half in HALVES:
@@ -93,7 +94,7 @@ def _finding(document: BootDocument, half: Half, text: str, remark: Remark) -> F
 
 
 def _file_at(document: BootDocument, half: Half, text: str, line: int) -> tuple[BootFile, int] | None:
-    """The file that a line of the user-data belongs to, and the line in it; 1 where its text is encoded."""
+    """The file of a line of the user-data, and the line in it, or 1 if its text is encoded."""
     lines = text.split("\n")[:line]
     for number in range(len(lines), 0, -1):
         if match := _FILE_HEAD.match(lines[number - 1]):
@@ -109,11 +110,11 @@ def _file_at(document: BootDocument, half: Half, text: str, line: int) -> tuple[
 
 
 USER_DATA: Final = "/var/lib/cloud/instance/user-data.txt"
-"""Where a node has its user-data, and what it is called for checkers."""
+"""The path of user-data on a node, also for external programs."""
 
 
 def user_data_files(document: BootDocument) -> Iterator[BootFile]:
-    """The user-data of both halves as files for checkers; their lines are told in the files that they came from."""
+    """The user-data of both halves as files for external programs; ``place`` maps their lines to the sources."""
     if document.utility != "cloud-init" or document.os == "flatcar":
         return
     for half in HALVES:
@@ -123,7 +124,7 @@ def user_data_files(document: BootDocument) -> Iterator[BootFile]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """``place`` of user-data: where the file, or the module, stands that a line belongs to."""
+    """``place`` of user-data: the place of the file or module of a line."""
 
     document: BootDocument
     half: Half
@@ -137,7 +138,7 @@ class _Place:
 
 @lru_cache(maxsize=256)
 def cloud_config_remarks(text: str, *, flatcar: bool = False) -> tuple[Remark, ...]:
-    """Flaws of a whole cloud-config. Lines are those of the text."""
+    """Problems of a whole cloud-config. Lines are those of the text."""
     return tuple(first_remarks(_remarks(text, flatcar=flatcar)))
 
 
@@ -173,7 +174,7 @@ class _Config:
         for name in self.value:
             if name not in known:
                 fix = suggested_fix(name, known, "Remove it")
-                yield self.remark(UNKNOWN_KEY, name, f"cloud-init knows no key {name}", fix)
+                yield self.remark(UNKNOWN_KEY, name, f"cloud-init does not know the key {name}", fix)
         for name in _BOOLEANS & self.value.keys():
             if not isinstance(self.value[name], bool):
                 yield self.remark(TYPE, name, f"{name} must be true or false")
@@ -197,7 +198,7 @@ class _Config:
                 continue
             path = normpath(file["path"])
             if path in seen:
-                message = f"{path} stands twice in write_files; the later one wins"
+                message = f"{path} is twice in write_files; the later one is used"
                 yield self.remark(WRITE_FILES, place, message, "Keep one")
             seen.add(path)
             yield from self.one_file(file, place)
@@ -207,12 +208,12 @@ class _Config:
         for name in file:
             if name not in _FILE_KEYS:
                 fix = suggested_fix(name, _FILE_KEYS, "Remove it")
-                yield self.remark(WRITE_FILES, f"{place}.{name}", f"write_files knows no key {name}", fix)
+                yield self.remark(WRITE_FILES, f"{place}.{name}", f"write_files does not have a key {name}", fix)
         if not path.startswith("/"):
-            yield self.remark(WRITE_FILES, place, f"the path {path} is not absolute", "Begin it with a slash")
+            yield self.remark(WRITE_FILES, place, f"the path {path} is not absolute", "Start it with a slash")
         permissions = file.get("permissions", "0644")
         if not (isinstance(permissions, str) and re.fullmatch("0?[0-7]{3,4}", permissions)):
-            message = f"the permissions of {path} are no octal digits in quotes"
+            message = f"the permissions of {path} are not octal digits in quotes"
             yield self.remark(WRITE_FILES, f"{place}.permissions", message, "Write '0644'")
         for name in ("owner", "content", "encoding"):
             if not isinstance(file.get(name, ""), str | None):
@@ -221,7 +222,9 @@ class _Config:
         if isinstance(encoding, str) and isinstance(content, str):
             if encoding not in _ENCODINGS:
                 fix = suggested_fix(encoding, _ENCODINGS, "Use b64, or none")
-                message = f"cloud-init knows no encoding {encoding!r}, and takes the content of {path} as it is"
+                message = (
+                    f"cloud-init does not know the encoding {encoding!r}, and writes the content of {path} as it is"
+                )
                 yield self.remark(WRITE_FILES, f"{place}.encoding", message, fix)
             elif fault := _content_fault(content, encoding):
                 message = f"the content of {path} {fault}; cloud-init writes neither it nor what follows"
@@ -236,13 +239,15 @@ class _Config:
             return
         for index, command in enumerate(commands):
             if isinstance(command, Mapping):
-                message = f"entry {index + 1} of {name} is a mapping, as it has a colon and a blank"
+                message = f"entry {index + 1} of {name} is a mapping, because it has a colon and a blank"
                 yield self.remark(COMMAND, f"{name}[{index}]", message, "Put the command in quotes")
             elif isinstance(command, list):
                 if not command or not all(isinstance(each, str | int) for each in command):
-                    yield self.remark(COMMAND, f"{name}[{index}]", f"entry {index + 1} of {name} is no list of words")
+                    yield self.remark(
+                        COMMAND, f"{name}[{index}]", f"entry {index + 1} of {name} is not a list of words"
+                    )
             elif not isinstance(command, str):
-                yield self.remark(COMMAND, f"{name}[{index}]", f"entry {index + 1} of {name} is no text")
+                yield self.remark(COMMAND, f"{name}[{index}]", f"entry {index + 1} of {name} is not a text")
 
     def keys(self) -> Iterator[Remark]:
         keys = self.value.get("ssh_authorized_keys")
@@ -257,12 +262,12 @@ class _Config:
 def _content_fault(content: str, encoding: str) -> str:
     data = decode_base64(content) if encoding in _BASE64 else content.encode()
     if data is None:
-        return "is no base64"
+        return "is not base64"
     if encoding.startswith("gz"):
         try:
             zlib.decompress(data, zlib.MAX_WBITS | 16)
         except zlib.error:
-            return "is no gzip"
+            return "is not gzip"
     return ""
 
 
@@ -278,8 +283,8 @@ _SIZE_FIXES: Final = {
 
 
 def check_user_data_size(document: BootDocument) -> Iterator[Finding]:
-    """The bootstrap half as the provider counts it, with the longest name of a machine; the provisioning half as a
-    Secret."""
+    """Check the size of the bootstrap half as the provider counts it, with the longest name of a machine, and of the
+    provisioning half as a Secret."""
     text = {half: data.decode(errors="surrogateescape") for half, data in document.user_data.items()}
     size = bootstrap_size(text["bootstrap"], _machine_deployment(document.pool), document.provider, document.os)
     yield from _size_findings(document, "bootstrap", size)
@@ -287,7 +292,7 @@ def check_user_data_size(document: BootDocument) -> Iterator[Finding]:
 
 
 def _machine_deployment(pool: str) -> str:
-    """The name in ``MachineDeployment kube-system/workers``, or for made-up pools one that is as long as can be."""
+    """The name in ``MachineDeployment kube-system/workers``, or the longest possible name for a synthetic pool."""
     kind, _, name = pool.partition(" ")
     return name.rpartition("/")[2] if kind == "MachineDeployment" else "n" * 63
 
@@ -305,7 +310,7 @@ def _size_findings(document: BootDocument, half: Half, size: UserDataSize) -> It
 
 
 def _size_finding(rule: Rule, message: str, document: BootDocument, half: Half) -> Finding:
-    """At the largest text of the half, as making that one smaller helps most; maybe an overlay brought it."""
+    """A finding at the largest text of the half, because reducing it helps most; it may come from an overlay."""
     texts = (each for each in document.texts if each.half == half)
     largest = max(texts, key=lambda each: len(each.text), default=None)
     fix = _SIZE_FIXES[half]

@@ -1,4 +1,4 @@
-"""containerd's config.toml and the hosts.toml of registries."""
+"""Checks of containerd's config.toml and of the hosts.toml of registries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _RUNTIMES: Final = {
     2: ("io.containerd.grpc.v1.cri", "containerd", "runtimes"),
     3: ("io.containerd.cri.v1.runtime", "containerd", "runtimes"),
 }
-"""Where the runtime handlers are, by the configuration's version."""
+"""The path of the runtime handlers, by the configuration's version."""
 _TYPES: Final[Mapping[str, tuple[type, str]]] = {
     "bool": (bool, "true or false"),
     "int": (int, "a number"),
@@ -76,7 +76,7 @@ _RUNTIME_TYPE: Final = re.compile(r"io\.containerd\.[a-z0-9-]+\.v[0-9]+|/\S+")
 
 
 def check_containerd(file: BootFile) -> Iterator[Remark]:
-    """``/etc/containerd/config.toml``, what it imports from conf.d, and ``certs.d/*/hosts.toml``."""
+    """Check ``/etc/containerd/config.toml``, its imports from conf.d, and ``certs.d/*/hosts.toml``."""
     is_config = file.path == _CONFIG or re.fullmatch(r"/etc/containerd/conf\.d/[^/]+\.toml", file.path)
     is_hosts = re.fullmatch(r"/etc/containerd/certs\.d/[^/]+/hosts\.toml", file.path)
     if not (is_config or is_hosts):
@@ -90,13 +90,12 @@ def check_containerd(file: BootFile) -> Iterator[Remark]:
 
 
 def check_installed_containerd(document: BootDocument) -> Iterator[Finding]:
-    """containerd 1.x stops at a configuration of version 3; containerd 2 takes one of version 2."""
+    """Check the version: containerd 1.x cannot read version 3; containerd 2 can read version 2."""
     installs = next((match for file in document.files if (match := _INSTALLS_OLD.search(file.text))), None)
     for file in document.files if installs else ():
         if file.path == _CONFIG and (match := _VERSION_3.search(file.text)):
-            message = (
-                f"containerd {installs[1] if installs else ''} is installed, which reads no configuration of version 3"
-            )
+            version = installs[1] if installs else ""
+            message = f"containerd {version} is installed, which cannot read a configuration of version 3"
             line = line_of(file.text, match.start())
             yield to_finding(
                 document, file, Remark(TOO_OLD, message, line, "Write version = 2, or install containerd 2")
@@ -104,11 +103,11 @@ def check_installed_containerd(document: BootDocument) -> Iterator[Finding]:
 
 
 def toml_remark(message: str, text: str) -> Remark:
-    """What the TOML reader said, at its line."""
+    """The error of the TOML reader, at its line."""
     match = _AT_LINE.search(message)
     line = int(match[1]) if match else len(text.splitlines())
     what = _AT_LINE.sub("", message).replace("(at end of document)", "").strip()
-    return Remark(SYNTAX, f"this is no TOML: {what[:1].lower()}{what[1:]}", max(line, 1), "Correct the line")
+    return Remark(SYNTAX, f"this is not TOML: {what[:1].lower()}{what[1:]}", max(line, 1), "Correct the line")
 
 
 class _Config:
@@ -124,7 +123,7 @@ class _Config:
         if type(self.version) is not int or self.version not in _PLUGINS:
             fix = "Write version = 3 for containerd 2.x, version = 2 for containerd 1.7"
             yield self.remark(
-                VERSION, f"version {self.version!r} of the configuration is none of 2 and 3", fix, "version"
+                VERSION, f"version {self.version!r} of the configuration is neither 2 nor 3", fix, "version"
             )
             return
         yield from self.keys(self.document, _TOP, "at the top", ())
@@ -133,7 +132,7 @@ class _Config:
                 yield from self.keys(table, known, f"in [{name}]", (name,))
         plugins = self.document.get("plugins", {})
         if not isinstance(plugins, Mapping):
-            yield self.remark(VALUE, "plugins is no table", "Correct it", "plugins")
+            yield self.remark(VALUE, "plugins is not a table", "Correct it", "plugins")
             return
         yield from self.plugin_remarks(plugins)
         yield from self.runtime_remarks(plugins)
@@ -145,7 +144,7 @@ class _Config:
             if name not in known:
                 yield self.remark(
                     UNKNOWN_KEY,
-                    f"containerd knows no key {name} {where}",
+                    f"containerd does not know the key {name} {where}",
                     suggested_fix(name, known, "Remove it"),
                     *path,
                     name,
@@ -160,7 +159,7 @@ class _Config:
             fix = suggested_fix(name, known, "Remove it, or suppress this finding if it is your own")
             if elsewhere:
                 fix = f"Write version = {elsewhere[0]}, or use the plugins of version {self.version}"
-            message = f"containerd has no plugin {name} in version {self.version} of its configuration"
+            message = f"containerd does not have a plugin {name} in version {self.version} of its configuration"
             yield self.remark(UNKNOWN_PLUGIN, message, fix, name)
         for path, keys in _PLUGIN_TABLES[self.version].items():
             table = value_at(plugins, path)
@@ -175,10 +174,10 @@ class _Config:
         default = containerd.get("default_runtime_name")
         if isinstance(default, str) and default not in {*runtimes, "runc"}:
             fix = suggested_fix(default, runtimes, "Name one of the runtimes")
-            yield self.remark(VALUE, f"default_runtime_name {default} names no runtime", fix, "default_runtime_name")
+            yield self.remark(VALUE, f"default_runtime_name {default} is not a runtime", fix, "default_runtime_name")
         for name, runtime in runtimes.items():
             if not isinstance(runtime, Mapping):
-                yield self.remark(VALUE, f"the runtime {name} is no table", "Correct it", f"runtimes.{name}")
+                yield self.remark(VALUE, f"the runtime {name} is not a table", "Correct it", f"runtimes.{name}")
                 continue
             yield from self.one_runtime(name, runtime)
 
@@ -188,20 +187,24 @@ class _Config:
         kind = runtime.get("runtime_type", _RUNC)
         if not isinstance(kind, str) or not _RUNTIME_TYPE.fullmatch(kind):
             yield self.remark(
-                VALUE, f"runtime_type of {name} is no name of a shim", f"Write {_RUNC}", at, "runtime_type"
+                VALUE, f"runtime_type of {name} is not the name of a shim", f"Write {_RUNC}", at, "runtime_type"
             )
             return
         options = runtime.get("options", {})
         if kind != _RUNC:
             return
         if not isinstance(options, Mapping):
-            yield self.remark(RUNC_OPTION, f"the options of runtime {name} are no table", "Correct it", at, "options")
+            yield self.remark(
+                RUNC_OPTION, f"the options of runtime {name} are not a table", "Correct it", at, "options"
+            )
             return
         for option, value in options.items():
             wanted = _RUNC_OPTIONS.get(option)
             if wanted is None:
                 fix = suggested_fix(option, _RUNC_OPTIONS, "Remove it")
-                yield self.remark(RUNC_OPTION, f"runc has no option {option}, and passes over it", fix, at, option)
+                yield self.remark(
+                    RUNC_OPTION, f"runc does not have an option {option}, and ignores it", fix, at, option
+                )
             elif type(value) is not wanted[0]:
                 yield self.remark(RUNC_OPTION, f"{option} must be {wanted[1]}", "Correct it", at, option)
 
@@ -218,47 +221,47 @@ class _Hosts:
         yield from self.table(self.document, "")
         hosts = self.document.get("host", {})
         if not isinstance(hosts, Mapping):
-            yield self.remark("host is no table of hosts", 'Write [host."https://…"]', "host")
+            yield self.remark("host is not a table of hosts", 'Write [host."https://…"]', "host")
             return
         for name, host in hosts.items():
             yield from self.address(name, name)
             if isinstance(host, Mapping):
                 yield from self.table(host, name)
             else:
-                yield self.remark(f"host {_shown(name)} is no table", "Correct it", name)
+                yield self.remark(f"host {_shown(name)} is not a table", "Correct it", name)
 
     def table(self, table: Mapping[str, Any], host: str) -> Iterator[Remark]:
         where = f"of host {_shown(host)}" if host else "of hosts.toml"
         for key in table:
             if key not in _HOST_KEYS:
                 fix = suggested_fix(key, _HOST_KEYS, "Remove it")
-                yield self.remark(f"containerd knows no key {key} {where}", fix, host, key)
+                yield self.remark(f"containerd does not know the key {key} {where}", fix, host, key)
         for name in ("skip_verify", "override_path"):
             if not isinstance(table.get(name, False), bool):
                 yield self.remark(f"{name} {where} must be true or false", "Correct it", host, name)
         capabilities = table.get("capabilities", [])
         if not isinstance(capabilities, list):
-            yield self.remark(f"capabilities {where} is no list", "Correct it", host, "capabilities")
+            yield self.remark(f"capabilities {where} is not a list", "Correct it", host, "capabilities")
             return
         for each in capabilities:
             if not (isinstance(each, str) and each in _CAPABILITIES):
                 fix = suggested_fix(str(each), _CAPABILITIES, f"Use {', '.join(sorted(_CAPABILITIES))}")
-                yield self.remark(f"a registry has no capability {each!r}", fix, host, "capabilities")
+                yield self.remark(f"registries do not have a capability {each!r}", fix, host, "capabilities")
         server = table.get("server")
-        if server:  # an empty one is as none
+        if server:  # an empty one counts as missing
             yield from self.address(server, "server")
 
     def address(self, address: Any, name: str) -> Iterator[Remark]:
-        """Without a scheme containerd takes https, unless the name itself begins with http."""
+        """Check an address. Without a scheme containerd uses https, unless the name itself starts with http."""
         text = address if isinstance(address, str) else ""
         scheme, separator, rest = text.partition("://")
         if separator and (scheme not in ("http", "https") or not rest):
-            yield self.remark(f"{_shown(text)} is no URL of a registry", "Begin it with https://", name)
+            yield self.remark(f"{_shown(text)} is not the URL of a registry", "Start it with https://", name)
         elif not text or (not separator and text.startswith("http")):
-            fix = "Begin it with https://"
-            yield self.remark(f"containerd finds no host in {_shown(text)}", fix, name)
+            fix = "Start it with https://"
+            yield self.remark(f"containerd does not find a host in {_shown(text)}", fix, name)
 
 
 def _shown(address: str) -> str:
-    """An address without what may be a user and a password."""
+    """An address without user and password."""
     return re.sub(r"//[^/@]*@", "//…@", address) or "an empty address"

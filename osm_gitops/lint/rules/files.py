@@ -1,5 +1,5 @@
-"""Files of a node one by one: path, permissions, text that no file should have, and the formats of sysctl, apt,
-netplan, crictl and the like."""
+"""Checks of single files: path, permissions, secrets, left-over template text, and the formats of sysctl, apt, netplan,
+crictl and others."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RULES: Final = (PATH, PERMISSIONS, WORLD_WRITABLE, SECRET, TEMPLATE, CARRIAGE_RE
 _DECIMALS_OF_OCTAL: Final = {384: "600", 420: "644", 416: "640", 448: "700", 488: "750", 493: "755", 511: "777"}
 
 _LEFT_OVERS: Final = (
-    (re.compile(r"<no value>"), "<no value>, which Go prints for what is not there"),
-    (re.compile(r"<nil>"), "<nil>, which Go prints for what is not there"),
-    (re.compile(r"%!\w\(\w*=?"), "what Go's printf says when it fails"),
+    (re.compile(r"<no value>"), "<no value>, which Go prints for a missing value"),
+    (re.compile(r"<nil>"), "<nil>, which Go prints for a missing value"),
+    (re.compile(r"%!\w\(\w*=?"), "an error of Go's printf"),
     (re.compile(r"&[A-Z]\w+\{\w+:"), "a Go struct instead of a value"),
     (re.compile(r"\bmap\[\w+:"), "a Go map instead of a value"),
 )
 _BRACES: Final = re.compile(r"\{\{-? *(?=[.$\w\"(])(?P<action>[^{}\n]*)|\{%-? *\w")
-# Braces in a rendered file were written there on purpose, for docker, Prometheus and the like, unless what stands
-# between them is ours. Units are never rendered, so that theirs are what somebody took for an action.
+# Braces in a rendered file are usually intended, for docker, Prometheus and others, unless they contain a name of ours.
+# Units are not rendered, so braces in them were meant as actions.
 _OURS: Final = re.compile(rf"\b(?:{'|'.join(ROOT_TYPES)})\b|\.?\bValues\.|\bvalue\(")
 # Templates of other programs are arguments of commands: docker inspect --format '{{.Id}}'.
 _FORMAT_OPTION: Final = re.compile(
@@ -53,7 +53,7 @@ _CREDENTIALS: Final = (
     (
         re.compile(
             r"(?i)(?:passw(?:or)?d|token|api[-_]?key|secret[-_]?(?:access[-_]?)?key|client[-_]?secret)"
-            # Neither the word of a call, nor nsswitch.conf, which says where accounts come from.
+            # Neither a function call, nor the databases of nsswitch.conf.
             r"[\"']?[ \t]*[:=][ \t]*[\"']?(?![\w.]+\(|compat\b|systemd\b)[^\s\"'$<{(\[/`]{6,}"
         ),
         "a password or a token",
@@ -63,10 +63,10 @@ _FOLDERS_OF_PROGRAMS: Final = ("/opt/bin/", "/usr/local/bin/", "/usr/local/sbin/
 
 
 def check_path(file: BootFile) -> Iterator[Remark]:
-    """cloud-init writes a relative path below its own folder, Ignition refuses it; unclean ones hide duplicates."""
+    """cloud-init writes a relative path below its own folder, Ignition refuses it; unclean paths hide duplicates."""
     path = file.path
     if not path.startswith("/"):
-        yield Remark(PATH, f"the path {path!r} is not absolute", 0, "Begin it with a slash")
+        yield Remark(PATH, f"the path {path!r} is not absolute", 0, "Start it with a slash")
     elif path != posixpath.normpath(path) or path.startswith("//"):
         yield Remark(PATH, f"the path {path!r} is not clean", 0, f"Write {posixpath.normpath(path).replace('//', '/')}")
     elif not path.isprintable() or path != path.strip():
@@ -74,34 +74,34 @@ def check_path(file: BootFile) -> Iterator[Remark]:
 
 
 def check_permissions(file: BootFile) -> Iterator[Remark]:
-    """Permissions are octal digits; numbers that are decimal forms of usual modes are mistakes."""
+    """Permissions are octal digits; a number that is the decimal form of a usual mode is a mistake."""
     digits = str(file.permissions)
     if file.permissions in _DECIMALS_OF_OCTAL:
-        meant = _DECIMALS_OF_OCTAL[file.permissions]
-        message = f"{digits} is the decimal form of mode {meant}, and is read as the octal digits {digits}"
-        yield Remark(PERMISSIONS, message, 0, f"Write {meant}")
+        intended = _DECIMALS_OF_OCTAL[file.permissions]
+        message = f"{digits} is the decimal form of mode {intended}, and is read as the octal digits {digits}"
+        yield Remark(PERMISSIONS, message, 0, f"Write {intended}")
     elif not re.fullmatch("[0-7]{1,4}", digits):
-        yield Remark(PERMISSIONS, f"{digits} are no permissions: they are octal digits", 0, "Write 644, 600 or 755")
+        yield Remark(PERMISSIONS, f"{digits} are not permissions, which are octal digits", 0, "Write 644, 600 or 755")
     elif not int(digits, 8) & 0o400:
         yield Remark(PERMISSIONS, f"with permissions {digits} not even the file's owner can read it", 0, "Write 600")
     elif int(digits, 8) & 0o002:
-        yield Remark(WORLD_WRITABLE, f"permissions {digits} let everybody change the file", 0, "Write 644 or 755")
+        yield Remark(WORLD_WRITABLE, f"permissions {digits} let every user change the file", 0, "Write 644 or 755")
 
 
 def check_secrets(file: BootFile) -> Iterator[Remark]:
-    """Credentials in files that all users may read. Their values are never told."""
+    """Credentials in files that all users may read. The message does not contain them."""
     if not re.fullmatch("[0-7]{1,4}", str(file.permissions)) or not int(str(file.permissions), 8) & 0o004:
         return
     for pattern, what in _CREDENTIALS:
         if match := pattern.search(file.text):
             fix = "Set permissions to 600, or 700 for a script"
-            message = f"everybody may read the file ({file.permissions}), which seems to hold {what}"
+            message = f"every user can read the file ({file.permissions}), which seems to contain {what}"
             yield Remark(SECRET, message, line_of(file.text, match.start()), fix)
             return
 
 
 def check_left_overs(file: BootFile) -> Iterator[Remark]:
-    """Text of templates, and Go's way of printing what is no text."""
+    """Text of templates, and Go's output for missing and wrong values."""
     for pattern, what in _LEFT_OVERS:
         if match := pattern.search(file.text):
             yield Remark(TEMPLATE, f"the file has {what}", line_of(file.text, match.start()), "Correct the template")
@@ -128,15 +128,15 @@ def check_line_ends(file: BootFile) -> Iterator[Remark]:
 
 
 def check_shebang(file: BootFile) -> Iterator[Remark]:
-    """The interpreter stands in the first two bytes, or nowhere."""
+    """A shebang must be at the very start of the file."""
     if file.text.lstrip().startswith("#!") and not file.text.startswith("#!"):
-        yield Remark(SHEBANG, "something stands before the #! of the script", 1, "Let the file begin with #!")
+        yield Remark(SHEBANG, "there is text before the #! of the script", 1, "Start the file with #!")
     elif file.text.startswith("#!"):
         interpreter = file.text[2:].split("\n", 1)[0].strip().split(" ")[0]
         if not interpreter.startswith("/"):
-            yield Remark(SHEBANG, "the script's interpreter is no absolute path", 1, "Write #!/usr/bin/env bash")
+            yield Remark(SHEBANG, "the script's interpreter is not an absolute path", 1, "Write #!/usr/bin/env bash")
     elif file.path.startswith(_FOLDERS_OF_PROGRAMS) and file.text.strip() and str(file.permissions)[-3:-2] in "1357":
-        yield Remark(SHEBANG, "the program is text without a #! line", 1, "Begin it with #!/usr/bin/env bash")
+        yield Remark(SHEBANG, "the program is text without a #! line", 1, "Start it with #!/usr/bin/env bash")
 
 
 def is_script(file: BootFile) -> bool:
@@ -173,10 +173,10 @@ _CRICTL: Final = words(
 
 
 def check_node_file(file: BootFile) -> Iterator[Remark]:
-    """Whatever is told from the file's path."""
-    for pattern, look in _LOOKS:
+    """Check the format that a file has by its path."""
+    for pattern, check in _FORMATS:
         if pattern.fullmatch(file.path):
-            yield from look(file.text)
+            yield from check(file.text)
             return
 
 
@@ -190,12 +190,12 @@ def _lines(text: str, comments: str) -> Iterator[tuple[int, str]]:
 def _each_line(
     rule: Rule, pattern: re.Pattern[str], message: str, comments: str = "#"
 ) -> Callable[[str], Iterator[Remark]]:
-    def look(text: str) -> Iterator[Remark]:
+    def check(text: str) -> Iterator[Remark]:
         for number, line in _lines(text, comments):
             if not pattern.fullmatch(line):
                 yield Remark(rule, message, number, "Correct or remove the line")
 
-    return look
+    return check
 
 
 def _apt_sources(text: str) -> Iterator[Remark]:
@@ -222,7 +222,7 @@ def _json(text: str) -> Iterator[Remark]:
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:
-        yield Remark(JSON, "this is no JSON", line_of_fault(error, text), "Correct the line, or the one before")
+        yield Remark(JSON, "this is not JSON", line_of_fault(error, text), "Correct the line, or the one before")
 
 
 def _netplan(text: str) -> Iterator[Remark]:
@@ -232,7 +232,7 @@ def _netplan(text: str) -> Iterator[Remark]:
     network = documents[0].value.get("network") if documents and isinstance(documents[0].value, dict) else None
     if not isinstance(network, dict):
         if not remarks:
-            yield Remark(NETPLAN, "the file has no mapping network", 1, "Put everything below network:")
+            yield Remark(NETPLAN, "the file does not have a mapping network", 1, "Put everything below network:")
         return
     if network.get("version") != 2:
         yield Remark(
@@ -242,7 +242,10 @@ def _netplan(text: str) -> Iterator[Remark]:
         if name not in _NETPLAN:
             line = documents[0].lines.get(f"network.{name}", 1)
             yield Remark(
-                NETPLAN, f"netplan knows no key {name} in network", line, suggested_fix(name, _NETPLAN, "Remove it")
+                NETPLAN,
+                f"netplan does not know the key {name} in network",
+                line,
+                suggested_fix(name, _NETPLAN, "Remove it"),
             )
 
 
@@ -253,23 +256,29 @@ def _crictl(text: str) -> Iterator[Remark]:
         for name in document.value if isinstance(document.value, dict) else ():
             if name not in _CRICTL:
                 fix = suggested_fix(name, _CRICTL, "Remove it")
-                yield Remark(CRICTL, f"crictl knows no key {name}", document.lines.get(name, 1), fix)
+                yield Remark(CRICTL, f"crictl does not know the key {name}", document.lines.get(name, 1), fix)
 
 
-_LOOKS: Final = tuple(
-    (re.compile(path), look)
-    for path, look in (
+_FORMATS: Final = tuple(
+    (re.compile(path), check)
+    for path, check in (
         (
             r"/etc/sysctl(\.d/.+)?\.conf",
-            _each_line(SYSCTL, _SYSCTL_LINE, "the line is no assignment such as net.ipv4.ip_forward = 1", "#;"),
+            _each_line(SYSCTL, _SYSCTL_LINE, "the line is not an assignment such as net.ipv4.ip_forward = 1", "#;"),
         ),
-        (r"/etc/modules-load\.d/.+\.conf", _each_line(MODULES, _MODULE, "the line names no kernel module", "#;")),
-        (r"/etc/apt/sources\.list(\.d/.+\.list)?", _each_line(APT_SOURCE, _APT_LINE, "the line is no source of apt")),
+        (
+            r"/etc/modules-load\.d/.+\.conf",
+            _each_line(MODULES, _MODULE, "the line does not name a kernel module", "#;"),
+        ),
+        (
+            r"/etc/apt/sources\.list(\.d/.+\.list)?",
+            _each_line(APT_SOURCE, _APT_LINE, "the line is not a source of apt"),
+        ),
         (r"/etc/apt/sources\.list\.d/.+\.sources", _apt_sources),
         (r"/etc/netplan/.+\.yaml", _netplan),
         (r"/etc/crictl\.yaml", _crictl),
-        (r"/etc/environment", _each_line(ENVIRONMENT, _VARIABLE, "the line is no assignment such as NAME=value")),
-        # The kubelet's own configuration has a check of its own.
+        (r"/etc/environment", _each_line(ENVIRONMENT, _VARIABLE, "the line is not an assignment such as NAME=value")),
+        # Another check covers the kubelet's configuration.
         (r"/etc/kubernetes/manifests/.+\.ya?ml|/etc/cloud/.+\.cfg", _yaml),
         (r"/etc/.+\.json|/etc/cni/net\.d/.+\.conf(list)?", _json),
     )

@@ -1,4 +1,4 @@
-"""Ignition 2.3.0: its schema, what its own reader refuses, and what that passes over."""
+"""Checks of Ignition 2.3.0: its schema, what Ignition refuses, and what it silently ignores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from osm_gitops.lint.rules.systemd import unit_name_remark, unit_remarks
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import value_at
 
-# A type is a mapping of members, a list of one type, or the name of a scalar; a ! marks what must be there.
+# A shape is a mapping of members, a list of one shape, or the name of a scalar; ! marks required members.
 Shape = Any
 
 _VERIFICATION: Final[Shape] = {"hash": "string"}
@@ -118,7 +118,7 @@ _ROOTS: Final = ("root", "oem")
 
 
 def check_ignition(document: BootDocument) -> Iterator[Finding]:
-    """The user-data of a pool that boots by Ignition; what its files and units say is told where they stand."""
+    """Check the user-data of a pool that boots with Ignition; other checks report the content of files and units."""
     if document.utility != "ignition":
         return
     for half in HALVES:
@@ -128,8 +128,8 @@ def check_ignition(document: BootDocument) -> Iterator[Finding]:
 
 
 def ignition_remarks(text: str, *, with_parts: bool = True) -> Iterator[Remark]:
-    """Flaws of a whole config. Without ``with_parts`` those of contents, paths and names of files and units are left
-    out, which others tell by their sources. Lines are those of the JSON text.
+    """Problems of a whole config. Without ``with_parts``, skip contents, paths and names of files and units, which
+    other checks report at their sources. Lines are those of the JSON text.
     """
     repeated: list[str] = []
 
@@ -142,9 +142,9 @@ def ignition_remarks(text: str, *, with_parts: bool = True) -> Iterator[Remark]:
         config = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         line = line_of_fault(error, text)
-        yield Remark(SYNTAX, "it is no JSON", line, "Ignition takes JSON, without a comment or a comma too many")
+        yield Remark(SYNTAX, "it is not JSON", line, "Ignition reads JSON, without comments and trailing commas")
         return
-    yield from (Remark(DUPLICATE, f"the key {name} stands twice in one object", 1, "Remove one") for name in repeated)
+    yield from (Remark(DUPLICATE, f"the key {name} is twice in one object", 1, "Remove one") for name in repeated)
     version = value_at(config, ("ignition", "version"))
     if version != VERSION:
         yield Remark(SYNTAX, f"its version is {version!r}, not {VERSION!r}", 1, f"Write {VERSION}")
@@ -186,7 +186,7 @@ def _member_remarks(value: Mapping[str, Any], shape: Mapping[str, Shape], place:
         if name in shape:
             yield from _shape_remarks(member, shape[name], at)
         else:
-            yield Remark(SCHEMA, f"Ignition knows no member {at}", 1, suggested_fix(name, shape, "Remove it"))
+            yield Remark(SCHEMA, f"Ignition does not know the member {at}", 1, suggested_fix(name, shape, "Remove it"))
     for name, below in shape.items():
         if (
             isinstance(below, str)
@@ -225,7 +225,7 @@ def _below_remarks(seen: Mapping[tuple[str, str], str]) -> Iterator[Remark]:
         above = path.rpartition("/")[0]
         while above:
             if seen.get((filesystem, above)) == "files":
-                yield Remark(DUPLICATE, f"{path} lies below {above}, which is a file", 1, "Give one another path")
+                yield Remark(DUPLICATE, f"{path} is below {above}, which is a file", 1, "Give one another path")
             above = above.rpartition("/")[0]
 
 
@@ -256,13 +256,15 @@ def _contents_remarks(contents: Mapping[str, Any], path: str) -> Iterator[Remark
         yield Remark(VALUE, f"the compression of {path} is not gzip", 1, "Remove it")
     digest = value_at(contents, ("verification", "hash"))
     if digest is not None and not (isinstance(digest, str) and _HASH.fullmatch(digest)):
-        yield Remark(VALUE, f"the hash of {path} is no sha512-… of 128 hexadecimal digits", 1, "Correct it")
+        yield Remark(VALUE, f"the hash of {path} is not sha512-… of 128 hexadecimal digits", 1, "Correct it")
     source = contents.get("source", "")
     if not isinstance(source, str) or not source:
         return
     scheme, separator, rest = source.partition(":")
     if not separator or scheme not in _SCHEMES:
-        yield Remark(VALUE, f"the source of {path} is no URL that Ignition can fetch", 1, f"Use {', '.join(_SCHEMES)}")
+        yield Remark(
+            VALUE, f"the source of {path} is not a URL that Ignition can fetch", 1, f"Use {', '.join(_SCHEMES)}"
+        )
     elif scheme == "data" and (fault := _data_fault(rest)):
         yield Remark(VALUE, f"the data URL of {path} {fault}", 1, "Correct it")
 
@@ -272,9 +274,9 @@ def _data_fault(rest: str) -> str:
     if not comma:
         return "has no comma"
     if _BROKEN_PERCENT.search(data):
-        return "has a percent sign that is no escape"
+        return "has a percent sign that is not an escape"
     if head.endswith(";base64") and decode_base64(unquote_to_bytes(data).decode("latin-1")) is None:
-        return "is no base64"
+        return "is not base64"
     return ""
 
 
@@ -285,7 +287,7 @@ def _unit_remarks(units: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
         if not isinstance(name, str):
             continue
         if name in names:
-            yield Remark(DUPLICATE, f"the unit {name} stands twice", 1, "Keep one")
+            yield Remark(DUPLICATE, f"the unit {name} is duplicate", 1, "Keep one")
         names.add(name)
         if remark := unit_name_remark(name):
             yield remark
@@ -293,7 +295,7 @@ def _unit_remarks(units: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
         drop_ins = [each.get("name") for each in _entries(unit, "dropins")]
         for at, drop_in in enumerate(drop_ins):
             if drop_in in drop_ins[:at]:
-                yield Remark(DUPLICATE, f"the drop-in {drop_in} of {name} stands twice", 1, "Keep one")
+                yield Remark(DUPLICATE, f"the drop-in {drop_in} of {name} is duplicate", 1, "Keep one")
             if not str(drop_in).endswith(".conf"):
                 yield Remark(VALUE, f"the drop-in {drop_in} of {name} does not end in .conf", 1, "Rename it")
 
@@ -318,7 +320,7 @@ def _user_remarks(users: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
     for at, user in enumerate(users):
         name = names[at]
         if name in names[:at]:
-            yield Remark(DUPLICATE, f"the user {name} stands twice", 1, "Keep one")
+            yield Remark(DUPLICATE, f"the user {name} is duplicate", 1, "Keep one")
         keys = user.get("sshAuthorizedKeys")
         for number, key in enumerate(keys if isinstance(keys, list) else [], 1):
             if isinstance(key, str) and (fault := key_fault(key)):

@@ -1,7 +1,7 @@
-"""KubeletConfiguration, as a kubelet of the pool's Kubernetes minor reads it when it starts.
+"""Checks of KubeletConfiguration, as the kubelet of the pool's Kubernetes minor reads it at start.
 
-Like the kubelet it refuses unknown fields and gates, wrong types and values out of range. Besides it looks at what the
-kubelet only trips over later, or never says: reserved quantities, cipher suites, DNS addresses, a second document.
+Like the kubelet they refuse unknown fields and gates, wrong types and values out of range. They also find what fails
+later or is silently ignored: reserved quantities, cipher suites, DNS addresses, a second document.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _SECOND: Final = 1_000_000_000
 
 
 def value_remarks(document: Document) -> Iterator[Remark]:
-    """Flaws of values; those of a wrong type are told elsewhere and left out here."""
-    look = _Values(document)
-    yield from look.eviction()
-    yield from look.reserved()
-    yield from look.network()
-    yield from look.paths()
-    yield from look.pairs()
+    """Invalid values. Values of a wrong type are skipped, because another check reports them."""
+    check = _ValueChecks(document)
+    yield from check.eviction()
+    yield from check.reserved()
+    yield from check.network()
+    yield from check.paths()
+    yield from check.pairs()
 
 
-class _Values:
+class _ValueChecks:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.value: Mapping[str, Any] = document.value
@@ -87,15 +87,15 @@ class _Values:
                 if signal not in EVICTION_SIGNALS:
                     known = ", ".join(sorted(EVICTION_SIGNALS))
                     yield self.remark(
-                        f"{name}.{signal}", "is no eviction signal", suggested_fix(signal, EVICTION_SIGNALS, known)
+                        f"{name}.{signal}", "is not an eviction signal", suggested_fix(signal, EVICTION_SIGNALS, known)
                     )
         for place, text in self.texts("evictionSoftGracePeriod"):
             if (duration(text) or -1) < 0:
-                yield self.remark(place, "is no duration such as 1m30s")
+                yield self.remark(place, "is not a duration such as 1m30s")
         for signal in self.mapping("evictionSoft"):
             if signal not in self.mapping("evictionSoftGracePeriod"):
                 fix = f"Set evictionSoftGracePeriod.{signal}"
-                yield self.remark(f"evictionSoft.{signal}", "has no grace period, and the kubelet does not start", fix)
+                yield self.remark(f"evictionSoft.{signal}", "has no grace period, so the kubelet does not start", fix)
 
     def reserved(self) -> Iterator[Remark]:
         for name in ("kubeReserved", "systemReserved"):
@@ -103,41 +103,43 @@ class _Values:
                 resource = place.removeprefix(f"{name}.")
                 if resource not in RESERVED_RESOURCES:
                     fix = suggested_fix(resource, RESERVED_RESOURCES, f"Use {', '.join(sorted(RESERVED_RESOURCES))}")
-                    yield self.remark(place, "is nothing that the kubelet can reserve", fix)
+                    yield self.remark(place, "is not a resource that the kubelet can reserve", fix)
                 elif not is_quantity(text) or text.startswith("-"):
-                    yield self.remark(place, "is no quantity such as 200m or 500Mi")
+                    yield self.remark(place, "is not a quantity such as 200m or 500Mi")
         size = self.value.get("containerLogMaxSize")
         if isinstance(size, str) and size and not is_positive_quantity(size):
-            yield self.remark("containerLogMaxSize", "is no quantity such as 10Mi")
+            yield self.remark("containerLogMaxSize", "is not a quantity such as 10Mi")
         cpus = self.value.get("reservedSystemCPUs")
         if isinstance(cpus, str) and cpus and not _CPUS.fullmatch(cpus):
-            yield self.remark("reservedSystemCPUs", "is no list of CPUs such as 0-3,7")
+            yield self.remark("reservedSystemCPUs", "is not a list of CPUs such as 0-3,7")
 
     def network(self) -> Iterator[Remark]:
         for place, text in self.texts("clusterDNS"):
             if not _is_address(text):
-                yield self.remark(place, "is no IP address")
+                yield self.remark(place, "is not an IP address")
         for name in ("address", "healthzBindAddress"):
             address = self.value.get(name)
             if isinstance(address, str) and address and not _is_address(address):
-                yield self.remark(name, "is no IP address")
+                yield self.remark(name, "is not an IP address")
         domain = self.value.get("clusterDomain")
         if isinstance(domain, str) and domain and not _DOMAIN.fullmatch(domain):
-            yield self.remark("clusterDomain", "is no DNS name in lower case", "Write a domain such as cluster.local")
+            yield self.remark(
+                "clusterDomain", "is not a DNS name in lower case", "Write a domain such as cluster.local"
+            )
         for place, text in self.texts("tlsCipherSuites"):
             if text not in CIPHERS:
                 yield self.remark(
-                    place, "is no cipher suite that the kubelet has", suggested_fix(text, CIPHERS, "Remove it")
+                    place, "is not a cipher suite of the kubelet", suggested_fix(text, CIPHERS, "Remove it")
                 )
 
     def paths(self) -> Iterator[Remark]:
         for name in _PATHS:
             path = self.value.get(name)
             if isinstance(path, str) and path and not path.startswith("/"):
-                yield self.remark(name, "is no absolute path", "Begin it with a slash")
+                yield self.remark(name, "is not an absolute path", "Start it with a slash")
         endpoint = self.value.get("containerRuntimeEndpoint")
         if isinstance(endpoint, str) and endpoint and not endpoint.startswith(("unix:///", "npipe:", "tcp://")):
-            yield self.remark("containerRuntimeEndpoint", "is no URL of a socket", "Write unix:///run/…")
+            yield self.remark("containerRuntimeEndpoint", "is not the URL of a socket", "Write unix:///run/…")
 
     def pairs(self) -> Iterator[Remark]:
         high, low = (
@@ -169,10 +171,10 @@ class _Values:
 
 
 def _threshold_fault(text: str, *, zero: bool) -> str:
-    """Why the text is no threshold of the kubelet's eviction; empty where it is one."""
+    """Why the text is not an eviction threshold; empty if it is one."""
     if text.endswith("%"):
         match = _PERCENT.fullmatch(text)
-        return "" if match and 0 <= float(match[1]) <= 100 else "is no percentage between 0% and 100%"
+        return "" if match and 0 <= float(match[1]) <= 100 else "is not a percentage between 0% and 100%"
     if not is_quantity(text):
         return "is neither a quantity nor a percentage"
     return "" if is_positive_quantity(text) or (zero and not text.startswith("-")) else "must be more than zero"
@@ -203,11 +205,11 @@ _INTEGERS: Final = {"int32": 31, "int64": 63}
 
 
 def check_kubelet(document: BootDocument) -> Iterator[Finding]:
-    """Every file of the node that is a KubeletConfiguration."""
+    """Check every file that is a KubeletConfiguration."""
     match = _MINOR.match(document.kube_version)
     minor = int(match[1]) if match else 0
     for file in document.files:
-        # A script may write one, of which nobody knows what becomes of it.
+        # A script may contain one, but it is not known what the script does with it.
         if is_script(file) or not _KIND.search(file.text):
             continue
         remarks = kubelet_remarks(file.text, minor, cgroup_v1=document.os in _CGROUP_V1_SYSTEMS)
@@ -217,7 +219,7 @@ def check_kubelet(document: BootDocument) -> Iterator[Finding]:
 # The same configuration is in many documents.
 @lru_cache(maxsize=256)
 def kubelet_remarks(text: str, minor: int, *, cgroup_v1: bool = False) -> tuple[Remark, ...]:
-    """What a kubelet 1.``minor`` minds about its configuration."""
+    """Problems of kubelet 1.``minor`` with its configuration."""
     try:
         documents = load_documents(text, "")
     except InputError as error:
@@ -236,9 +238,9 @@ def _document_remarks(documents: Sequence[Document], minor: int, *, cgroup_v1: b
         return
     first = documents[0]
     if len(documents) > 1:
-        yield Remark(SYNTAX, "the kubelet reads the first document only", documents[1].line, "Remove what follows ---")
+        yield Remark(SYNTAX, "the kubelet reads only the first document", documents[1].line, "Remove what follows ---")
     if not isinstance(first.value, Mapping):
-        yield Remark(SYNTAX, "the configuration is no mapping")
+        yield Remark(SYNTAX, "the configuration is not a mapping")
         return
     for name, expected in (("apiVersion", _API), ("kind", "KubeletConfiguration")):
         if first.value.get(name) != expected:
@@ -246,17 +248,17 @@ def _document_remarks(documents: Sequence[Document], minor: int, *, cgroup_v1: b
             yield Remark(
                 SYNTAX, f"the {name} of the kubelet's configuration is not {expected}", line, f"Write {expected}"
             )
-    look = _Look(first, minor)
-    yield from look.members(first.value, "", "")
-    yield from look.gate_remarks()
+    fields = _FieldChecks(first, minor)
+    yield from fields.members(first.value, "", "")
+    yield from fields.gate_remarks()
     yield from value_remarks(first)
     if cgroup_v1 and minor >= _OLDEST_REFUSING_CGROUP_V1 and first.value.get("failCgroupV1") is not False:
         fix = "Set failCgroupV1: false, or use an operating system with cgroup v2"
         yield Remark(CGROUP_V1, "the operating system boots with cgroup v1, which this kubelet refuses", 1, fix)
 
 
-class _Look:
-    """One walk through a configuration. A place is a path with indices, a shape one of the table of fields."""
+class _FieldChecks:
+    """Walks through a configuration. A place is a path with indices, a shape a path in the table of fields."""
 
     def __init__(self, document: Document, minor: int) -> None:
         self.document = document
@@ -273,11 +275,11 @@ class _Look:
                 continue
             if known != {"*"} and name not in known:
                 fix = suggested_fix(name, known, "Remove it")
-                yield Remark(UNKNOWN_FIELD, f"the kubelet knows no field {at}", self.line(at), fix)
+                yield Remark(UNKNOWN_FIELD, f"the kubelet does not know the field {at}", self.line(at), fix)
                 continue
             below = "*" if known == {"*"} else name
             if 0 < self.minor < SINCE.get(at, 0):
-                message = f"{at} came with Kubernetes 1.{SINCE[at]}, and the pool runs 1.{self.minor}"
+                message = f"{at} was added in Kubernetes 1.{SINCE[at]}, and the pool runs 1.{self.minor}"
                 yield Remark(UNKNOWN_FIELD, message, self.line(at), "Set it for newer pools only")
             yield from self.node(member, at, f"{shape}.{below}" if shape else below)
 
@@ -357,7 +359,7 @@ _SHAPES: Final = frozenset(shape for path in TYPES for shape in _ancestors(path)
 
 @lru_cache(maxsize=256)
 def _members_of(shape: str) -> frozenset[str]:
-    """The names below a shape; ``*`` alone where it takes any."""
+    """The names below a shape; only ``*`` if any name is allowed."""
     head = f"{shape}." if shape else ""
     below = (each.removeprefix(head) for each in _SHAPES if each.startswith(head))
     return frozenset(name for name in below if name and not re.search(r"[.\[]", name))

@@ -1,4 +1,4 @@
-"""Files and units of one half that are in each other's way, and programs that units cannot run."""
+"""Checks for files and units of one half that conflict, and for programs that units cannot run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHELL_CALLS: Final = re.compile(
 
 
 def check_paths(document: BootDocument) -> Iterator[Finding]:
-    """Each half for itself: the provisioning half may write a file again that the bootstrap half wrote."""
+    """Check each half alone: the provisioning half may rewrite a file of the bootstrap half."""
     for half in HALVES:
         files = [file for file in document.files if file.half == half]
         units = [unit for unit in document.units if unit.half == half]
@@ -49,7 +49,7 @@ def check_paths(document: BootDocument) -> Iterator[Finding]:
 
 
 def check_programs(document: BootDocument) -> Iterator[Finding]:
-    """Commands of units that are files of the node need permission to be executed."""
+    """Check that the files that units run are executable."""
     programs = {file.path: file for file in document.files}
     for file in document.texts:
         if is_unit_file(file.path):
@@ -62,13 +62,13 @@ def _program_remarks(unit: BootFile, programs: Mapping[str, BootFile]) -> Iterat
         for program in (programs[path] for path in called if path in programs):
             if not re.search("[1357]", str(program.permissions)[-3:]):
                 message = (
-                    f"{entry.key} runs {program.path}, whose permissions {program.permissions} do not let it be run"
+                    f"{entry.key} runs {program.path}, which is not executable (permissions {program.permissions})"
                 )
                 yield Remark(NOT_EXECUTABLE, message, entry.line, "Set its permissions to 755 or 700")
 
 
 def _called(command: str) -> Iterator[str]:
-    """The program of a command, and those that stand as commands in what it gives to a shell."""
+    """The program of a command, and the commands in a script that it passes to a shell."""
     yield from command.lstrip("@-:+!|").split(None, 1)[:1]
     if "chmod" not in command:
         yield from _SHELL_CALLS.findall(command)
@@ -79,12 +79,12 @@ def _remarks(files: Iterable[BootFile], units: Iterable[BootUnit]) -> Iterator[t
     for file in files:
         path = normpath(file.path)
         if path in written:
-            yield file, Remark(DUPLICATE_PATH, f"{path} stands twice in this half; the later one wins, if any", 0, _FIX)
+            yield file, Remark(DUPLICATE_PATH, f"{path} is twice in this half; the later one is used, if any", 0, _FIX)
         written.setdefault(path, file)
     for path, file in written.items():
         for above in _above(path):
             if above in written:
-                message = f"{path} lies below {above}, which is a file"
+                message = f"{path} is below {above}, which is a file"
                 yield file, Remark(FILE_BELOW_FILE, message, 0, "Give one of them another path")
     yield from _unit_remarks(units, written)
 
@@ -99,13 +99,13 @@ def _unit_remarks(units: Iterable[BootUnit], written: Mapping[str, BootFile]) ->
     for unit in units:
         place = unit.content or next(iter(unit.drop_ins), None) or BootFile(unit.name, "", 644, unit.half)
         if unit.name in names:
-            yield place, Remark(DUPLICATE_UNIT, f"the unit {unit.name} stands twice in this half", 0, _FIX)
+            yield place, Remark(DUPLICATE_UNIT, f"the unit {unit.name} is twice in this half", 0, _FIX)
         names.add(unit.name)
         if remark := unit_name_remark(unit.name):
             yield place, replace(remark, line=0)
         yield from _text_remarks(unit, written)
         if unit.enable and unit.content and not re.search(r"^\[Install\]", unit.content.text, re.MULTILINE):
-            message = f"{unit.name} is enabled, but has no [Install] section that says what wants it"
+            message = f"{unit.name} is enabled, but has no [Install] section"
             yield unit.content, Remark(UNIT_NOT_ENABLED, message, 0, "Add [Install] with WantedBy=multi-user.target")
 
 
@@ -115,11 +115,11 @@ def _text_remarks(unit: BootUnit, written: Mapping[str, BootFile]) -> Iterator[t
         if text.path in written:
             yield text, Remark(FILE_AND_UNIT, f"{text.path} is a file and a unit of this half", 0, _FIX)
         if text.path in paths:
-            yield text, Remark(DUPLICATE_UNIT, f"the drop-in {text.path} stands twice in this half", 0, _FIX)
+            yield text, Remark(DUPLICATE_UNIT, f"the drop-in {text.path} is twice in this half", 0, _FIX)
         paths.add(text.path)
         if text is not unit.content and not text.path.endswith(".conf"):
             message = f"systemd reads drop-ins whose names end in .conf, not {text.path.rpartition('/')[2]}"
-            yield text, Remark(DROP_IN_NAME, message, 0, "Let its name end in .conf")
+            yield text, Remark(DROP_IN_NAME, message, 0, "Rename it to end in .conf")
 
 
 DOCUMENT_CHECKS: Final = (check_paths, check_programs)

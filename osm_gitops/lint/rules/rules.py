@@ -1,4 +1,4 @@
-"""The rules of what ``validate`` finds itself: sources, templates, pools, versions, and suppressions."""
+"""The rules on sources, templates, pools, versions and suppressions."""
 
 from __future__ import annotations
 

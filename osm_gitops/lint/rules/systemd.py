@@ -1,5 +1,4 @@
-"""systemd unit files and drop-ins, as far as can be said without systemd (systemd.syntax(7), .unit(5), .service(5),
-.time(7))."""
+"""Checks of systemd unit files and drop-ins without systemd (systemd.syntax(7), .unit(5), .service(5), .time(7))."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ SYNTAX: Final = Rule("systemd-syntax", Severity.ERROR, "systemd cannot parse a l
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One assignment. ``line`` is where it begins; lines that a backslash ends are one."""
+    """One assignment; ``line`` is its first line."""
 
     section: str
     key: str
@@ -27,14 +26,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Everything that was read, and what was not: a section per name, in order, with its line."""
+    """A parsed unit: the sections in order, each with its line, the assignments, and syntax errors."""
 
     sections: tuple[tuple[str, int], ...]
     entries: tuple[Entry, ...]
     remarks: tuple[Remark, ...]
 
     def values(self, section: str, key: str) -> list[Entry]:
-        """The assignments of a key, without those that an empty one takes back."""
+        """The assignments of a key, without those that an empty one clears."""
         found: list[Entry] = []
         for entry in self.entries:
             if entry.section == section and entry.key == key:
@@ -46,7 +45,7 @@ class Parsed:
 
 
 def parse(text: str) -> Parsed:
-    """Sections and assignments. Remarks: text before a section, lines that are neither, lost line ends."""
+    """Parse sections and assignments. Remarks: text before a section, invalid lines, a backslash at the end."""
     sections: list[tuple[str, int]] = []
     entries: list[Entry] = []
     remarks: list[Remark] = []
@@ -60,10 +59,10 @@ def parse(text: str) -> Parsed:
         key, equals, value = content.partition("=")
         if not equals or not key.strip():
             remarks.append(
-                Remark(SYNTAX, "the line is no assignment of the form Key=value", line, "Correct or remove it")
+                Remark(SYNTAX, "the line is not an assignment of the form Key=value", line, "Correct or remove it")
             )
         elif not sections:
-            remarks.append(Remark(SYNTAX, f"{key.strip()} stands before the first section", line, _SECTION_FIX))
+            remarks.append(Remark(SYNTAX, f"{key.strip()} is before the first section", line, _SECTION_FIX))
         else:
             entries.append(Entry(sections[-1][0], key.strip(), value.strip(), line))
     return Parsed(tuple(sections), tuple(entries), tuple(remarks))
@@ -73,11 +72,11 @@ _SECTION_FIX: Final = "Put it below a section such as [Service]"
 
 
 def _logical_lines(text: str, remarks: list[Remark]) -> Iterator[tuple[int, str]]:
-    """Lines without comments and blank ones; those that end in a backslash with the ones that follow."""
+    """Lines without comments and blank ones; lines that end with a backslash are joined with the next."""
     start, parts = 0, list[str]()
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip(" \t\r")
-        # Comments may stand between the lines of one assignment.
+        # Comments may be between the lines of one assignment.
         if line.startswith(("#", ";")) or (not line and not parts):
             continue
         start = start or number
@@ -87,7 +86,7 @@ def _logical_lines(text: str, remarks: list[Remark]) -> Iterator[tuple[int, str]
         yield start, " ".join([*parts, line]).strip()
         start, parts = 0, []
     if parts:
-        remarks.append(Remark(SYNTAX, "the last line ends in a backslash, with nothing behind it", start, "Remove it"))
+        remarks.append(Remark(SYNTAX, "the last line ends with a backslash", start, "Remove it"))
         yield start, " ".join(parts).strip()
 
 
@@ -130,7 +129,7 @@ _SPAN_UNITS: Final = words(
     """
 )
 _ANY_UNIT: Final = "|".join(sorted(_SPAN_UNITS, key=lambda unit: (-len(unit), unit)))
-# Possessive throughout: linear in the text, whatever it holds.
+# Possessive quantifiers: linear time for every text.
 _SPAN: Final = re.compile(rf"(?:\s*+[0-9]++(?:\.[0-9]++)?+\s*+(?:{_ANY_UNIT})?+)++\s*+")
 _LIMIT: Final = re.compile(r"(?:[0-9]+[KMGTPE]?|infinity)(?::(?:[0-9]+[KMGTPE]?|infinity))?")
 # Their limits are spans of time, or have a sign.
@@ -156,7 +155,7 @@ def is_unit_file(path: str) -> bool:
 
 
 def unit_of(path: str) -> tuple[str, bool]:
-    """The name of the unit that a unit file or drop-in belongs to, and whether it is a drop-in."""
+    """The unit of a unit file or drop-in, and whether it is a drop-in."""
     folder, _, name = path.rpartition("/")
     if name.endswith(".conf"):
         return folder.rpartition("/")[2].removesuffix(".d"), True
@@ -164,7 +163,7 @@ def unit_of(path: str) -> tuple[str, bool]:
 
 
 def check_unit(file: BootFile) -> Iterator[Remark]:
-    """Unit files and drop-ins, where systemd looks for them; of its other files the syntax."""
+    """Check unit files and drop-ins in systemd's folders; for its other files only the syntax."""
     if is_unit_file(file.path):
         name, drop_in = unit_of(file.path)
         yield from unit_remarks(file.text, name, drop_in=drop_in)
@@ -173,11 +172,11 @@ def check_unit(file: BootFile) -> Iterator[Remark]:
 
 
 def unit_name_remark(name: str) -> Remark | None:
-    """What is odd in the name of a unit of an OSP (``kubelet.service``)."""
+    """A remark on the invalid name of a unit (``kubelet.service``), if it is."""
     match = _UNIT_NAME.fullmatch(name)
     if match is None or match[1] not in UNIT_SUFFIXES or len(name) > 255:
         fix = f"Use letters, digits and :_.-, and one of the suffixes {', '.join(f'.{each}' for each in UNIT_SUFFIXES)}"
-        return Remark(UNIT_NAME, f"{name!r} is no name of a systemd unit", 1, fix)
+        return Remark(UNIT_NAME, f"{name!r} is not a name of a systemd unit", 1, fix)
     return None
 
 
@@ -204,7 +203,9 @@ def _unknown_key(entry: Entry, known: frozenset[str]) -> Remark:
         fix = f"Put it below [{elsewhere[0]}]"
     else:
         fix = suggested_fix(entry.key, known, "Correct or remove it; systemd ignores it")
-    return Remark(UNKNOWN_KEY, f"systemd knows no key {entry.key} in section [{entry.section}]", entry.line, fix)
+    return Remark(
+        UNKNOWN_KEY, f"systemd does not know the key {entry.key} in section [{entry.section}]", entry.line, fix
+    )
 
 
 def _section_remarks(parsed: Parsed, name: str) -> Iterator[Remark]:
@@ -213,7 +214,7 @@ def _section_remarks(parsed: Parsed, name: str) -> Iterator[Remark]:
     for section, line in parsed.sections:
         if section not in allowed and not section.startswith("X-"):
             fix = suggested_fix(section, allowed, f"Use one of {', '.join(sorted(allowed))}")
-            yield Remark(UNKNOWN_SECTION, f"systemd reads no section [{section}] in {name}", line, fix)
+            yield Remark(UNKNOWN_SECTION, f"systemd does not read the section [{section}] in {name}", line, fix)
 
 
 def _value_remarks(entry: Entry) -> Iterator[Remark]:
@@ -221,29 +222,29 @@ def _value_remarks(entry: Entry) -> Iterator[Remark]:
     if not value:
         return
     if key in _BOOLEANS and value.lower() not in _BOOLEAN_WORDS:
-        yield _value_remark(entry, "no yes or no")
+        yield _value_remark(entry, "not yes or no")
     elif key in _TIMES and not (_SPAN.fullmatch(value) or value in ("infinity", "default")):
-        yield _value_remark(entry, "no time span (30, 5min 20s, infinity)")
+        yield _value_remark(entry, "not a time span (30, 5min 20s, infinity)")
     elif key in _COUNTS and not value.isdecimal():
-        yield _value_remark(entry, "no whole number")
+        yield _value_remark(entry, "not a whole number")
     elif key in _MODES and not re.fullmatch("[0-7]{1,4}", value):
-        yield _value_remark(entry, "no octal mode")
+        yield _value_remark(entry, "not an octal mode")
     elif key in _WORDS and value not in _WORDS[key]:
-        yield _value_remark(entry, f"none of {', '.join(sorted(_WORDS[key]))}")
+        yield _value_remark(entry, f"not one of {', '.join(sorted(_WORDS[key]))}")
     elif key == "Type" and entry.section == "Service" and value not in _SERVICE_TYPES:
-        yield _value_remark(entry, f"none of {', '.join(sorted(_SERVICE_TYPES))}")
+        yield _value_remark(entry, f"not one of {', '.join(sorted(_SERVICE_TYPES))}")
     elif key in _UNIT_LISTS:
         yield from _unit_list_remarks(entry)
     elif key in _COMMANDS:
         yield from _command_remarks(entry)
     elif key == "EnvironmentFile" and not value.removeprefix("-").startswith(("/", "%")):
-        yield _value_remark(entry, "no absolute path")
+        yield _value_remark(entry, "not an absolute path")
     elif key.startswith("Limit") and key not in _OTHER_LIMITS and not _LIMIT.fullmatch(value):
-        yield _value_remark(entry, "no limit (65536, 1024:65536, infinity)")
+        yield _value_remark(entry, "not a limit (65536, 1024:65536, infinity)")
 
 
 def _value_remark(entry: Entry, fault: str) -> Remark:
-    """The value itself is left out: whatever a template puts there may be a credential."""
+    """Without the value, which may be a credential from a template."""
     return Remark(VALUE, f"the value of {entry.key} is {fault}", entry.line, "systemd ignores it: correct it")
 
 
@@ -251,7 +252,7 @@ def _unit_list_remarks(entry: Entry) -> Iterator[Remark]:
     for name in entry.value.split():
         match = _UNIT_NAME.fullmatch(re.sub("%.", "x", name))
         if match is None or match[1] not in UNIT_SUFFIXES:
-            yield Remark(VALUE, f"{entry.key} names {name!r}, which is no unit", entry.line, _SUFFIX_FIX)
+            yield Remark(VALUE, f"{entry.key} names {name!r}, which is not a unit", entry.line, _SUFFIX_FIX)
 
 
 _SUFFIX_FIX: Final = "Write the unit's whole name, such as containerd.service"
@@ -260,12 +261,12 @@ _SUFFIX_FIX: Final = "Write the unit's whole name, such as containerd.service"
 def _command_remarks(entry: Entry) -> Iterator[Remark]:
     program = entry.value.lstrip(_PREFIXES).split(None, 1)[:1]
     if not program:
-        yield Remark(VALUE, f"{entry.key} names no program", entry.line)
+        yield Remark(VALUE, f"{entry.key} does not name a program", entry.line)
     elif not program[0].strip("\"'").startswith(("/", "%")) and "/" in program[0]:
-        fix = "Begin it with a slash, or name the program alone"
-        yield Remark(VALUE, f"the program of {entry.key} is no absolute path", entry.line, fix)
+        fix = "Start it with a slash, or name the program alone"
+        yield Remark(VALUE, f"the program of {entry.key} is not an absolute path", entry.line, fix)
     if _open_quote(entry.value):
-        yield Remark(VALUE, f"a quotation mark of {entry.key} is never closed", entry.line, "Close it")
+        yield Remark(VALUE, f"a quotation mark of {entry.key} is not closed", entry.line, "Close it")
     for match in _LONE_PERCENT.finditer(entry.value.replace("%%", "")):
         if match[1] not in _SPECIFIERS or not match[1]:
             fix = "Write %% for a percent sign"
@@ -293,11 +294,11 @@ def _service_remarks(parsed: Parsed, *, drop_in: bool) -> Iterator[Remark]:
     kind = types[-1] if types else "simple"
     starts = parsed.values("Service", "ExecStart")
     if len(starts) > 1 and kind != "oneshot":
-        fix = "Keep one, or set Type=oneshot; in a drop-in an empty ExecStart= first takes the unit's own back"
+        fix = "Keep one, or set Type=oneshot; in a drop-in an empty ExecStart= first clears the unit's own"
         yield Remark(EXEC_START, f"a service of Type={kind} has one ExecStart, not {len(starts)}", starts[1].line, fix)
     if drop_in:
         return
     if not any(section == "Service" for section, _ in parsed.sections):
-        yield Remark(EXEC_START, "a service unit without a [Service] section starts nothing", 1, "Add it")
+        yield Remark(EXEC_START, "a service unit without a [Service] section does not start anything", 1, "Add it")
     elif not starts and not parsed.values("Service", "ExecStop") and not parsed.values("Unit", "SuccessAction"):
         yield Remark(EXEC_START, "the service has no ExecStart", 1, "Add the command that it runs")

@@ -1,4 +1,4 @@
-"""What is wrong with the templates of a profile, whatever they are rendered for."""
+"""Checks of a profile's templates, without rendering them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _RULES: Final[Mapping[Flaw, Rule]] = {
 }
 _WITH_KEY: Final = re.compile(r"(.+:\d+) (\S+)")
 _FIXES: Final[Mapping[Flaw, str]] = {
-    Flaw.UNDEFINED: 'Write value("path", default) for a value of your own; docs/reference/profiles.md has the fields',
-    Flaw.FIELD: "docs/reference/profiles.md has the fields",
+    Flaw.UNDEFINED: 'Write value("path", default) for your own values; docs/reference/profiles.md lists the fields',
+    Flaw.FIELD: "docs/reference/profiles.md lists the fields",
     Flaw.UNUSED: "Remove it, or use it",
 }
 
 
 def template_findings(engine: Engine, profile: OperatingSystemProfile) -> Iterator[Finding]:
-    """Everything that shows without data in templates that compile."""
+    """All findings in templates that compile."""
     about = profile_name(profile)
     for half, config in (("bootstrap", profile.bootstrap), ("provisioning", profile.provisioning)):
         texts = half_texts(config, f"spec.{half}Config")
@@ -47,19 +47,19 @@ def template_findings(engine: Engine, profile: OperatingSystemProfile) -> Iterat
 
 
 def profile_name(profile: OperatingSystemProfile) -> str:
-    """How findings name a profile."""
+    """The name of a profile in findings."""
     return str(profile.manifest.ref)
 
 
 def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding:
-    """A problem that reading, resolving or rendering told, as a finding."""
-    # Where settings are wrong, their key stands behind the place.
+    """A problem of reading, resolving or rendering as a finding."""
+    # The place of a setting ends with its key.
     placed = _WITH_KEY.fullmatch(problem.where)
     where, field = (placed[1], placed[2]) if placed else (problem.where, "")
     field = problem.field or field
     return Finding(
         rule,
-        _whole(problem.what, field),
+        _sentence(problem.what, field),
         where=where,
         about=problem.about or about,
         field=field,
@@ -68,8 +68,8 @@ def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding
     )
 
 
-def _whole(what: str, field: str) -> str:
-    """A sentence by itself: problems go on behind the name of their field, findings stand before it."""
+def _sentence(what: str, field: str) -> str:
+    """A complete sentence: a problem is printed after the name of its field, a finding before it."""
     is_rest = what.partition(" ")[0] in {"is", "has", "must", "does", "names"}
     _, keyed, key = field.rpartition(".annotations.")  # keys of annotations have dots
     return f"{key if keyed else field.rpartition('.')[2]} {what}" if field and is_rest else what

@@ -57,7 +57,7 @@ def test_flags_are_read_as_go_reads_them(management: Cluster, api: Api) -> None:
         "node-containerd-registry-mirrors": ["docker.io=https://a", "quay.io=https://b"],
         "pause-image": "pause:2",
     }
-    assert [note.split(":")[0] for note in settings.passed_over] == ["-leader-elect is passed over"]
+    assert [note.split(":")[0] for note in settings.notes] == ["-leader-elect is ignored"]
 
 
 def test_the_program_that_kkp_puts_before_it_is_seen_through(management: Cluster, api: Api) -> None:
@@ -141,7 +141,7 @@ def test_a_file_that_only_nodes_have_is_named_with_the_way_to_give_it(management
     management.client().create(body)
     text = _refusal(api)
     assert "Deployment kube-system/operating-system-manager: flag -host-ca-bundle" in text
-    assert "give it with --host-ca-bundle FILE" in text
+    assert "pass it with --host-ca-bundle FILE" in text
     given = _read(api, host_ca_bundle=PodText(recorded_authority(), ("a file",)))
     assert [each.content for each in given.settings] == [recorded_authority()]
 
@@ -149,11 +149,11 @@ def test_a_file_that_only_nodes_have_is_named_with_the_way_to_give_it(management
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [
-        (("-namespace=a", "", "-cluster-dns=10.0.0.1"), "argument 2 behind -namespace is an empty argument"),
+        (("-namespace=a", "", "-cluster-dns=10.0.0.1"), "argument 2 after -namespace is an empty argument"),
         (("", "-namespace=a"), "argument 1 is an empty argument"),
-        (("-external-cloud-provider", "true", "-namespace=a"), "argument 2 behind -external-cloud-provider"),
+        (("-external-cloud-provider", "true", "-namespace=a"), "argument 2 after -external-cloud-provider"),
         (("-external-cloud-provider=maybe",), "-external-cloud-provider is neither true nor false"),
-        (("-namespace",), "-namespace is the last argument and lacks its value"),
+        (("-namespace",), "-namespace is the last argument and has no value"),
     ],
 )
 def test_arguments_that_gos_parser_would_end_at_without_a_word_are_refused(

@@ -87,11 +87,11 @@ def test_only_those_who_apply_configurations_change_their_specs(management: Clus
     allow(management, "applier", "operatingsystemconfigs", "patch", "create", group="operatingsystemmanager.k8c.io")
     body = _config()
     management.client().apply(body)
-    refusal = until_refused(management.client("applier"), _changed(body), "is changed by osm-gitops only")
+    refusal = until_refused(management.client("applier"), _changed(body), "only osm-gitops may change the spec")
     assert "403 Forbidden" in refusal
     assert "osm-gitops install --part admission --writer 'applier'" in refusal
     # Even the administrator, who can lift the policy or install with --writer.
-    until_refused(management.client(), _changed(body), "is changed by osm-gitops only")
+    until_refused(management.client(), _changed(body), "only osm-gitops may change the spec")
     labelled = body | {"metadata": body["metadata"] | {"labels": {"a": "b"}}}
     until_allowed(management.client("applier"), [labelled])
     ours = management.client(management.account("osm-gitops", WRITER))
@@ -104,7 +104,7 @@ def test_users_and_groups_that_are_named_change_configurations(management: Clust
     allow(management, "reader", "operatingsystemconfigs", "patch", "create", group="operatingsystemmanager.k8c.io")
     body = _config()
     management.client().apply(body)
-    until_refused(management.client(), _changed(body), "is changed by osm-gitops only")
+    until_refused(management.client(), _changed(body), "only osm-gitops may change the spec")
     until_allowed(management.client("reader"), [_changed(body)])
 
 
@@ -112,7 +112,7 @@ def test_osm_can_still_replace_a_configuration_while_it_is_there(management: Clu
     install(management)
     body = _config()
     management.client().apply(body)
-    until_refused(management.client(), _changed(body), "is changed by osm-gitops only")
+    until_refused(management.client(), _changed(body), "only osm-gitops may change the spec")
     management.client().delete(path_of(body))
     management.client().create(_changed(body))
 
@@ -122,7 +122,7 @@ def test_our_account_writes_bootstrap_tokens_alone_in_kube_system(worker: Cluste
     token = _secret("bootstrap-token-abcdef", "kube-system", "bootstrap.kubernetes.io/token")
     ours = worker.client(worker.account("osm-gitops", WRITER))
     until_allowed(ours, [token])
-    rule = "writes bootstrap tokens in kube-system"
+    rule = "only bootstrap tokens in kube-system"
     stranger = _secret("cloud-credentials", "kube-system")
     disguised = _secret("bootstrap-token-fedcba", "kube-system", "kubernetes.io/service-account-token")
     disguised["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
@@ -141,14 +141,14 @@ def test_our_account_cannot_make_or_change_tokens_of_accounts(worker: Cluster) -
     install(worker)
     ours = worker.client(worker.account("osm-gitops", WRITER))
     token = _secret("cloud-init-getter-token", "cloud-init-settings", "kubernetes.io/service-account-token")
-    until_refused(ours, token, "elsewhere Secrets of type Opaque only")
+    until_refused(ours, token, "Secrets of type Opaque elsewhere")
     until_allowed(ours, [_secret("a-kube-system-bootstrap-config", "cloud-init-settings")])
 
 
 def test_a_policy_says_nothing_of_others(worker: Cluster) -> None:
     install(worker)
     ours = worker.client(worker.account("osm-gitops", WRITER))
-    until_refused(ours, _secret("a", "kube-system"), "writes bootstrap tokens")
+    until_refused(ours, _secret("a", "kube-system"), "only bootstrap tokens")
     allow(worker, "applier", "secrets", "create", "patch")
     until_allowed(worker.client("applier"), [_secret("a", "kube-system")])
     assert user_name(PLAN, WRITER) == "system:serviceaccount:osm-gitops:osm-gitops"

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from osm_gitops.commands.status.blockers import find_blockers
-from osm_gitops.commands.status.seen import collect
+from osm_gitops.commands.status.snapshot import collect
 from osm_gitops.context_ref import ContextRef
 from osm_gitops.kube.api import Api, Clusters, connect
 from osm_gitops.kube.kinds import Kind
@@ -94,12 +94,12 @@ def test_a_webhook_that_nobody_answers_is_trouble(management: Cluster, tmp_path:
     with present(management, hook):
         (finding,) = _found(management, tmp_path).values()
         assert (finding.kind, finding.trouble) == ("osm-webhook", True)
-        assert "nobody answers, so every write of machinedeployments fails" in finding.problem.what
+        assert "its service has no endpoint, so every write of machinedeployments fails" in finding.problem.what
         assert "kubectl delete mutatingwebhookconfiguration operatingsystemmanager" in finding.problem.fix
         client.create(_endpoints(f"{NAME}-webhook"))
         (finding,) = _found(management, tmp_path).values()
         assert (finding.kind, finding.trouble) == ("osm-webhook", False)
-        assert "it judges every write of machinedeployments" in finding.problem.what
+        assert "it checks every write of machinedeployments" in finding.problem.what
 
 
 def test_webhooks_of_others_and_those_that_let_pass_are_none(
@@ -134,7 +134,8 @@ def test_a_secret_that_is_older_than_its_configuration_is_named(
     (finding,) = _found(management, tmp_path).values()
     assert finding.kind == "stale-secret"
     assert (
-        "Secret cloud-init-settings/pool-00002-kube-system-bootstrap-config was made of another" in finding.problem.what
+        "Secret cloud-init-settings/pool-00002-kube-system-bootstrap-config and the OperatingSystemConfig are"
+        in finding.problem.what
     )
 
 
@@ -180,7 +181,7 @@ def test_that_objects_are_not_labelled_yet_is_no_trouble(management: Cluster, lo
     live = _clusters(management, tmp_path)
     (finding,) = find_blockers(live, _osm(live), collect(live, "kube-system"))
     assert (finding.kind, finding.trouble) == ("not-ours", False)
-    assert finding.problem.what.startswith("5 pools with objects that osm-gitops has not written")
+    assert finding.problem.what.startswith("5 pools with objects that osm-gitops did not write")
 
 
 def test_few_requests_are_made_however_many_pools_there_are(
@@ -213,6 +214,6 @@ def test_kinds_that_the_api_server_does_not_know_are_named_with_who_brings_them(
     findings = list(find_blockers(Clusters(api, api), OsmActivity(), None))
     assert [finding.kind for finding in findings] == ["no-kind"] * 5
     assert [finding.problem.fix for finding in findings][1:3] == [
-        "osm-gitops install prints its CRD",
-        "machine-controller brings its CRD",
+        "Apply its CRD, which osm-gitops install prints",
+        "Install machine-controller",
     ]

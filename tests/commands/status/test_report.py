@@ -31,8 +31,8 @@ def _text(**more: Any) -> list[str]:
 
 def test_a_pool_that_is_well_has_a_row_and_no_more() -> None:
     assert _text(pools=[_pool(machines=3, expires=_NOW + timedelta(hours=5))]) == [
-        "Cluster prod: 1 pool, none in trouble",
-        "  no run of osm-gitops has been here yet",
+        "Cluster prod: 1 pool, no problems",
+        "  no run of osm-gitops so far",
         "",
         "POOL           OSC  BOOTSTRAP  PROVISIONING  KUBECONFIG  GATE  MACHINES  TOKEN",
         "kube-system/a  ok   ok         ok            ok          open  3         5 h left",
@@ -51,7 +51,7 @@ def test_words_of_a_row_say_what_is_the_matter() -> None:
     rows = [line.split(maxsplit=5)[5] for line in _text(pools=pools) if line.startswith("kube-system/")]
     assert [" ".join(row.split()) for row in rows] == [
         "paused 0 missing",
-        "deleting 0 ended",
+        "deleting 0 expired",
         "closed 2 (1 wait)",
         "unknown 0 of ServiceAccount a/b",
     ]
@@ -61,22 +61,22 @@ def test_a_pool_in_trouble_says_why_and_what_the_last_run_met() -> None:
     recorded = PoolRecord(state=PoolState.FAILED, errors=("boom",), good="2026-01-01T00:00:00Z")
     failed = Problem(Code.INVALID_VALUE, "is wrong", about="MachineDeployment kube-system/a", fix="Correct it")
     lines = _text(pools=[_pool(troubles=("it cannot be rendered",), errors=(failed,), recorded=recorded)])
-    assert lines[0] == "Cluster prod: 1 pool, 1 in trouble"
+    assert lines[0] == "Cluster prod: 1 pool, 1 with problems"
     assert lines[-6:] == [
         "kube-system/a:",
         "  - it cannot be rendered",
         "    MachineDeployment kube-system/a: is wrong. Correct it [OG1024]",
         "    last error: boom",
-        "    last good run: 2026-01-01T00:00:00Z",
+        "    last successful run: 2026-01-01T00:00:00Z",
         "",
     ]
 
 
 def test_the_last_run_is_told() -> None:
     good = RunRecord(cluster="prod", good=True, last_run="2026-01-02T00:00:00Z", last_good_run="2026-01-02T00:00:00Z")
-    assert _text(record=good)[1] == "  last run 2026-01-02T00:00:00Z, good"
+    assert _text(record=good)[1] == "  last run 2026-01-02T00:00:00Z succeeded"
     bad = RunRecord(cluster="prod", good=False, errors=("no",), last_run="2026-01-02T00:00:00Z", last_good_run="")
-    assert _text(record=bad)[1] == "  last run 2026-01-02T00:00:00Z failed, there was no good one yet; no"
+    assert _text(record=bad)[1] == "  last run 2026-01-02T00:00:00Z failed, no run has succeeded so far; no"
 
 
 def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
@@ -86,11 +86,11 @@ def test_trouble_stands_apart_from_what_is_worth_knowing() -> None:
     ]
     lines = _text(findings=findings, problems=(Problem(Code.INVALID_VALUE, "is unreadable"),))
     assert lines[2:8] == [
-        "In the way:",
+        "Blockers:",
         "  - is in the way. Go [OG1024]",
         "Worth knowing:",
         "  - is so [OG1024]",
-        "Could not be looked at:",
+        "Could not be read:",
         "  - is unreadable [OG1024]",
     ]
 

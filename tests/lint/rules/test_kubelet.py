@@ -22,7 +22,7 @@ def test_a_field_is_told_for_kubelets_that_are_older_than_it() -> None:
     text = f"{KUBELET}mergeDefaultEvictionSettings: true\n"
 
     assert _messages(text, 33) == []
-    assert _messages(text, 32) == ["mergeDefaultEvictionSettings came with Kubernetes 1.33, and the pool runs 1.32"]
+    assert _messages(text, 32) == ["mergeDefaultEvictionSettings was added in Kubernetes 1.33, and the pool runs 1.32"]
 
 
 def test_a_gate_is_told_before_it_came_after_it_went_and_where_it_is_locked() -> None:
@@ -31,11 +31,11 @@ def test_a_gate_is_told_before_it_came_after_it_went_and_where_it_is_locked() ->
     locked = next(each for each in GATES.values() if each.locked is True and each.last == NEWEST)
 
     assert gate_fault(gate.name, gate.first, value=True) == ""
-    assert gate_fault(gate.name, gate.first - 1, value=True) == f"it came with Kubernetes 1.{gate.first}"
-    assert gate_fault(gone.name, gone.last + 1, value=True) == f"it went with Kubernetes 1.{gone.last + 1}"
+    assert gate_fault(gate.name, gate.first - 1, value=True) == f"it was added in Kubernetes 1.{gate.first}"
+    assert gate_fault(gone.name, gone.last + 1, value=True) == f"it was removed in Kubernetes 1.{gone.last + 1}"
     assert gate_fault(locked.name, NEWEST, value=True) == ""
     assert "always true" in gate_fault(locked.name, NEWEST, value=False)
-    assert gate_fault("Nobody", NEWEST, value=True) == "no kubelet has it"
+    assert gate_fault("Nobody", NEWEST, value=True) == "no kubelet knows it"
     assert gate_fault("Nobody", NEWEST + 1, value=True) == ""
 
 

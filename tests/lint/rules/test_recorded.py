@@ -57,7 +57,7 @@ def test_the_token_in_osms_bootstrap_script_is_told_where_everybody_may_read_it_
     secrets = [finding for finding in findings_of(document) if finding.id == "world-readable-secret"]
 
     assert [finding.where.partition(":")[0] for finding in secrets] == ["/opt/bin/bootstrap", "/opt/bin/setup"]
-    assert all(finding.message.endswith("(755), which seems to hold a token") for finding in secrets)
+    assert all(finding.message.endswith("(755), which seems to contain a token") for finding in secrets)
 
 
 def test_the_default_profiles_have_no_finding() -> None:

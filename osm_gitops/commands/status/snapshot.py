@@ -1,4 +1,4 @@
-"""What the metadata of a cluster's objects tell: MachineDeployments, configurations and Secrets, in few lists."""
+"""A snapshot of the metadata of a cluster's MachineDeployments, configurations and Secrets, read with few requests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from osm_gitops.plan.compare import group_name, group_of, is_ours, pool_of_group
 from osm_gitops.render.manifests import ANNOTATIONS_HASH, PROFILE_VERSION, REVISION
 
 MARKS: Final = (REVISION, ANNOTATIONS_HASH, PROFILE_VERSION)
-"""The annotations that say of which state of a pool an object was made."""
+"""The annotations that identify the state of a pool from which an object was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveMachine:
-    """A MachineDeployment of the worker cluster. ``held``: it is being deleted, and waits for a clean-up like OSM's."""
+    """A MachineDeployment of the worker cluster. ``held``: it is being deleted and waits for a cleanup like OSM's."""
 
     ref: ObjectRef
     deleting: str
@@ -30,37 +30,36 @@ class LiveMachine:
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """A configuration or Secret: when it was made, and the annotations that say from what (osm-behaviour.md,
-    "Annotations that are written")."""
+    """A configuration or Secret: when it was created, and the annotations that identify the state of its pool
+    (osm-behaviour.md, "Annotations that are written")."""
 
     ref: ObjectRef
     created: str
     marks: Mapping[str, str]
     ours: bool
 
-    def is_of_another_time_than(self, other: LiveObject) -> bool:
-        """Whether the two were made of different states of their pool. One of them may not carry all marks."""
+    def conflicts_with(self, other: LiveObject) -> bool:
+        """Whether the two were made from different states of their pool. One of them may not have all marks."""
         return any(self.marks[mark] != other.marks[mark] for mark in self.marks.keys() & other.marks.keys())
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """Everything by its identity; ``objects`` are those that were made for pools, ``kubeconfigs`` are the Secrets with
-    which kubelets join."""
+    """``objects`` are the OSCs and Secrets of pools, ``kubeconfigs`` the Secrets with which kubelets join."""
 
     machines: Mapping[ObjectRef, LiveMachine] = field(default_factory=dict)
     objects: Mapping[ObjectRef, LiveObject] = field(default_factory=dict)
     kubeconfigs: Mapping[ObjectRef, LiveObject] = field(default_factory=dict)
 
     def pools(self) -> Mapping[str, ObjectRef | None]:
-        """The pool of each group of objects; ``None`` where it is gone and its name may be one of several."""
+        """The pool of each group of objects; ``None`` if it is gone and its name is ambiguous."""
         there = {group_name(ref): ref for ref in self.machines}
         namespaces = {ref.namespace for ref in self.machines}
         groups = {group_of(ref) for ref in self.objects}
         return {group: there.get(group) or pool_of_group(group, namespaces) for group in groups}
 
     def narrowed(self, only: Sequence[str]) -> ClusterSnapshot:
-        """What belongs to the pools that ``only`` chooses, those that are gone among them; all where it is empty."""
+        """Only the pools that ``only`` selects, also deleted ones; all if it is empty."""
         if not only:
             return self
         pools = self.pools()
@@ -78,7 +77,7 @@ class ClusterSnapshot:
 
 
 def collect(live: Clusters, namespace: str) -> ClusterSnapshot:
-    """Read it. Raises ClusterError. Takes ⌈N/500⌉ requests for each of the three kinds."""
+    """Read a cluster. Raises ClusterError. Takes ⌈N/500⌉ requests for each of the three kinds."""
     machines = live.worker.list(MACHINE_DEPLOYMENT, _machine, metadata_only=True)
     configs = live.management.list(CONFIG, _config, namespace, metadata_only=True)
     secrets = live.worker.list(SECRET, _secret, CLOUD_INIT_NAMESPACE, metadata_only=True)
@@ -97,20 +96,20 @@ def _machine(body: Mapping[str, Json]) -> LiveMachine:
 
 
 def _secret(body: Mapping[str, Json]) -> LiveObject | None:
-    seen = _seen(SECRET, body)
-    # In a namespace "kubelet" bootstrap Secrets have such names too, with the annotations that kubeconfigs lack.
-    return _of_pool(seen) or (seen if seen.ref.name.endswith(KUBECONFIG_SUFFIX) else None)
+    found = _live_object(SECRET, body)
+    # In a namespace "kubelet" bootstrap Secrets have such names too, but with annotations that kubeconfigs lack.
+    return _of_pool(found) or (found if found.ref.name.endswith(KUBECONFIG_SUFFIX) else None)
 
 
 def _config(body: Mapping[str, Json]) -> LiveObject | None:
-    return _of_pool(_seen(CONFIG, body))
+    return _of_pool(_live_object(CONFIG, body))
 
 
-def _of_pool(seen: LiveObject) -> LiveObject | None:
-    return seen if ANNOTATIONS_HASH in seen.marks and group_of(seen.ref) else None
+def _of_pool(found: LiveObject) -> LiveObject | None:
+    return found if ANNOTATIONS_HASH in found.marks and group_of(found.ref) else None
 
 
-def _seen(kind: Kind, body: Mapping[str, Json]) -> LiveObject:
+def _live_object(kind: Kind, body: Mapping[str, Json]) -> LiveObject:
     metadata = body["metadata"]
     annotations = metadata.get("annotations") or {}
     ref = ObjectRef(kind.name, metadata["namespace"], metadata["name"])

@@ -1,4 +1,4 @@
-"""How clusters stand: everything is read, nothing written (design.md, "Commands")."""
+"""The state of clusters and pools for ``status``, which only reads (design.md, "Commands")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from osm_gitops.commands.status.blockers import find_blockers
-from osm_gitops.commands.status.seen import MARKS, ClusterSnapshot, LiveObject, collect
+from osm_gitops.commands.status.snapshot import MARKS, ClusterSnapshot, LiveObject, collect
 from osm_gitops.config.spec import ClusterSpec
 from osm_gitops.errors import ClusterError, OsmGitopsError, Problem
 from osm_gitops.kube.api import Api, Clusters
@@ -34,36 +34,36 @@ from osm_gitops.targets.cluster.record import read_record
 
 @dataclass(frozen=True)
 class Known:
-    """What was read of a cluster. ``look`` is ``None`` where it could not be planned, ``tokens`` (the ends of bootstrap
-    tokens by key) where pools have none of their own, or nobody can tell."""
+    """What was read of a cluster. ``state`` is ``None`` if the cluster could not be planned. ``tokens`` has the expiry
+    of bootstrap tokens by key; it is ``None`` if a ServiceAccount is used instead, or if they could not be read."""
 
     settings: Settings
-    seen: ClusterSnapshot
-    look: LiveState | None
+    snapshot: ClusterSnapshot
+    state: LiveState | None
     record: RunRecord | None
     tokens: Mapping[str, tuple[datetime | None, ...]] | None
     now: datetime
 
     @cached_property
     def changes(self) -> Mapping[ObjectRef, Change]:
-        """What the plan says of each object."""
-        plan = self.look.plan if self.look else None
+        """The planned change of each object."""
+        plan = self.state.plan if self.state else None
         return {change.ref: change for change in plan.changes if not change.upkeep} if plan else {}
 
     @cached_property
     def renewals(self) -> Mapping[ObjectRef, Change]:
-        """What the plan says of tokens and kubeconfigs; of those that are as they should be it says nothing."""
-        plan = self.look.plan if self.look else None
+        """The changes of tokens and kubeconfigs that the plan has; it has none for those that are up to date."""
+        plan = self.state.plan if self.state else None
         return {change.ref: change for change in plan.changes if change.upkeep} if plan else {}
 
 
 def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
-    """How a pool stands."""
+    """The state of a pool."""
     names = PoolNames(ref.name, ref.namespace)
     config = ObjectRef("OperatingSystemConfig", known.settings.namespace, names.config_name)
     bootstrap = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.bootstrap_secret_name)
     provisioning = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, names.provisioning_secret_name)
-    live = _live(ref, known.look)
+    live = _live(ref, known.state)
     expires, token = _token(ref, known)
     status = PoolStatus(
         ref=ref,
@@ -71,45 +71,45 @@ def pool_status(ref: ObjectRef, known: Known) -> PoolStatus:
         bootstrap=_object(bootstrap, known),
         provisioning=_object(provisioning, known),
         kubeconfig=_kubeconfig(names.kubelet_kubeconfig_name, known),
-        gate=_gate(live, known.seen.objects.get(bootstrap)),
+        gate=_gate(live, known.snapshot.objects.get(bootstrap)),
         machines=live.machines if live else 0,
         waiting=live.waiting if live else (),
         expires=expires,
         token=token,
-        errors=known.look.desired.failed.get(ref, ()) if known.look else (),
+        errors=known.state.desired.failed.get(ref, ()) if known.state else (),
         recorded=known.record.pools.get(ref.namespaced_name) if known.record else None,
     )
     return replace(status, troubles=tuple(_troubles(status, known.now)))
 
 
-def _live(ref: ObjectRef, look: LiveState | None) -> LivePool | None:
-    """The pool in the cluster, also where the source lacks it."""
-    if look is None:
+def _live(ref: ObjectRef, state: LiveState | None) -> LivePool | None:
+    """The pool in the cluster, even if the source does not have it."""
+    if state is None:
         return None
-    return look.pools.get(ref) or (look.comparison.strays.get(ref) if look.comparison else None)
+    return state.pools.get(ref) or (state.comparison.strays.get(ref) if state.comparison else None)
 
 
 def _object(ref: ObjectRef, known: Known) -> ObjectStatus:
-    seen, change = known.seen.objects.get(ref), known.changes.get(ref)
-    status = ObjectStatus(created=seen.created if seen else "", ours=seen is not None and seen.ours)
+    snapshot, change = known.snapshot.objects.get(ref), known.changes.get(ref)
+    status = ObjectStatus(created=snapshot.created if snapshot else "", ours=snapshot is not None and snapshot.ours)
     if change is None:
         return status
-    same = change.action is Action.UNCHANGED or _is_dressing(change)
+    same = change.action is Action.UNCHANGED or _is_cosmetic(change)
     return replace(status, difference="" if same else change.reason or change.action.value)
 
 
 def _kubeconfig(name: str, known: Known) -> ObjectStatus:
-    """The kubeconfig of a pool. What is in that of another writer cannot be told from metadata."""
+    """The kubeconfig of a pool. Metadata do not show the content of one that others wrote."""
     ref = ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name)
-    seen, change = known.seen.kubeconfigs.get(ref), known.renewals.get(ref)
-    status = ObjectStatus(created=seen.created if seen else "", ours=seen is not None and seen.ours)
-    if not status.ours or known.look is None or known.look.tokens is None:
+    snapshot, change = known.snapshot.kubeconfigs.get(ref), known.renewals.get(ref)
+    status = ObjectStatus(created=snapshot.created if snapshot else "", ours=snapshot is not None and snapshot.ours)
+    if not status.ours or known.state is None or known.state.tokens is None:
         return status
     return replace(status, difference=change.reason if change else "")
 
 
-def _is_dressing(change: Change) -> bool:
-    """Whether a change is of labels and annotations that neither machine-controller nor machines look at."""
+def _is_cosmetic(change: Change) -> bool:
+    """Whether a change is only of labels and annotations that neither machine-controller nor machines read."""
     if change.action is not Action.UPDATE or change.before is None or change.after is None:
         return False
     before, after = dict(change.before), dict(change.after)
@@ -124,7 +124,7 @@ def _annotations(body: Mapping[str, Json]) -> Mapping[str, str]:
 
 def _gate(live: LivePool | None, bootstrap: LiveObject | None) -> GateStatus:
     if live is None:
-        return GateStatus(gate=Gate.WAITING, why="it could not be looked at")
+        return GateStatus(gate=Gate.WAITING, why="it could not be read")
     stamped = bootstrap.marks.get(REVISION) if bootstrap else None
     accepts = None if not live.revision else stamped == live.revision
     why = live.left.why if live.left else ""
@@ -132,7 +132,7 @@ def _gate(live: LivePool | None, bootstrap: LiveObject | None) -> GateStatus:
 
 
 def _token(ref: ObjectRef, known: Known) -> tuple[datetime | None, str]:
-    """When the pool's token ends, and else why there is no such time."""
+    """When the pool's token expires, or why that is not known."""
     account = known.settings.bootstrap_token_service_account
     if account is not None:
         return None, f"of ServiceAccount {'/'.join(account)}"
@@ -140,8 +140,8 @@ def _token(ref: ObjectRef, known: Known) -> tuple[datetime | None, str]:
         return None, "unknown"
     ends = known.tokens.get(token_key(ref), ())
     if len(ends) != 1:
-        return None, "missing" if not ends else f"{len(ends)} tokens, where one is wanted"
-    return ends[0], "" if ends[0] else "without a time of its end"
+        return None, "missing" if not ends else f"{len(ends)} tokens instead of one"
+    return ends[0], "" if ends[0] else "without expiry"
 
 
 def _troubles(status: PoolStatus, now: datetime) -> Iterator[str]:
@@ -149,27 +149,29 @@ def _troubles(status: PoolStatus, now: datetime) -> Iterator[str]:
     if status.errors:
         yield "it cannot be rendered"
     if gate is Gate.DELETING:
-        return  # of it nothing is wanted any more
+        return  # its objects are no longer needed
     yield from _of_objects(status)
     if status.gate.accepts is False:
         stamped = f"revision {status.gate.stamped}" if status.gate.stamped is not None else "no revision"
-        what = f"its bootstrap Secret has {stamped}, and Machines are of revision {status.gate.revision}"
+        what = f"its bootstrap Secret has {stamped}, but Machines have revision {status.gate.revision}"
         yield f"new machines get no instance: {what if status.bootstrap.present else 'the bootstrap Secret is missing'}"
     refused = [machine for machine in status.waiting if machine.revision != status.gate.stamped]
     if refused:
         since = min(machine.since for machine in refused)
-        yield f"{len(refused)} of its Machines wait in vain for an instance, the first since {since}"
+        yield f"{len(refused)} of its Machines wait for an instance and cannot get one, the first since {since}"
     if gate is Gate.WAITING:
-        yield f"osm-gitops would not write it now: {status.gate.why}"
+        yield f"osm-gitops does not write it now: {status.gate.why}"
     if status.expires is not None and status.expires <= now:
-        yield f"its token ended {spoken(now - status.expires)} ago, so machines that boot now cannot join"
+        yield f"its token expired {spoken(now - status.expires)} ago, so machines that boot now cannot join"
     elif status.expires is None and not status.token.startswith("of ServiceAccount"):
         yield f"its token is {status.token}, so machines that boot now cannot join"
     record = status.recorded
     if record is not None and record.state is PoolState.FAILED:
         yield "the last run failed for it"
     if record is not None and record.state is PoolState.STUCK:
-        yield f"runs leave it since {record.since}: {record.reason} ({record.code}){_next_step(record.code)}"
+        # Another version may have written the record, with a reason that this one does not know.
+        fix = next((f". {each.fix}" for each in LeftReason if each.code == record.code), "")
+        yield f"runs have skipped it since {record.since}: {record.reason} ({record.code}){fix}"
 
 
 def _of_objects(status: PoolStatus) -> Iterator[str]:
@@ -184,23 +186,18 @@ def _of_objects(status: PoolStatus) -> Iterator[str]:
     if not status.kubeconfig.present:
         yield "missing: kubelet bootstrap kubeconfig Secret, so machines that boot now cannot join"
     elif status.kubeconfig.difference:
-        yield f"its kubelet bootstrap kubeconfig has to be written: {status.kubeconfig.difference}"
+        yield f"its kubelet bootstrap kubeconfig must be rewritten: {status.kubeconfig.difference}"
     for each, name in objects:
         if each.present and each.difference:
-            yield f"its {name} is not what would be rendered: {each.difference}"
-
-
-def _next_step(code: str) -> str:
-    """Of a reason that this version knows; an earlier or later one may have written the record."""
-    return next((f". {each.fix}" for each in LeftReason if each.code == code), "")
+            yield f"its {name} differs from what is rendered: {each.difference}"
 
 
 def statuses(specs: Sequence[ClusterSpec], options: RunOptions) -> Iterator[ClusterStatus]:
-    """How each cluster stands; what cannot be read of one is among its problems."""
+    """The state of each cluster, with what could not be read as problems."""
     for spec in specs:
         now = options.live.now()
         try:
-            yield _Looking(spec, options, load_settings(spec), options.connections.clusters(spec), now).status()
+            yield _ClusterReader(spec, options, load_settings(spec), options.connections.clusters(spec), now).status()
         except OsmGitopsError as failure:
             yield ClusterStatus(
                 name=spec.name, now=now, knows_pools=False, knows_record=False, problems=failure.problems
@@ -208,8 +205,8 @@ def statuses(specs: Sequence[ClusterSpec], options: RunOptions) -> Iterator[Clus
 
 
 @dataclass(slots=True)
-class _Looking:
-    """One cluster being looked at; ``problems`` are what could not be read."""
+class _ClusterReader:
+    """Reads one cluster; ``problems`` are what could not be read."""
 
     spec: ClusterSpec
     options: RunOptions
@@ -221,27 +218,29 @@ class _Looking:
 
     def status(self) -> ClusterStatus:
         osm = self._osm()
-        seen, look, record = self._seen(), self._look(osm), self._record()
-        of_pools = seen.narrowed(self.options.only) if seen else None
-        findings = (*find_blockers(self.live, osm, of_pools), *_differences(look, self.options.only))
-        # A kind that is missing, say, is the reason of whatever else could not be read.
-        told = {finding.problem for finding in findings}
+        snapshot, state, record = self._seen(), self._look(osm), self._record()
+        of_pools = snapshot.narrowed(self.options.only) if snapshot else None
+        findings = (*find_blockers(self.live, osm, of_pools), *_differences(state, self.options.only))
+        # A finding, such as a missing kind, may be the cause of a failed read.
+        reported = {finding.problem for finding in findings}
         return ClusterStatus(
             name=self.spec.name,
             now=self.now,
             hosts=self.options.connections.hosts(self.spec),
             findings=findings,
-            pools=tuple(self._pools(seen or ClusterSnapshot(), look, record)),
+            pools=tuple(self._pools(snapshot or ClusterSnapshot(), state, record)),
             record=record,
-            knows_pools=seen is not None or look is not None,
+            knows_pools=snapshot is not None or state is not None,
             knows_record=self.knows_record,
-            problems=tuple(problem for problem in dict.fromkeys(self.problems) if problem not in told),
-            sensitive=look.desired.sensitive if look else frozenset(),
+            problems=tuple(problem for problem in dict.fromkeys(self.problems) if problem not in reported),
+            sensitive=state.desired.sensitive if state else frozenset(),
         )
 
-    def _pools(self, seen: ClusterSnapshot, look: LiveState | None, record: RunRecord | None) -> Iterator[PoolStatus]:
-        known = Known(self.settings, seen, look, record, self._tokens(), self.now)
-        for ref in sorted({*seen.machines, *(look.pools if look else ())}):
+    def _pools(
+        self, snapshot: ClusterSnapshot, state: LiveState | None, record: RunRecord | None
+    ) -> Iterator[PoolStatus]:
+        known = Known(self.settings, snapshot, state, record, self._tokens(), self.now)
+        for ref in sorted({*snapshot.machines, *(state.pools if state else ())}):
             if is_chosen(ref.name, self.options.only):
                 yield pool_status(ref, known)
 
@@ -260,12 +259,12 @@ class _Looking:
 
     def _look(self, osm: OsmActivity) -> LiveState | None:
         try:
-            look = read_live(self.spec, replace(self.options, only=()), osm)
+            state = read_live(self.spec, replace(self.options, only=()), osm)
         except OsmGitopsError as failure:
             self.problems.extend(failure.problems)
             return None
-        self.problems.extend(look.problems)
-        return look
+        self.problems.extend(state.problems)
+        return state
 
     def _record(self) -> RunRecord | None:
         try:
@@ -276,7 +275,7 @@ class _Looking:
             return None
 
     def _tokens(self) -> Mapping[str, tuple[datetime | None, ...]] | None:
-        """The ends of the bootstrap tokens by key; ``None`` where pools have none of their own, or nobody can tell."""
+        """The expiry of the bootstrap tokens by key; ``None`` with a ServiceAccount, or if they cannot be read."""
         if self.settings.bootstrap_token_service_account is not None:
             return None
         try:
@@ -286,11 +285,11 @@ class _Looking:
             return None
 
 
-def _differences(look: LiveState | None, only: Sequence[str]) -> Iterator[Finding]:
-    """What MachineDeployments of a tree and of the cluster do not have in common, as far as ``only`` chooses them."""
-    if look is None or look.comparison is None:
+def _differences(state: LiveState | None, only: Sequence[str]) -> Iterator[Finding]:
+    """Differences between the MachineDeployments of a tree and of the cluster, for the pools that ``only`` selects."""
+    if state is None or state.comparison is None:
         return
-    found = look.comparison
+    found = state.comparison
     chosen = replace(
         found,
         pools={ref: pool for ref, pool in found.pools.items() if is_chosen(ref.name, only)},
@@ -300,7 +299,7 @@ def _differences(look: LiveState | None, only: Sequence[str]) -> Iterator[Findin
 
 
 def _read_tokens(worker: Api) -> Mapping[str, tuple[datetime | None, ...]]:
-    """When they end. Takes ⌈N/500⌉ requests."""
+    """The expiry of the bootstrap tokens by key. Takes ⌈N/500⌉ requests."""
     found: dict[str, tuple[datetime | None, ...]] = {}
     for token in worker.list(SECRET, read_bootstrap_token, NAMESPACE, labels=NAME_LABEL):
         end = datetime.fromtimestamp(token.expires, UTC) if token.expires else None
