@@ -1,4 +1,4 @@
-"""What commands ask for, told from their words."""
+"""What commands ask for, found in their words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from osm_gitops.downloads.need import Kind, Need, need
-from osm_gitops.shell.state import Ran, is_known, known_length, shown
+from osm_gitops.shell.state import Command, is_known, known_length, shown
 
-Asks = Callable[[Ran], Iterator[Need]]
+Asks = Callable[[Command], Iterator[Need]]
 
-# Options whose value stands in the next word, and is not what is asked for.
+# Options whose value is the next word, and is not a request.
 _CURL: Final = frozenset(
     {"-o", "--output", "-H", "--header", "-x", "--proxy", "-U", "--proxy-user", "-u", "--user", "-d", "--data", "-X",
      "--request", "-A", "--user-agent", "-e", "--referer", "-b", "--cookie", "-c", "--cookie-jar", "-m", "--max-time",
@@ -41,7 +41,7 @@ _WHOLE: Final = frozenset(
     {"upgrade", "update", "dist-upgrade", "full-upgrade", "makecache", "update-minimal", "distro-sync"}
 )
 _GETTING: Final = frozenset({"install", "reinstall", "localinstall", "download", "groupinstall", "swap", *_WHOLE})
-# Both are linear: each run of characters is tried once, and blanks are never given back.
+# Linear time: each run of characters is tried once, and possessive quantifiers do not give blanks back.
 _URL: Final = re.compile(r"(?<![a-z0-9+.-])[0-9+.-]*([a-z][a-z0-9+.-]*://\S+)", re.IGNORECASE)
 _FETCHED: Final = re.compile(r"(?:https?|ftp)://", re.IGNORECASE)
 _MENTIONED: Final = re.compile(r"(?:https?|ftp|s3|gs|oci)://", re.IGNORECASE)
@@ -49,17 +49,17 @@ _CONFIG_URL: Final = re.compile(r"^[ \t]*+(?:--)?url(?=[=: \t])[=: \t]*+\"?([^\"
 IMAGE_REPOSITORIES: Final = "the repositories that the image is configured with"
 
 
-def asked_by(ran: Ran) -> Iterator[Need]:
+def asked_by(command: Command) -> Iterator[Need]:
     """Everything that a command asks for. A URL in any other command is only mentioned."""
-    name = ran.words[0].rpartition("/")[2]
+    name = command.words[0].rpartition("/")[2]
     known = _COMMANDS.get(name)
-    found = list(known(ran)) if known else []
+    found = list(known(command)) if known else []
     yield from found
-    told = {each.name for each in found}
-    for word in ran.words[1:] if known is None else ():
+    names = {each.name for each in found}
+    for word in command.words[1:] if known is None else ():
         for match in _URL.finditer(word):
             url = match[1].rstrip("'\");,") if is_known(match[1]) else match[1]
-            if _MENTIONED.match(url) and shown(url) not in told:
+            if _MENTIONED.match(url) and shown(url) not in names:
                 yield need(Kind.MENTIONED, url, name)
 
 
@@ -76,7 +76,7 @@ def plain_words(words: Sequence[str], with_value: frozenset[str]) -> Iterator[st
 
 
 def _ends_with_valued(word: str, with_value: frozenset[str]) -> bool:
-    """Whether short options that are written together end in one that takes the next word: ``-fsSLo``."""
+    """Whether combined short options end with one that takes the next word: ``-fsSLo``."""
     return re.fullmatch(r"-[A-Za-z]{2,}", word) is not None and f"-{word[-1]}" in with_value
 
 
@@ -89,41 +89,41 @@ def _option_values(words: Sequence[str], names: frozenset[str]) -> Iterator[str]
             yield value
 
 
-def _curl(ran: Ran) -> Iterator[Need]:
-    words = ran.words[1:]
+def _curl(command: Command) -> Iterator[Need]:
+    words = command.words[1:]
     urls = [*plain_words(words, _CURL | {"--url"}), *_option_values(words, frozenset({"--url"}))]
     if "-" in _option_values(words, frozenset({"-K", "--config"})):
-        urls += _CONFIG_URL.findall(ran.given or "")
+        urls += _CONFIG_URL.findall(command.given or "")
     yield from _fetched(urls, "curl")
 
 
-def _wget(ran: Ran) -> Iterator[Need]:
-    yield from _fetched(plain_words(ran.words[1:], _WGET), "wget")
+def _wget(command: Command) -> Iterator[Need]:
+    yield from _fetched(plain_words(command.words[1:], _WGET), "wget")
 
 
 def _fetched(urls: Iterable[str], by: str) -> Iterator[Need]:
     for url in urls:
         if url not in {"-", ""}:
-            whole = url if "://" in url or not is_known(url) else f"http://{url}"  # as curl and wget take it
+            whole = url if "://" in url or not is_known(url) else f"http://{url}"  # as curl and wget do
             yield need(Kind.URL, whole, by)
 
 
-def _apt(ran: Ran) -> Iterator[Need]:
-    yield from _managed(list(plain_words(ran.words[1:], _APT)), "apt")
+def _apt(command: Command) -> Iterator[Need]:
+    yield from _managed(list(plain_words(command.words[1:], _APT)), "apt")
 
 
-def _yum(ran: Ran) -> Iterator[Need]:
-    yield from _added_repositories(ran)
-    yield from _managed(list(plain_words(ran.words[1:], _YUM)), "yum")
+def _yum(command: Command) -> Iterator[Need]:
+    yield from _added_repositories(command)
+    yield from _managed(list(plain_words(command.words[1:], _YUM)), "yum")
 
 
-def _zypper(ran: Ran) -> Iterator[Need]:
-    words = list(plain_words(ran.words[1:], frozenset({"-t", "--type", "-r", "--repo"})))
+def _zypper(command: Command) -> Iterator[Need]:
+    words = list(plain_words(command.words[1:], frozenset({"-t", "--type", "-r", "--repo"})))
     yield from _managed(["install" if word == "in" else word for word in words], "zypper")
 
 
 def _managed(words: list[str], manager: str) -> Iterator[Need]:
-    """What a package manager gets: packages by name, files by URL, and lists from its repositories."""
+    """What a package manager fetches: packages by name, files by URL, and lists from its repositories."""
     if not words or words[0] not in _GETTING:
         return
     for word in words[1:]:
@@ -133,58 +133,58 @@ def _managed(words: list[str], manager: str) -> Iterator[Need]:
             yield need(Kind.PACKAGE, word, manager)
     yield need(Kind.REPOSITORY, IMAGE_REPOSITORIES, manager)
     if words[0] in _WHOLE and len(words) == 1 and words[0] not in {"update", "makecache"}:
-        yield need(Kind.PACKAGE, "whatever the repositories have newer", manager, "the whole system is upgraded")
+        yield need(Kind.PACKAGE, "all newer packages", manager, "the whole system is upgraded")
 
 
-def _added_repositories(ran: Ran) -> Iterator[Need]:
+def _added_repositories(command: Command) -> Iterator[Need]:
     """``yum-config-manager --add-repo URL``: the file itself is fetched, and it names the repository."""
-    for url in _option_values(ran.words, frozenset({"--add-repo"})):
-        yield need(Kind.URL, url, "yum", "names more URLs, which are not known here" if url.endswith(".repo") else "")
+    for url in _option_values(command.words, frozenset({"--add-repo"})):
+        yield need(Kind.URL, url, "yum", "contains further URLs, which are not known" if url.endswith(".repo") else "")
 
 
-def _rpm(ran: Ran) -> Iterator[Need]:
-    for word in plain_words(ran.words[1:], _RPM):
+def _rpm(command: Command) -> Iterator[Need]:
+    for word in plain_words(command.words[1:], _RPM):
         if _FETCHED.match(word):
             yield need(Kind.URL, word, "rpm")
 
 
-def _git(ran: Ran) -> Iterator[Need]:
-    words = list(plain_words(ran.words[1:], frozenset({"-b", "--branch", "--depth", "-C", "-c", "--origin", "-o"})))
+def _git(command: Command) -> Iterator[Need]:
+    words = list(plain_words(command.words[1:], frozenset({"-b", "--branch", "--depth", "-C", "-c", "--origin", "-o"})))
     if len(words) > 1 and words[0] in {"clone", "fetch", "ls-remote"}:
         yield need(Kind.URL, words[1], "git")
 
 
 def _pulling(*running: str) -> Asks:
-    """Images behind ``pull``, and the first one behind a command that runs it, which pulls what is not there."""
+    """Images after ``pull``, and the first image after a command that runs one, because it pulls missing images."""
 
-    def asks(ran: Ran) -> Iterator[Need]:
-        words = list(plain_words(ran.words[1:], _CONTAINERS))
+    def asks(command: Command) -> Iterator[Need]:
+        words = list(plain_words(command.words[1:], _CONTAINERS))
         at = next((index for index, word in enumerate(words) if word in {"pull", *running}), len(words))
         images = words[at + 1 :] if words[at : at + 1] == ["pull"] else words[at + 1 : at + 2]
         for image in images:
-            yield need(Kind.IMAGE, image, ran.words[0].rpartition("/")[2])
+            yield need(Kind.IMAGE, image, command.words[0].rpartition("/")[2])
 
     return asks
 
 
-def _skopeo(ran: Ran) -> Iterator[Need]:
-    for word in plain_words(ran.words[1:], frozenset()):
+def _skopeo(command: Command) -> Iterator[Need]:
+    for word in plain_words(command.words[1:], frozenset()):
         if word.startswith("docker://"):
             yield need(Kind.IMAGE, word.removeprefix("docker://"), "skopeo")
 
 
-def _kubelet(ran: Ran) -> Iterator[Need]:
-    for image in _option_values(ran.words, frozenset({"--pod-infra-container-image"})):
+def _kubelet(command: Command) -> Iterator[Need]:
+    for image in _option_values(command.words, frozenset({"--pod-infra-container-image"})):
         yield need(Kind.IMAGE, image, "kubelet")
 
 
-def _packages(command: str, manager: str, index: str = "") -> Asks:
-    """Packages behind ``command``, and the ``index`` that they come from unless an option names another."""
+def _packages(verb: str, manager: str, index: str = "") -> Asks:
+    """Packages after ``verb``, and their ``index`` unless an option names another."""
 
-    def asks(ran: Ran) -> Iterator[Need]:
-        given = ran.words[1:]
+    def asks(command: Command) -> Iterator[Need]:
+        given = command.words[1:]
         words = list(plain_words(given, frozenset({"--channel", "-r", "--target", "--extra-index-url", *_INDEX})))
-        found = words[1:] if words[:1] == [command] else []
+        found = words[1:] if words[:1] == [verb] else []
         for word in found:
             yield need(Kind.URL if _FETCHED.match(word) else Kind.PACKAGE, word, manager)
         named = [*_option_values(given, _INDEX)] or [index]
@@ -195,9 +195,9 @@ def _packages(command: str, manager: str, index: str = "") -> Asks:
     return asks
 
 
-def _added_apt(ran: Ran) -> Iterator[Need]:
+def _added_apt(command: Command) -> Iterator[Need]:
     """``add-apt-repository ppa:a/b``, or a line of sources.list as one word."""
-    for word in plain_words(ran.words[1:], frozenset({"-k", "--keyserver"})):
+    for word in plain_words(command.words[1:], frozenset({"-k", "--keyserver"})):
         line = _DEB.match(word)
         if word.startswith("ppa:"):
             url = f"https://ppa.launchpadcontent.net/{word.removeprefix('ppa:')}/ubuntu"
@@ -206,23 +206,23 @@ def _added_apt(ran: Ran) -> Iterator[Need]:
             yield need(Kind.REPOSITORY, line[1] if line else word, "apt")
 
 
-def _subscription(ran: Ran) -> Iterator[Need]:
-    if {"register", "attach", "refresh", "identity"} & set(ran.words):
+def _subscription(command: Command) -> Iterator[Need]:
+    if {"register", "attach", "refresh", "identity"} & set(command.words):
         yield subscription_service()
 
 
 def subscription_service() -> Need:
-    """What subscription-manager talks to, unless it is configured otherwise."""
+    """The default server of subscription-manager."""
     note = "unless the image configures another server"
     return need(Kind.URL, "https://subscription.rhsm.redhat.com/subscription", "subscription-manager", note)
 
 
-def _key(ran: Ran) -> Iterator[Need]:
-    for server in _option_values(ran.words, frozenset({"--keyserver"})):
-        yield need(Kind.URL, server, ran.words[0].rpartition("/")[2])
+def _key(command: Command) -> Iterator[Need]:
+    for server in _option_values(command.words, frozenset({"--keyserver"})):
+        yield need(Kind.URL, server, command.words[0].rpartition("/")[2])
 
 
-def _nothing(_ran: Ran) -> Iterator[Need]:
+def _nothing(_ran: Command) -> Iterator[Need]:
     return iter(())
 
 

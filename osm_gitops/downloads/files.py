@@ -1,4 +1,4 @@
-"""What configuration files lead to: package repositories, registries, images."""
+"""What configuration files refer to: package repositories, registries, images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osm_gitops.model.profile import Modules
 from osm_gitops.shell.state import shown
 
 Found = tuple[int, Need]
-"""A line, and what stands in it."""
+"""A line number, and what the line refers to."""
 
 _DEB: Final = re.compile(r"^\s*deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(.*)$")
 _URIS: Final = re.compile(r"^URIs:\s*(.+)$")
@@ -26,7 +26,7 @@ _SILENT: Final = re.compile(r"^\s*(?:#|//|Documentation=|;)")
 
 
 def asked_in(path: str, text: str) -> Iterator[Found]:
-    """What a file of this path leads to; line by line, from 1 on."""
+    """What a file with this path refers to, with line numbers from 1."""
     reader = next((read for pattern, read in _READERS if pattern.search(path)), None)
     if reader is not None:
         yield from reader(text)
@@ -43,14 +43,14 @@ def names_sandbox(text: str) -> bool:
 
 
 def mentioned(text: str) -> Iterator[tuple[int, str]]:
-    """URLs that stand in a text outside of comments."""
+    """URLs in a text outside of comments."""
     for number, line in enumerate(text.splitlines(), start=1):
         if not _SILENT.match(line):
             yield from ((number, match[0].rstrip(".,;:")) for match in _MENTIONED.finditer(line))
 
 
 def asked_by_modules(modules: Modules) -> Iterator[tuple[str, Need]]:
-    """What cloud-init's modules lead to, by the module."""
+    """What cloud-init's modules refer to, with the module."""
     for properties in modules.yum_repos.values():
         for key in ("baseurl", "mirrorlist", "metalink"):
             if properties.get(key):

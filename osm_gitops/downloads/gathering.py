@@ -1,4 +1,4 @@
-"""All that the nodes of one pool ask for, out of its boot files and the commands of its systemd units."""
+"""Collect everything that the nodes of a pool ask for, from boot files and the commands of systemd units."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SET: Final = re.compile(r"^Environment=(.*)$")
 _FILE: Final = re.compile(r"^EnvironmentFile=-?(\S+)$")
 _ASSIGNED: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _MOST_NAMED: Final = 4 << 20
-"""Characters of files that a unit names for its environment; beyond that nothing is read."""
+"""Characters of environment files that are read for a unit."""
 
 
 def commands_of(file: BootFile) -> Iterator[tuple[int, str]]:
-    """The commands of a unit, each with its first line; continued lines stay lines."""
+    """The commands of a unit, each with its first line number; continued lines stay separate lines."""
     if not is_unit(file):
         return
     lines = file.text.splitlines()
@@ -51,7 +51,7 @@ def commands_of(file: BootFile) -> Iterator[tuple[int, str]]:
 
 
 def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The variables that a unit sets, also by rendered files."""
+    """The variables that a unit sets, also in environment files that are rendered."""
     left = _MOST_NAMED
     for line in file.text.splitlines() if is_unit(file) else ():
         given = _SET.match(line)
@@ -69,7 +69,7 @@ def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def is_unit(file: BootFile) -> bool:
-    """Whether a file is a unit of systemd, or a drop-in of one."""
+    """Whether a file is a systemd unit or a drop-in."""
     return "/systemd/system/" in file.path and _UNIT.search(file.path) is not None
 
 
@@ -89,7 +89,7 @@ _MENTION: Final = "text"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How nodes reach things: the API server's URL, and the proxy, empty where there is none."""
+    """How nodes connect: the API server's URL, and the proxy or an empty text."""
 
     server: str
     proxy: str = ""
@@ -97,43 +97,43 @@ class Network:
 
 def needs_of(document: BootDocument, network: Network) -> Needs:
     """Everything that a node with these boot files asks for, for both architectures."""
-    gathering = _Gathering(document, network)
+    collector = _Collector(document, network)
     for half in HALVES:
         for architecture in ARCHITECTURES:
-            gathering.follow(half, architecture)
-        gathering.read(half)
-    gathering.mention()
-    return gathering.needs()
+            collector.follow(half, architecture)
+        collector.read(half)
+    collector.mention()
+    return collector.needs()
 
 
 @dataclass(slots=True)
-class _Gathering:
-    """What was found so far."""
+class _Collector:
+    """Collects what a document asks for. ``replaced`` are package managers whose repositories the scripts replace."""
 
     document: BootDocument
     network: Network
     found: list[Need] = field(default_factory=list)
-    lost: dict[Unresolved, None] = field(default_factory=dict)
+    unresolved: dict[Unresolved, None] = field(default_factory=dict)
     replaced: set[tuple[Half, str]] = field(default_factory=set)
 
     def needs(self) -> Needs:
         server = need(Kind.API, self.network.server, "kubelet", "and what fetches Secrets")
         proxy = [need(Kind.PROXY, self.network.proxy, "setting")] if self.network.proxy else []
         found = [self._of_server(each) for each in self.found if not (_LOCAL.fullmatch(each.host) or self._gone(each))]
-        return Needs(joined([replace(server, architectures=ARCHITECTURES), *proxy, *found]), tuple(self.lost))
+        return Needs(joined([replace(server, architectures=ARCHITECTURES), *proxy, *found]), tuple(self.unresolved))
 
     def _gone(self, each: Need) -> bool:
-        """Whether the image's own repositories are switched off before anything is asked of them."""
+        """Whether the need is for repositories of the image that scripts disable before they are used."""
         return each.name == IMAGE_REPOSITORIES and any((spot.half, each.by) in self.replaced for spot in each.spots)
 
     def _of_server(self, each: Need) -> Need:
-        """Requests to the API server are told as such."""
+        """A need with kind API, if it is a request to the API server."""
         server = self.network.server.rstrip("/")
         is_api = each.kind is Kind.URL and (each.name == server or each.name.startswith(f"{server}/"))
         return replace(each, kind=Kind.API) if is_api else each
 
     def follow(self, half: Half, architecture: str) -> None:
-        """Follow all that runs of a half on one architecture."""
+        """Follow everything that a half runs on one architecture."""
         files = {file.path: file for file in self.document.texts if file.half != half}
         files |= {file.path: file for file in self.document.texts if file.half == half}
         follower = Follower(_host(self.document, architecture, {path: file.text for path, file in files.items()}))
@@ -146,13 +146,13 @@ class _Gathering:
                 follower.script(file.path)
         places = _Places(half, files)
         self.replaced |= {(half, manager) for manager in _replaced(follower)}
-        for ran in follower.ran:
-            self._add(asked_by(ran), places.spot(ran.path, ran.line), architecture)
+        for command in follower.commands:
+            self._add(asked_by(command), places.spot(command.path, command.line), architecture)
         for written in follower.written:
             spot = places.spot(written.path, written.line)
             self._add((each for _, each in asked_in(shown(written.target), written.text)), spot, architecture)
-        for lost in follower.lost:
-            self.lost.setdefault(Unresolved(shown(lost.why), places.spot(lost.path, lost.line)))
+        for each in follower.unfollowed:
+            self.unresolved.setdefault(Unresolved(shown(each.why), places.spot(each.path, each.line)))
 
     def _unit(self, follower: Follower, file: BootFile) -> None:
         given = {name: clean(value) for name, value in variables_of(file, follower.host.files)}
@@ -181,7 +181,7 @@ class _Gathering:
             if is_containerd_config(file.path) and not names_sandbox(file.text):
                 why = "containerd's configuration names no sandbox image, so it pulls the default of its version"
                 if not any(each.kind is Kind.IMAGE and each.by == "kubelet" for each in self.found):
-                    self.lost.setdefault(Unresolved(why, Spot(half, file.path, 1, file.place(1))))
+                    self.unresolved.setdefault(Unresolved(why, Spot(half, file.path, 1, file.place(1))))
         modules = self.document.modules.get(half)
         for name, each in asked_by_modules(modules) if modules else ():
             self._add_everywhere(each, Spot(half, name, 0))
@@ -190,7 +190,7 @@ class _Gathering:
         self.found.append(replace(each, architectures=ARCHITECTURES, spots=(spot,)))
 
     def mention(self) -> None:
-        """Add URLs that stand in files and that nothing above asks for: nobody can tell what becomes of them."""
+        """Add URLs in files that nothing else asks for; it is not known how they are used."""
         names = {each.name.rstrip("/") for each in self.found} | {self.network.proxy.rstrip("/")}
         hosts = {each.host for each in self.found if each.kind is not Kind.MENTIONED}
         for file in self.document.texts:
@@ -202,7 +202,7 @@ class _Gathering:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """From a line of a rendered file to its spot."""
+    """Finds the spot of a line of a rendered file."""
 
     half: Half
     files: Mapping[str, BootFile]
@@ -215,11 +215,12 @@ class _Places:
 
 
 def _replaced(follower: Follower) -> Iterator[str]:
-    """The package managers whose repositories of the image give way to others."""
+    """The package managers for which scripts replace the repositories of the image."""
     if any(written.target == "/etc/apt/sources.list" for written in follower.written):
         yield "apt"
-    for ran in follower.ran:
-        if ran.words[0] in {"sed", "rm", "mv"} and any(word.startswith("/etc/yum.repos.d/") for word in ran.words):
+    for command in follower.commands:
+        words = command.words
+        if words[0] in {"sed", "rm", "mv"} and any(word.startswith("/etc/yum.repos.d/") for word in words):
             yield "yum"
 
 
@@ -249,7 +250,7 @@ def _is_script(file: BootFile) -> bool:
 
 
 def _as_shell(command: str) -> str:
-    """A command of cloud-init: a text for the shell, or words in YAML's own brackets."""
+    """A command of cloud-init as shell text; it may be a list of words in brackets."""
     if not command.startswith("["):
         return clean(command)
     words: Iterator[str] = (part.strip().strip("'\"") for part in command.strip("[] ").split(","))

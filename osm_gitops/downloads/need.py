@@ -1,4 +1,4 @@
-"""What a node asks for, and what the nodes of many pools ask for: each thing once, with the pools that need it."""
+"""Records for what a node asks for, and for what the nodes of many pools ask for, each item once with its pools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARCHITECTURES: Final = ("amd64", "arm64")
 
 
 class Kind(Enum):
-    """What sort of thing it is. The order is that of reports."""
+    """Kinds of items, in the order of reports."""
 
     API = "api"
     PROXY = "proxy"
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Spot:
-    """A line of a rendered file, and its place in the source, which is empty where there is none."""
+    """A line of a rendered file, and its place in the source, or an empty text."""
 
     half: str
     path: str
@@ -43,10 +43,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that a node asks for: ``name`` is a URL, a package, an image, as text for people.
+    """One item that a node asks for; ``name`` is the URL, package or image as text for people.
 
-    ``by`` is the command or file format that asks. ``unresolved`` are the parts of the name that are not known, as the
-    shell has them; ``note`` says what is special about it.
+    ``by`` is the command or file format that asks. ``unresolved`` are the unknown parts of the name, as in the shell;
+    ``note`` is a remark.
     """
 
     kind: Kind
@@ -59,12 +59,12 @@ class Need:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for the same thing; a package is another one for another manager."""
+        """Equal for the same item; packages of different package managers are different items."""
         return (self.kind, self.name, self.by if self.kind in {Kind.PACKAGE, Kind.REPOSITORY} else "")
 
     @property
     def host(self) -> str:
-        """The host that is asked, with its port if one is named; empty where the name tells none."""
+        """The host to connect to, with its port if one is named, or an empty text."""
         if self.kind is Kind.PACKAGE:
             return ""
         if self.kind is Kind.IMAGE:
@@ -80,7 +80,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """Something that could not be told, as a clause, and where."""
+    """Why it is not known what a place asks for."""
 
     why: str
     spot: Spot
@@ -88,19 +88,19 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """All that a node asks for, and what could not be told."""
+    """Everything that a node asks for, and the places where it is not known."""
 
     needs: tuple[Need, ...] = ()
     unresolved: tuple[Unresolved, ...] = ()
 
 
 def need(kind: Kind, text: str, by: str, note: str = "") -> Need:
-    """A need whose name may have parts that are not known."""
+    """A need whose name may have unknown parts."""
     return Need(kind, shown(text), by, unresolved=unknown_parts(text) if not is_known(text) else (), note=note)
 
 
 def joined(needs: Iterable[Need]) -> tuple[Need, ...]:
-    """Each thing once, with all architectures and places."""
+    """Each item once, with all architectures and places."""
     alike: dict[tuple[object, ...], list[Need]] = {}
     for each in needs:
         alike.setdefault(each.key, []).append(each)
@@ -138,7 +138,7 @@ class PoolName:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A thing, and the pools whose nodes ask for it."""
+    """An item, and the pools whose nodes ask for it."""
 
     need: Need
     pools: tuple[PoolName, ...]
@@ -146,7 +146,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class ListedUnresolved:
-    """What could not be told, and of which pools."""
+    """A place where it is not known what is asked for, and its pools."""
 
     unresolved: Unresolved
     pools: tuple[PoolName, ...]
@@ -154,8 +154,8 @@ class ListedUnresolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downloads:
-    """The list. ``failed`` are pools that cannot be rendered, so that what they need is not known; ``problems`` are of
-    whole sources."""
+    """The result for all pools. ``failed`` are pools that cannot be rendered; ``problems`` are those of whole
+    sources."""
 
     pools: tuple[PoolName, ...]
     needs: tuple[Listed, ...]
@@ -166,10 +166,10 @@ class Downloads:
 
 
 def listed(found: Iterable[tuple[PoolName, Needs]]) -> tuple[tuple[Listed, ...], tuple[ListedUnresolved, ...]]:
-    """Put together what pools need."""
+    """Merge the needs of pools."""
     alike: dict[int, tuple[Needs, list[PoolName]]] = {}
     for pool, needs in found:
-        # Pools that boot alike share one object.
+        # Pools with equal boot files share one object.
         alike.setdefault(id(needs), (needs, []))[1].append(pool)
     pools: dict[tuple[object, ...], list[PoolName]] = {}
     lost: dict[Unresolved, list[PoolName]] = {}

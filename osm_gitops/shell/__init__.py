@@ -1,5 +1,5 @@
-"""Shell scripts, followed without being run: which commands would they call, with which words?
+"""Follow shell scripts without running them: which commands do they call, with which words?
 
-Belongs here: tree-sitter, whose one door this is, and an interpreter that knows what can be known of a machine and
-keeps the rest unknown. May not come in: what the commands mean (``osm_gitops.downloads``), files, processes.
+Belongs here: tree-sitter, which only this room imports, and an interpreter in which everything that is not known of a
+machine is an unknown text. May not come in: the meaning of commands (``osm_gitops.downloads``), files, processes.
 """

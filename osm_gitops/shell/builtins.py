@@ -1,4 +1,4 @@
-"""What the shell does itself, and commands that run others."""
+"""Builtins of the shell, simple text tools, and commands that run others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A command with its words, the state before it, and where it stands."""
+    """A command with its words, the state before it, and its place."""
 
     words: tuple[str, ...]
     state: State
@@ -30,7 +30,7 @@ class Call:
 
 Builtin = Callable[["Follower", Call], list[State]]
 
-# Options with a value of commands that run another command, and how many plain words come before that.
+# Commands that run another command: their options with a value, and the number of words before that command.
 _WRAPPERS: Final[Mapping[str, tuple[frozenset[str], int]]] = {
     "sudo": (frozenset({"-u", "-g", "-h", "-p", "-C", "-T", "--user", "--group"}), 0),
     "env": (frozenset({"-u", "-C", "--unset", "--chdir"}), 0),
@@ -54,7 +54,7 @@ _ASKING: Final = frozenset({"-v", "-V"})
 
 
 def unwrapped(call: Call) -> Call | None:
-    """The command that a wrapper such as ``sudo`` or ``timeout`` runs; ``None`` where it is none."""
+    """The command that a wrapper such as ``sudo`` or ``timeout`` runs; ``None`` if it is not a wrapper."""
     name = call.words[0].rpartition("/")[2]
     if name not in _WRAPPERS or len(call.words) == 1:
         return None
@@ -104,7 +104,7 @@ def _printf(_follower: Follower, call: Call) -> list[State]:
 
 
 def _formatted(form: str, words: list[str]) -> str:
-    """The format once for as many words as it takes, and again while there are more."""
+    """Apply the format repeatedly until all words are used."""
     form = form.replace("\\n", "\n").replace("\\t", "\t")
     taken = len(_DIRECTIVE.findall(form))
     rounds = max(1, -(-len(words) // taken)) if taken else 1
@@ -150,7 +150,7 @@ _REPLACING: Final = re.compile(r"s(?P<cut>[/|#,])(?P<old>[\w.-]*)(?P=cut)(?P<new
 
 
 def _sed(follower: Follower, call: Call) -> list[State]:
-    """``sed s/x86_64/amd64/`` of a text that is known; nothing else of sed."""
+    """``sed s/x86_64/amd64/`` on known input; other scripts of sed give unknown output."""
     if any(word.startswith("-i") for word in call.words):
         return follower.external(call)
     scripts = [word for word in call.words[1:] if word not in {"-e", "-E", "-r"}]
@@ -179,7 +179,7 @@ def _shift(_follower: Follower, call: Call) -> list[State]:
 
 
 def _read(follower: Follower, call: Call) -> list[State]:
-    """Whatever is read is not known, nor whether there is anything to read."""
+    """Input is not known, nor whether there is any."""
     state = call.state
     follower.spend(len(call.words) * (len(call.words) + state.size))
     for name in call.words[1:]:
@@ -199,7 +199,7 @@ def _leave(flow: str) -> Builtin:
 def _eval(follower: Follower, call: Call) -> list[State]:
     text = " ".join(call.words[1:])
     if not is_known(text):
-        follower.lose("eval runs a text that is not known", call.place, call.line)
+        follower.give_up("eval runs an unknown text", call.place, call.line)
         return [call.state.ended(ok=None)]
     return follower.text(text, replace(call.place, depth=call.place.depth + 1, shift=call.line - 1), call.state)
 
@@ -217,7 +217,7 @@ def _source(follower: Follower, call: Call) -> list[State]:
 
 
 def _shell(follower: Follower, call: Call) -> list[State]:
-    """``bash -c TEXT``, ``sh FILE``, or a shell that runs what is piped into it."""
+    """``bash -c TEXT``, ``sh FILE``, or a shell that runs its standard input."""
     words = list(call.words[1:])
     before = call.state
     inner = before.for_command()
@@ -232,13 +232,15 @@ def _shell(follower: Follower, call: Call) -> list[State]:
         return follower.call(replace(call, words=tuple(words)))
     if not words and before.given is not None and is_known(before.given):
         return [replace(before, status=None) for _ in follower.text(before.given, place, inner)][:1]
-    follower.lose(f"{' '.join(call.words)} runs what is not in the files of the profile", call.place, call.line)
+    follower.give_up(
+        f"{' '.join(call.words)} runs a script that is not in the files of the profile", call.place, call.line
+    )
     return [before.ended(ok=None)]
 
 
 def _shell_text(follower: Follower, call: Call, words: list[str], inner: State, place: Place) -> list[State]:
     if not words or not is_known(words[0]):
-        follower.lose("a shell runs a text that is not known", call.place, call.line)
+        follower.give_up("a shell runs an unknown text", call.place, call.line)
         return [call.state.ended(ok=None)]
     inner = replace(inner, arguments=tuple(words[2:]))
     ended = follower.text(words[0], place, inner)
@@ -250,7 +252,7 @@ BUILTINS: Final[Mapping[str, Builtin]] = {
         (":", "true", "cd", "pushd", "popd", "trap", "umask", "ulimit", "wait", "sleep", "shopt"), _nothing
     ),
     "false": _false,
-    "command": _not_known,  # `command -v x`: what an image has is not known
+    "command": _not_known,  # `command -v x`: the programs of the image are not known
     "type": _not_known,
     "hash": _not_known,
     "test": _not_known,

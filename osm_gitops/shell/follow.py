@@ -1,8 +1,7 @@
-"""Following a script: every way that it can take, with what is known in each.
+"""Follow all paths through a script, each with its own state.
 
-Where a condition is known, one branch is followed; where it is not, both are, and what they leave behind is kept
-apart, so that values which belong together stay together. Loops of which the number of rounds is not known are
-followed once.
+If a condition is known, one branch is followed, else both, with separate states, so that values that belong together
+stay together. Loops with an unknown number of rounds are followed once.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import Final
 from osm_gitops.shell.builtins import BUILTINS, Call, unwrapped
 from osm_gitops.shell.state import (
     DEEPEST,
+    Command,
     Function,
     Host,
-    Lost,
     Place,
-    Ran,
     State,
+    Unfollowed,
     Written,
     clean,
     fields,
@@ -34,20 +33,20 @@ from osm_gitops.shell.words import Words, condition, matches
 _MOST_STATES: Final = 24
 _MOST_STEPS: Final = 8_000  # the longest default profile takes nine hundred
 _MOST_ROUNDS: Final = 64
-_MOST_WORK: Final = 20_000_000  # characters and entries that are made, copied or compared; seconds, in all
-_PARSING: Final = 8  # of which a character of a script that is parsed takes so many
+_MOST_WORK: Final = 20_000_000  # characters and entries that are produced, copied or compared; some seconds
+_PARSING: Final = 8  # the work to parse one character
 _LARGEST: Final = 1 << 20
 _MOST_WORDS: Final = 8192
 _LONGEST_COMMAND: Final = 1 << 20
-_MOST_NESTED: Final = 100  # nodes of a script in each other; those of the default profiles reach 15
+_MOST_NESTED: Final = 100  # nested nodes; scripts of the default profiles reach 15
 _DEEPEST_RUN: Final = 250
-_FRAMES: Final = 6_000  # what Python needs for that
+_FRAMES: Final = 6_000  # Python's recursion limit for that
 _TOO_MUCH: Final = "there is too much to follow"
 _QUIET: Final = frozenset({"comment", "heredoc_redirect", "file_redirect", "herestring_redirect", "\n", ";", "&", ";;"})
 
 
 class _TooMuch(Exception):
-    """A script takes more work, or nests deeper, than is followed."""
+    """A script needs too much work, or is nested too deeply."""
 
     def __init__(self, why: str = _TOO_MUCH) -> None:
         super().__init__(why)
@@ -55,14 +54,14 @@ class _TooMuch(Exception):
 
 
 class Follower:
-    """Follows scripts on one host. What comes out is gathered in ``ran``, ``written`` and ``lost``, each once, in the
-    order of the first time; ``reached`` are the paths of files that were executed or sourced."""
+    """Follows scripts on one host. The results are in ``commands``, ``written`` and ``unfollowed``, each once, in
+    order; ``reached`` are the paths of files that were executed or sourced."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.ran: dict[Ran, None] = {}
+        self.commands: dict[Command, None] = {}
         self.written: dict[Written, None] = {}
-        self.lost: dict[Lost, None] = {}
+        self.unfollowed: dict[Unfollowed, None] = {}
         self.reached: set[str] = set()
         self.words = Words(self._substitute, self.spend)
         self._trees: dict[str, Node] = {}
@@ -82,22 +81,22 @@ class Follower:
         return [replace(given, status=each.status, out=each.out) for each in ended]
 
     def top(self, text: str, place: Place, state: State) -> list[State]:
-        """Follow a text that nothing else leads to, as far as its limits go."""
+        """Follow a text as an entry point, within the limits."""
         self._depth, self._spot = 0, place.spot(1)
         try:
             return self.text(text, place, state)
         except _TooMuch as much:
-            self.lost.setdefault(Lost(much.why, *self._spot))
+            self.unfollowed.setdefault(Unfollowed(much.why, *self._spot))
             return [state.ended(ok=None)]
 
     def spend(self, work: int) -> None:
-        """Count work: characters and entries that are going to be made, copied or compared."""
+        """Count work: characters and entries before they are produced, copied or compared."""
         self._work += work
         if self._work > _MOST_WORK:
             raise _TooMuch
 
     def tree(self, text: str) -> Node:
-        """A text as nodes, parsed once."""
+        """Parse a text, once."""
         root = self._trees.get(text)
         if root is None:
             if len(text) > _LARGEST:
@@ -110,21 +109,21 @@ class Follower:
         return root
 
     def text(self, text: str, place: Place, state: State) -> list[State]:
-        """Follow a text that stands at ``place``."""
+        """Follow a text at ``place``."""
         root = self.tree(text)
         broken = broken_line(root)
         if broken:
-            self.lose("this is no shell that can be read", place, broken)
+            self.give_up("this is not valid shell", place, broken)
         return self.run(root, state, place)
 
-    def lose(self, why: str, place: Place, line: int) -> None:
-        """Tell that something could not be followed."""
-        self.lost.setdefault(Lost(why, *place.spot(line)))
+    def give_up(self, why: str, place: Place, line: int) -> None:
+        """Record a place that cannot be followed."""
+        self.unfollowed.setdefault(Unfollowed(why, *place.spot(line)))
 
     # --- statements ---
 
     def run(self, node: Node, state: State, place: Place) -> list[State]:
-        """Follow one node: the states in which it can leave things."""
+        """Follow one node; return the possible states after it."""
         if state.flow or node.type in _QUIET or not node.is_named:
             return [state]
         self._spot = place.spot(line_of(node))
@@ -133,7 +132,7 @@ class Follower:
             raise _TooMuch
         self.spend(1 + state.size + (node.end_byte - node.start_byte >> 4))
         if place.depth > DEEPEST:
-            self.lose(_TOO_MUCH, place, line_of(node))
+            self.give_up(_TOO_MUCH, place, line_of(node))
             return [state.ended(ok=None)]
         self._depth += 1
         statement = getattr(self, f"_{node.type}", None)
@@ -144,7 +143,7 @@ class Follower:
         return followed
 
     def _sequence(self, nodes: Iterable[Node], states: list[State], place: Place) -> list[State]:
-        """Statements one after the other. How one of them ended counts only if it is the last."""
+        """Follow statements one after the other. Only the status of the last one counts."""
         for node in nodes:
             if all(state.flow for state in states):
                 break
@@ -158,14 +157,14 @@ class Follower:
         return states
 
     def _fewer(self, states: list[State], node: Node, place: Place) -> list[State]:
-        """States that go on differently; where there are too many, what differs between them is forgotten."""
+        """The distinct states; if there are too many, one state in which what differs is unknown."""
         if len(states) < 2:
             return states
         self.spend(sum(state.size for state in states))
         distinct = list({state.key: state for state in states}.values())
         if len(distinct) <= _MOST_STATES:
             return distinct
-        self.lose("there are too many ways through this script, and not all are kept apart", place, line_of(node))
+        self.give_up("there are too many paths through this script, so some are merged", place, line_of(node))
         first, *others = distinct
         same = {
             name: value if all(each.variables.get(name) == value for each in others) else unknown(f"${name}")
@@ -269,7 +268,7 @@ class Follower:
         return self._some_rounds(tests, body, state, place)
 
     def _lines(self, names: list[str], body: Node, state: State, place: Place) -> list[State]:
-        """``while read -r a b`` of a text that is known."""
+        """``while read -r a b`` with known input."""
         states = [state.ended(ok=True)]
         self.spend(len(state.given or "") + _MOST_ROUNDS * len(names) * (len(names) + state.size))
         for line in (state.given or "").splitlines()[:_MOST_ROUNDS]:
@@ -278,7 +277,7 @@ class Follower:
         return [_left_loop(each) for each in self._fewer(states, body, place)]
 
     def _some_rounds(self, tests: list[Node], body: Node, state: State, place: Place) -> list[State]:
-        """A loop of which nobody knows how often it goes round: its condition and body are followed once."""
+        """A loop with an unknown number of rounds: follow its condition and body once."""
         states = self._sequence(tests, [state], place)
         entered = [each if each.flow else each.ended(ok=None) for each in states]
         rounds = [_continued(each) for each in self._sequence([body], entered, place)]
@@ -301,7 +300,7 @@ class Follower:
         return [replace(state, status=each.status, out=each.out) for each in states]
 
     def _printed(self, node: Node, state: State, place: Place) -> str:
-        """What a node prints: known if every way through it prints the same."""
+        """The output of a node, which is known if all paths through it print the same."""
         texts = {each.out for each in self.run(node, state, place)}
         return texts.pop() if len(texts) == 1 else unknown(text_of(node))
 
@@ -341,7 +340,7 @@ class Follower:
         return [replace(each, out=state.out) for each in states] if elsewhere else states
 
     def _into(self, files: list[Node], body: Node, state: State, place: Place) -> list[State]:
-        """A command whose output goes into files."""
+        """A command with output to files."""
         ended = []
         for each in self.run(body, replace(state, out="", captured=True), place):
             for target in files:
@@ -351,7 +350,7 @@ class Follower:
         return ended
 
     def write(self, target: str, text: str, place: Place, line: int) -> None:
-        """Tell that a text goes into a file."""
+        """Record a text that is written into a file."""
         if target != "/dev/null" and text:
             self.written.setdefault(Written(target, text, *place.spot(line)))
 
@@ -431,11 +430,11 @@ class Follower:
         length = sum(map(len, words))
         self.spend(length)
         if len(words) > _MOST_WORDS or length > _LONGEST_COMMAND:
-            self.lose("a command has too many words, or too long ones", place, line_of(node))
+            self.give_up("a command has too many or too long words", place, line_of(node))
             return [state.ended(ok=None)]
         if not words:
             return [replace(inner, given=state.given).ended(ok=None)]
-        # What stands before a command holds for that command alone.
+        # Assignments before a command are only for that command.
         own = {text_of(child.children[0]) for child in node.children if child.type == "variable_assignment"}
         states = self.call(Call(tuple(words), inner.export(own) if own else inner, place, line_of(node)))
         if not own:
@@ -457,7 +456,7 @@ class Follower:
         if name in self.host.files:
             deeper = replace(call.place, depth=call.place.depth + 1)
             if deeper.depth > DEEPEST:
-                self.lose("scripts call each other without end", call.place, call.line)
+                self.give_up("scripts call each other too deeply", call.place, call.line)
                 return [call.state.ended(ok=None)]
             self.reached.add(name)
             began = replace(call.state.for_command(), arguments=call.words[1:])
@@ -480,17 +479,17 @@ class Follower:
         return self._fewer([_with_former(each, before, names) for each in ended], function.body, place)
 
     def external(self, call: Call) -> list[State]:
-        """A command that is no part of the shell: it is told, and what it does is not known."""
-        self.ran.setdefault(Ran(call.words, *call.place.spot(call.line), call.state.given))
+        """A command outside of the shell: it is recorded, and its output is unknown."""
+        self.commands.setdefault(Command(call.words, *call.place.spot(call.line), call.state.given))
         answer = self.host.answers.get(call.words)
-        told = unknown(f"$({' '.join(call.words)})") if answer is None else answer
-        printed = call.state.printed(told)
+        output = unknown(f"$({' '.join(call.words)})") if answer is None else answer
+        printed = call.state.printed(output)
         return [printed if answer is not None else printed.ended(ok=None)]
 
 
 @dataclass(slots=True)
 class _Clauses:
-    """The parts of an ``if``: what decides, what follows if it holds, and the clauses for where it does not."""
+    """The parts of an ``if``: the tests, the statements if they hold, and the other clauses."""
 
     tests: list[Node] = field(default_factory=list)
     then: list[Node] = field(default_factory=list)
@@ -511,7 +510,7 @@ def _clauses(node: Node) -> _Clauses:
 
 
 def assigned(state: State, names: Sequence[str], line: str) -> State:
-    """After ``read`` put the fields of a line into these variables."""
+    """The state after ``read`` has put the fields of a line into these variables."""
     parts = fields(line)
     for index, name in enumerate(names):
         last = index == len(names) - 1
@@ -525,7 +524,7 @@ def _closing(item: Node) -> Node:
 
 
 def _read_names(tests: Sequence[Node]) -> list[str]:
-    """The variables of ``read -r a b`` where that is the whole condition."""
+    """The variables of ``read -r a b``, if that is the whole condition."""
     if len(tests) != 1 or tests[0].type != "command":
         return []
     words = [text_of(child) for child in tests[0].children if child.type != "variable_assignment"]
@@ -543,7 +542,7 @@ def _left_loop(state: State) -> State:
 
 
 def _widened(state: State, before: list[State], names: set[str]) -> State:
-    """What a round changed is not known after any number of them."""
+    """What a round changes is not known after an unknown number of rounds."""
     changed = {
         name: unknown(f"${name}")
         for name in names
@@ -553,14 +552,14 @@ def _widened(state: State, before: list[State], names: set[str]) -> State:
 
 
 def _with_former(state: State, before: State, names: Collection[str]) -> State:
-    """The state in which these variables are what they were ``before``."""
+    """The state with the values of these variables from ``before``."""
     kept = {name: value for name, value in state.variables.items() if name not in names}
     kept |= {name: value for name, value in before.variables.items() if name in names}
     return replace(state, variables=kept)
 
 
 def _local_names(body: Node) -> frozenset[str]:
-    """The variables that a function declares as its own."""
+    """The local variables of a function."""
     return frozenset(
         text_of(name)
         for declared in _declarations(body)

@@ -1,7 +1,7 @@
-"""What is known while a script is followed, and what comes out of it.
+"""The state of the interpreter, and its results.
 
-An unknown part stands in a text between two characters for private use, as the shell wrote it: so texts are joined,
-cut and compared as texts, and what is unknown stays visible to the end.
+An unknown part of a text is between two private-use characters, as the shell wrote it. So texts can be joined, cut and
+compared as usual, and unknown parts stay visible.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ _MARKS: Final = str.maketrans("", "", _OPEN + _CLOSE)
 
 
 def clean(text: str) -> str:
-    """A text from outside, which may not bring marks."""
+    """A text from outside, without these characters."""
     return text.translate(_MARKS)
 
 
 def unknown(shown: str) -> str:
-    """A part that is not known, to be shown like this."""
+    """An unknown part, and how to show it."""
     return f"{_OPEN}{shown.translate(_MARKS)}{_CLOSE}"
 
 
 def is_known(text: str) -> bool:
-    """Whether all of it is known."""
+    """Whether a text has no unknown part."""
     return _OPEN not in text
 
 
 def shown(text: str) -> str:
-    """The text for people, with unknown parts as the shell wrote them."""
+    """The text to show, with unknown parts as the shell wrote them."""
     return _PART.sub(r"\1", text)
 
 
 def unknown_parts(text: str) -> tuple[str, ...]:
-    """What is unknown in it."""
+    """The unknown parts of a text."""
     return tuple(dict.fromkeys(_PART.findall(text)))
 
 
 def known_length(text: str) -> int:
-    """How much of it is certain to be there."""
+    """The length of the known parts."""
     return len(_PART.sub("", text))
 
 
 def fields(text: str) -> list[str]:
-    """The text split at blanks as the shell splits words; an unknown part is one piece."""
+    """The text split at blanks, as the shell splits words; an unknown part is not split."""
     pieces: list[str] = []
     current = ""
     for index, part in enumerate(re.split(f"({_OPEN}[^{_CLOSE}]*{_CLOSE})", text)):
@@ -73,17 +73,17 @@ def fields(text: str) -> list[str]:
 
 
 DEEPEST: Final = 16
-"""How deep scripts and functions may call each other."""
+"""The nesting of calls of scripts and functions."""
 
 LONGEST: Final = 1 << 16
-"""The longest text that is known, in characters."""
+"""Longer texts become unknown, in characters."""
 _TOO_LONG: Final = "a text that is too long"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A command that would run, in line ``line`` (from 1 on) of the file ``path``; ``given`` is its standard input,
-    where that is known."""
+class Command:
+    """A command that the script calls, in line ``line`` (from 1) of the file ``path``; ``given`` is its standard input,
+    if known."""
 
     words: tuple[str, ...]
     path: str
@@ -93,7 +93,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A text that would be written into the file ``target``."""
+    """A text that the script writes into the file ``target``."""
 
     target: str
     text: str
@@ -102,8 +102,8 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Where the script could not be followed, and why, as a clause."""
+class Unfollowed:
+    """A place where the script cannot be followed, and why."""
 
     why: str
     path: str
@@ -112,8 +112,8 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What is known of the machine: ``files`` by path, what commands answer by their words, and the variables that
-    files which are not rendered set (``/etc/os-release``) by path."""
+    """What is known of the machine: ``files`` by path, ``answers`` of commands by their words, and the variables that
+    other files set (``/etc/os-release``), by path."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[tuple[str, ...], str] = field(default_factory=dict)
@@ -122,9 +122,8 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the interpreter is: in which file, how deep in calls. ``shift`` is the line before the text's first;
-    ``called_from`` the path and line of the outermost call of a function that led here: there the words stand that
-    tell what is meant."""
+    """The position of the interpreter: the file, and the depth of calls. ``shift`` is the line before the text;
+    ``called_from`` the path and line of the outermost call of a function, which has the arguments."""
 
     path: str
     depth: int = 0
@@ -132,30 +131,30 @@ class Place:
     called_from: tuple[str, int] | None = None
 
     def spot(self, line: int) -> tuple[str, int]:
-        """The path and line to tell people for a line of the text."""
+        """The path and line to show for a line of the text."""
         return self.called_from or (self.path, line + self.shift)
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function, and the place that it was defined in."""
+    """A function, and the place of its definition."""
 
     body: Node
     place: Place
 
 
 def bounded(text: str) -> str:
-    """The text, or an unknown one in the place of what no boot script needs."""
+    """The text, or an unknown one if it is too long for a boot script."""
     return text if len(text) <= LONGEST else too_long()
 
 
 def too_long() -> str:
-    """What stands for a text that is longer than :data:`LONGEST`."""
+    """The unknown text for one that is longer than :data:`LONGEST`."""
     return unknown(_TOO_LONG)
 
 
 def joined(parts: Iterable[str]) -> str:
-    """The parts as one text; beyond what is kept none is made any more."""
+    """The parts as one text; stops at :data:`LONGEST`."""
     kept: list[str] = []
     left = LONGEST
     for part in parts:
@@ -168,10 +167,9 @@ def joined(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One way in which things may stand. ``status`` is how the last command ended, ``None`` where that is not known;
-    ``exported`` are the variables that commands get;
-    ``flow`` is what is being left (``return``, ``break``, ``exit``); ``out`` is what was printed so far while
-    ``captured``, ``given`` the standard input if it is known."""
+    """One possible state. ``status`` is whether the last command succeeded, ``None`` if not known; ``exported`` are the
+    variables that commands get; ``flow`` is a pending ``return``, ``break`` or ``exit``; ``out`` is the output so far
+    while ``captured``; ``given`` is the standard input, if known."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     arrays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -185,34 +183,34 @@ class State:
     given: str | None = None
 
     def set(self, name: str, value: str) -> State:
-        """With a variable set."""
+        """The state with a variable set."""
         return replace(self, variables={**self.variables, name: bounded(value)})
 
     def export(self, names: Iterable[str]) -> State:
-        """With variables that commands get too."""
+        """The state with variables exported."""
         return replace(self, exported=self.exported | set(names))
 
     def for_command(self) -> State:
-        """What a command that is started has of it."""
-        handed = {name: value for name, value in self.variables.items() if name in self.exported}
-        return replace(self, variables=handed, arrays={}, functions={}, flow="", status=None)
+        """The state that a started command gets."""
+        exported = {name: value for name, value in self.variables.items() if name in self.exported}
+        return replace(self, variables=exported, arrays={}, functions={}, flow="", status=None)
 
     def ended(self, *, ok: bool | None) -> State:
-        """After a command that ended well, badly, or nobody knows how."""
+        """The state after a command that succeeded, failed, or of which this is not known."""
         return replace(self, status=ok)
 
     def printed(self, text: str) -> State:
-        """After a command that printed this, and ended well."""
+        """The state after a command that printed this and succeeded."""
         return replace(self, status=True, out=bounded(self.out + text) if self.captured else "")
 
     @property
     def size(self) -> int:
-        """How much there is to copy and compare."""
+        """The number of entries to copy and compare."""
         return len(self.variables) + len(self.arrays) + len(self.functions) + len(self.arguments)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for states that go on alike."""
+        """Equal for states that continue in the same way."""
         return (
             tuple(sorted(self.variables.items())),
             tuple(sorted(self.arrays.items())),

@@ -1,4 +1,4 @@
-"""Bash as a tree of nodes, by tree-sitter."""
+"""Parse bash with tree-sitter."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tree_sitter import Language, Node, Parser
 __all__ = ["Node", "broken_line", "inside", "line_of", "nesting", "parse", "text_of"]
 
 
-# The parser takes the $1 of a/$1 for a word of its own; it reads a/${1}, which means the same, as it is.
+# The parser makes the $1 of a/$1 a separate word, but not the ${1} of a/${1}, which means the same.
 _POSITION: Final = re.compile(r"(?<![\\$])\$([0-9])")
 
 
 def parse(text: str) -> Node:
-    """The tree of a script. What is no shell is in it as nodes ``ERROR``."""
-    told = _POSITION.sub(r"${\1}", text)
-    return _parser().parse(told.encode(errors="surrogateescape")).root_node
+    """The tree of a script. Invalid parts are nodes ``ERROR``."""
+    braced = _POSITION.sub(r"${\1}", text)
+    return _parser().parse(braced.encode(errors="surrogateescape")).root_node
 
 
 def text_of(node: Node) -> str:
-    """What a node was parsed from."""
+    """The text of a node."""
     return (node.text or b"").decode(errors="surrogateescape")
 
 
 def line_of(node: Node) -> int:
-    """The line in which it begins, from 1 on."""
+    """The first line of a node, from 1."""
     return node.start_point.row + 1
 
 
 def inside(node: Node) -> Iterator[Node | str]:
-    """What a node consists of, in order: its children, and the texts between them that are no node."""
+    """The parts of a node in order: its children, and the texts between them."""
     data, start = node.text or b"", node.start_byte
     at = 0
     for child in node.children:
@@ -47,7 +47,7 @@ def inside(node: Node) -> Iterator[Node | str]:
 
 
 def broken_line(root: Node) -> int:
-    """The first line that could not be parsed; 0 where there is none."""
+    """The first line that cannot be parsed, or 0."""
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()
@@ -58,7 +58,7 @@ def broken_line(root: Node) -> int:
 
 
 def nesting(root: Node) -> int:
-    """How deep nodes stand in each other."""
+    """The nesting of nodes."""
     cursor = root.walk()
     depth = deepest = 1
     while True:

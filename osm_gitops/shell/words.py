@@ -1,5 +1,5 @@
-"""Words and conditions of bash: quotes, variables, parameters with operators, command substitutions; ``[ … ]`` is true,
-false, or not known."""
+"""Expand words of bash: quotes, variables, parameters with operators, command substitutions; and evaluate conditions,
+which are true, false, or not known."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from osm_gitops.shell.state import (
 from osm_gitops.shell.syntax import Node, inside, text_of
 
 Substitute = Callable[[Node, State, Place], str]
-"""What the commands of a node print."""
+"""Returns the output of the commands of a node."""
 
 _QUOTED_ESCAPE: Final = re.compile(r"\\([$`\"\\]|\n)")
 _ESCAPE: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ANSI: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_BRACES: Final = 64
-_LONGEST_CUT: Final = 1000  # of a text that is compared with a pattern at every place
-_COMPILING: Final = 50  # characters that are compared in the time in which one of a pattern is read
+_LONGEST_CUT: Final = 1000  # of a text that is compared with a pattern at every position
+_COMPILING: Final = 50  # comparisons of characters that cost as much as compiling one character of a pattern
 _LONGEST_INDEX: Final = 9
 _NUMBER: Final = re.compile(r"[0-9]+")
 _ASSIGNING: Final = frozenset({":-", "-", ":=", "="})
@@ -43,12 +43,12 @@ class Words:
     """Expands nodes of words."""
 
     def __init__(self, substitute: Substitute, spend: Callable[[int], None]) -> None:
-        """``spend`` is called with the number of characters that are made or compared."""
+        """``spend`` is called with the number of characters that are produced or compared."""
         self._substitute = substitute
         self._spend = spend
 
     def many(self, node: Node, state: State, place: Place) -> list[str]:
-        """The words that an argument becomes: none for an empty list, several for ``"$@"`` or unquoted blanks."""
+        """The words of an argument: none for an empty list, several for ``"$@"`` or unquoted blanks."""
         whole = _list_of(node)
         if whole is not None:
             listed = _listed(whole, state)
@@ -60,7 +60,7 @@ class Words:
         return _braces(text) if node.type in {"word", "concatenation", "brace_expression"} else [text]
 
     def one(self, node: Node, state: State, place: Place) -> str:
-        """The text of a word, without splitting; an unknown one in the place of what is too long."""
+        """The text of a word, without splitting; an unknown one if it is too long."""
         text = bounded(self._one(node, state, place))
         self._spend(len(text))
         return text
@@ -95,7 +95,7 @@ class Words:
             elif part.type in {"string_content", "heredoc_content"}:
                 yield _QUOTED_ESCAPE.sub(lambda found: found[1].replace("\n", ""), clean(text_of(part)))
             elif part.type not in {'"', '$"', "$"} or part.child_count:
-                # The parser counts blanks before an expansion to it.
+                # The parser includes blanks before an expansion.
                 text = text_of(part)
                 yield text[: len(text) - len(text.lstrip())]
                 yield self.one(part, state, place)
@@ -150,7 +150,7 @@ class Words:
 
 
 def _list_of(node: Node) -> str | None:
-    """The name of the list that a word is, as ``@`` for ``"$@"`` and ``x`` for ``"${x[@]}"``."""
+    """The name of a list: ``@`` for ``"$@"``, and ``x`` for ``"${x[@]}"``."""
     text = text_of(node).strip().strip('"')
     if text in {"$@", "$*", "${@}", "${*}"}:
         return "@"
@@ -168,7 +168,7 @@ def _listed(name: str, state: State) -> tuple[str, ...]:
 
 
 def _known_parameter(name: str, state: State) -> str | None:
-    """A parameter's value; ``None`` where it is not set."""
+    """A parameter's value; ``None`` if it is not set."""
     if _NUMBER.fullmatch(name) and name != "0":
         if len(name) > _LONGEST_INDEX:
             return None
@@ -184,7 +184,7 @@ def _known_parameter(name: str, state: State) -> str | None:
 
 
 def _parameter(name: str, state: State, shown: str) -> str:
-    """A parameter's value. One that the script does not set may come from the environment."""
+    """A parameter's value; unknown if it is not set, because it may come from the environment."""
     value = _known_parameter(name, state)
     return unknown(shown) if value is None else value
 
@@ -198,19 +198,17 @@ def _element(subscript: str, state: State, shown: str) -> str:
 
 
 def _choice(operator: str, value: str | None) -> bool | None:
-    """Whether ``${x:-y}`` and its like give the value of ``x``; ``None`` where that is not known."""
+    """Whether ``${x:-y}`` and similar give the value of ``x``; ``None`` if not known."""
     if value is None:
         return operator in {":?", "?", ":+", "+"}
-    there: bool | None = True
-    if operator.startswith(":"):
-        there = True if known_length(value) else (False if is_known(value) else None)
-    if there is None or operator not in {":+", "+"}:
-        return there
-    return not there
+    found = _is_set(value) if operator.startswith(":") else True
+    if found is None or operator not in {":+", "+"}:
+        return found
+    return not found
 
 
 def _edited(operator: str, value: str, operand: str, shown: str) -> str:
-    """``${x%pattern}`` and its like, of a value that is known."""
+    """``${x%pattern}`` and similar, for a known value."""
     if "$" in operand or "`" in operand:
         return unknown(shown)
     match operator:
@@ -239,7 +237,7 @@ def _is_glob(operand: str) -> bool:
 
 
 def replaced(text: str, old: str, new: str, most: int) -> str:
-    """``text.replace(old, new, most)``, or an unknown text in the place of what is too long."""
+    """``text.replace(old, new, most)``, or an unknown text if the result is too long."""
     times = text.count(old) if most < 0 else most
     return text.replace(old, new, most) if len(text) + times * len(new) <= 2 * LONGEST else too_long()
 
@@ -255,7 +253,7 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _braces(text: str) -> list[str]:
-    """``a{b,c}`` as the two words that it is."""
+    """Expand braces: ``a{b,c}`` is two words."""
     words = [text]
     while len(words) < _MOST_BRACES:
         opened = [word for word in words if _BRACES.search(word)]
@@ -287,7 +285,7 @@ _COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def condition(node: Node, expand: Expand) -> bool | None:
-    """What ``[ … ]`` or ``[[ … ]]`` gives."""
+    """The result of ``[ … ]`` or ``[[ … ]]``."""
     parts = [child for child in node.children if child.is_named]
     return _expression(parts[0], expand) if len(parts) == 1 else None
 
@@ -321,7 +319,7 @@ def _unary(node: Node, expand: Expand) -> bool | None:
     if name in {"-n", "-z"}:
         found = _is_set(expand(operand))
         return found if found is None or name == "-n" else not found
-    return None  # what files there are is not known
+    return None  # the files of the machine are not known
 
 
 def _binary(node: Node, expand: Expand) -> bool | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from osm_gitops.downloads.commands import IMAGE_REPOSITORIES, asked_by
-from osm_gitops.shell.state import Ran, unknown
+from osm_gitops.shell.state import Command, unknown
 
 
 def _asked(command: str, given: str | None = None) -> list[str]:
-    ran = Ran(tuple(command.split()), "/x", 1, given)
+    ran = Command(tuple(command.split()), "/x", 1, given)
     return [f"{each.kind.value} {each.name}" for each in asked_by(ran) if each.name != IMAGE_REPOSITORIES]
 
 
@@ -29,7 +29,7 @@ def _asked(command: str, given: str | None = None) -> list[str]:
         ("apt-get update", []),
         ("apt install -t noble-backports x ./local.deb", ["package x"]),
         ("apt-mark hold x", []),
-        ("apt-get dist-upgrade", ["package whatever the repositories have newer"]),
+        ("apt-get dist-upgrade", ["package all newer packages"]),
         ("yum -y --enablerepo=x install a-1.7* b", ["package a-1.7*", "package b"]),
         ("yum install -y https://h/a.rpm", ["url https://h/a.rpm"]),
         ("dnf config-manager --add-repo https://h/a.repo", ["url https://h/a.repo"]),
@@ -70,7 +70,7 @@ def test_each_command_asks_in_its_own_way(command: str, asked: list[str]) -> Non
 
 def test_package_managers_ask_the_repositories_of_the_image() -> None:
     for command, manager in (("apt-get update", "apt"), ("yum -y install x", "yum")):
-        found = [each for each in asked_by(Ran(tuple(command.split()), "/x", 1)) if each.name == IMAGE_REPOSITORIES]
+        found = [each for each in asked_by(Command(tuple(command.split()), "/x", 1)) if each.name == IMAGE_REPOSITORIES]
         assert [each.by for each in found] == [manager]
 
 
@@ -80,10 +80,10 @@ def test_a_configuration_of_curl_on_standard_input_is_read() -> None:
 
 
 def test_parts_that_are_not_known_are_named_and_kept_as_the_shell_has_them() -> None:
-    ran = Ran(("curl", f"https://h/{unknown('${V}')}/a"), "/x", 1)
+    ran = Command(("curl", f"https://h/{unknown('${V}')}/a"), "/x", 1)
     (found,) = asked_by(ran)
     assert (found.name, found.unresolved, found.host) == ("https://h/${V}/a", ("${V}",), "h")
-    (found,) = asked_by(Ran(("curl", f"{unknown('$base')}/a"), "/x", 1))
+    (found,) = asked_by(Command(("curl", f"{unknown('$base')}/a"), "/x", 1))
     assert (found.name, found.unresolved, found.host) == ("$base/a", ("$base",), "")
 
 
@@ -97,10 +97,10 @@ def test_parts_that_are_not_known_are_named_and_kept_as_the_shell_has_them() -> 
     ],
 )
 def test_the_registry_of_an_image_is_its_host(image: str, host: str) -> None:
-    (found,) = asked_by(Ran(("crictl", "pull", image), "/x", 1))
+    (found,) = asked_by(Command(("crictl", "pull", image), "/x", 1))
     assert found.host == host
 
 
 def test_credentials_in_a_url_are_no_part_of_its_host() -> None:
-    (found,) = asked_by(Ran(("curl", "https://user:pass@h.example.com:8443/a"), "/x", 1))
+    (found,) = asked_by(Command(("curl", "https://user:pass@h.example.com:8443/a"), "/x", 1))
     assert found.host == "h.example.com:8443"

@@ -13,7 +13,7 @@ from osm_gitops.downloads.commands import asked_by
 from osm_gitops.downloads.files import asked_in
 from osm_gitops.gocompat.toml import TomlError, read_toml
 from osm_gitops.shell.follow import Follower
-from osm_gitops.shell.state import Host, Ran
+from osm_gitops.shell.state import Command, Host
 from tests.cli.scenes import facts, file, pool, profile
 from tests.hostile.walled import walled, walled_cli
 
@@ -84,7 +84,7 @@ def _follow(text: str) -> tuple[int, int]:
     """How long the commands are that were found, and how many places could not be followed."""
     follower = Follower(Host({"/a.sh": text}))
     follower.script("/a.sh")
-    return sum(sum(map(len, each.words)) for each in follower.ran), len(follower.lost)
+    return sum(sum(map(len, each.words)) for each in follower.commands), len(follower.unfollowed)
 
 
 def _holds(text: str) -> None:
@@ -109,8 +109,8 @@ def test_a_large_script_is_followed_as_far_as_limits_go(kind: str) -> None:
 def test_what_a_script_asks_for_before_it_is_too_much_is_kept() -> None:
     follower = Follower(Host({"/a.sh": "curl https://a.example.com/x\n" + "f() { f; f; }\nf\n" * 10}))
     follower.script("/a.sh")
-    assert ("curl", "https://a.example.com/x") in {each.words for each in follower.ran}
-    assert "there is too much to follow" in {each.why for each in follower.lost}
+    assert ("curl", "https://a.example.com/x") in {each.words for each in follower.commands}
+    assert "there is too much to follow" in {each.why for each in follower.unfollowed}
 
 
 def test_explain_lists_downloads_of_a_script_that_doubles_an_array(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_configuration_that_is_large_in_one_way_is_read(kind: str) -> None:
     ids=["letters", "schemes", "lines", "blanks", "addresses"],
 )
 def test_words_of_a_command_are_read_once(words: tuple[str, ...], given: str) -> None:
-    outcome = walled(lambda: len(list(asked_by(Ran(words, "/a.sh", 1, given)))))
+    outcome = walled(lambda: len(list(asked_by(Command(words, "/a.sh", 1, given)))))
     assert outcome.faults == []
 
 

@@ -23,7 +23,7 @@ def _followed(script: str, files: Mapping[str, str] | None = None) -> Follower:
 
 def _gets(script: str, files: Mapping[str, str] | None = None) -> list[str]:
     """What ``get`` is called with, in order, once each."""
-    ran = _followed(script, files).ran
+    ran = _followed(script, files).commands
     return [" ".join(map(shown, each.words[1:])) for each in ran if each.words[0] == "get"]
 
 
@@ -130,13 +130,13 @@ def test_files_of_the_profile_are_entered_as_scripts_and_sourced() -> None:
 
 def test_scripts_that_call_each_other_without_end_are_left() -> None:
     follower = _followed("/a", {"/a": "/b", "/b": "get x; /a"})
-    assert [each.why for each in follower.lost] == ["scripts call each other without end"]
-    assert ("get", "x") in {each.words for each in follower.ran}
+    assert [each.why for each in follower.unfollowed] == ["scripts call each other too deeply"]
+    assert ("get", "x") in {each.words for each in follower.commands}
 
 
 def test_a_command_is_told_at_the_line_of_the_script_that_leads_to_it() -> None:
     follower = _followed("fetch() {\n  get $1\n}\n\nfetch x\n/opt/y\n", {"/opt/y": "#\nget y\n"})
-    assert [(each.path, each.line) for each in follower.ran] == [("/script", 5), ("/opt/y", 2)]
+    assert [(each.path, each.line) for each in follower.commands] == [("/script", 5), ("/opt/y", 2)]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_goes_to_standard_error_is_no_output() -> None:
 )
 def test_hostile_scripts_come_to_an_end(script: str) -> None:
     follower = _followed(script)
-    assert len(follower.ran) < 1_000
+    assert len(follower.commands) < 1_000
 
 
 _PARTS = Path(__file__).parents[2] / "osps" / "v2.1.0" / "parts"
@@ -241,24 +241,24 @@ def test_broken_scripts_break_nothing(part: str) -> None:
             at = chance.randrange(len(script) + 1)
             script = script[:at] + chance.choice(_SHARDS) + script[at + chance.randint(0, 12) :]
         follower = _followed(script)
-        assert all(each.words for each in follower.ran)
+        assert all(each.words for each in follower.commands)
 
 
 def test_too_many_ways_are_told_and_nothing_is_invented() -> None:
     script = "".join(f"if [ -e /{n} ]; then v{n}=1; else v{n}=2; fi\n" for n in range(8)) + "get $v1$v7 fixed"
     follower = _followed(script)
-    asked = [each.words[1:] for each in follower.ran if each.words[0] == "get"]
+    asked = [each.words[1:] for each in follower.commands if each.words[0] == "get"]
     assert all(words[1] == "fixed" for words in asked)
-    assert any("too many ways" in each.why for each in follower.lost)
+    assert any("too many paths" in each.why for each in follower.unfollowed)
     assert {shown(words[0]) for words in asked if is_known(words[0])} <= {"11", "12", "21", "22"}
 
 
 def test_what_is_no_shell_is_told_with_its_line() -> None:
     follower = _followed("get a\nif [ x ]; then\nget b\n")
-    assert [each.why for each in follower.lost] == ["this is no shell that can be read"]
+    assert [each.why for each in follower.unfollowed] == ["this is not valid shell"]
 
 
 def test_a_pipe_into_a_shell_from_elsewhere_is_told() -> None:
     follower = _followed("curl https://get.example.com | bash")
-    assert [each.words for each in follower.ran] == [("curl", "https://get.example.com")]
-    assert len(follower.lost) == 1
+    assert [each.words for each in follower.commands] == [("curl", "https://get.example.com")]
+    assert len(follower.unfollowed) == 1
