@@ -11,42 +11,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import WORK_PANEL, Request
+from osm_gitops.cli.options import WORK_PANEL, Request, option
 from osm_gitops.errors import Code, input_error
 from osm_gitops.git.address import TokenFile, parse_address
 from osm_gitops.git.remote import temporary_clone
 
 _Repo = Annotated[
     str | None,
-    typer.Option(
-        "--repo",
-        metavar="URL",
-        help="Clone this config repo for the run. Relative paths start in it.",
-        envvar="OSM_GITOPS_REPO",
-        rich_help_panel=WORK_PANEL,
+    option(
+        "--repo", "Clone this config repo for the run. Relative paths start in it.", metavar="URL", panel=WORK_PANEL
     ),
 ]
 _Ref = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--ref",
+        "Branch to clone, for plans also a tag or a commit. Without it, the default branch of the remote.",
         metavar="REF",
-        help="Branch to clone, for plans also a tag or a commit. Without it, the default branch of the remote.",
-        envvar="OSM_GITOPS_REF",
-        rich_help_panel=WORK_PANEL,
+        panel=WORK_PANEL,
     ),
 ]
 _Token = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--git-token-file",
+        "File with a token for clones and pushes over HTTPS. Without it, git finds credentials itself.",
         metavar="FILE",
-        help="File with a token for clones and pushes over HTTPS. Without it, git finds credentials itself.",
-        envvar="OSM_GITOPS_GIT_TOKEN_FILE",
-        rich_help_panel=WORK_PANEL,
+        panel=WORK_PANEL,
     ),
 ]
 

@@ -92,13 +92,14 @@ def _environment(flag: str) -> str:
     return "OSM_GITOPS_" + flag.upper().replace("-", "_")
 
 
-def _option(kind: Any, names: str, text: str, **more: Any) -> Any:
-    first = names.split(",", maxsplit=1)[0].lstrip("-")
-    return Annotated[kind, typer.Option(*names.split(","), help=text, envvar=_environment(first), **more)]
+def option(names: str, text: str, *, panel: str | None = None, **more: Any) -> Any:
+    """An option of a command. ``names`` are separated by commas; the first one gives the environment variable."""
+    flag = names.partition(",")[0].partition("/")[0].removeprefix("--")
+    return typer.Option(*names.split(","), help=text, envvar=_environment(flag), rich_help_panel=panel, **more)
 
 
 def _work(kind: Any, names: str, text: str, **more: Any) -> Any:
-    return _option(kind, names, text, rich_help_panel=WORK_PANEL, **more)
+    return Annotated[kind, option(names, text, panel=WORK_PANEL, **more)]
 
 
 _OF_PROFILES = frozenset({"namespace", "disable-default-osps", "replace-default-osps", "profiles-version"})
@@ -169,7 +170,7 @@ _SHARED: Mapping[str, tuple[Any, Any]] = {
         ),
         None,
     ),
-    "verbose": (_option(bool, "--verbose,-v", "Print more details."), False),
+    "verbose": (Annotated[bool, option("--verbose,-v", "Print more details.")], False),
     "untrusted": (
         _work(
             bool,
@@ -191,7 +192,7 @@ _TRUSTING: Mapping[str, str] = {
     "rekey": "rekey decrypts files with your private keys and encrypts them for the recipients that the tree names",
 }
 Untrusted = _SHARED["untrusted"][0]
-RefusedUntrusted = _option(bool, "--untrusted", "Refused.", hidden=True)
+RefusedUntrusted = Annotated[bool, option("--untrusted", "Refused.", hidden=True)]
 
 
 def refuse_untrusted(command: str) -> None:
@@ -307,9 +308,8 @@ def _with_options(
 def _connection_parameters() -> list[inspect.Parameter]:
     parameters = []
     for flag, (metavar, text, complete) in _CONNECTION.items():
-        more = {"metavar": metavar, "autocompletion": complete, "rich_help_panel": _CLUSTERS_PANEL}
-        option = _option(str | None, f"--{flag}", text, **more)
-        parameters.append(_parameter(_python_name(flag), option, None))
+        described = option(f"--{flag}", text, panel=_CLUSTERS_PANEL, metavar=metavar, autocompletion=complete)
+        parameters.append(_parameter(_python_name(flag), Annotated[str | None, described], None))
     return parameters
 
 
@@ -322,24 +322,12 @@ def _setting_parameters(settings: Sequence[SettingName]) -> list[inspect.Paramet
             kind, names = bool | None, f"--{setting.flag}/--no-{setting.flag}"
         elif setting.kind is Kind.MIRRORS:
             kind = list[str] | None
-        option = Annotated[
-            kind,
-            typer.Option(
-                names,
-                help=_with_default(setting),
-                metavar=_METAVARS.get(setting.kind),
-                envvar=setting.environment,
-                rich_help_panel=_SETTINGS_PANEL,
-                show_default=False,
-            ),
-        ]
-        parameters.append(_parameter(_python_name(setting.flag), option, None))
+        default = DEFAULT_TEXTS.get(setting.flag)
+        text = f"{setting.help}  [default: {default}]" if default else setting.help
+        metavar = _METAVARS.get(setting.kind)
+        described = option(names, text, panel=_SETTINGS_PANEL, metavar=metavar, show_default=False)
+        parameters.append(_parameter(_python_name(setting.flag), Annotated[kind, described], None))
     return parameters
-
-
-def _with_default(setting: SettingName) -> str:
-    default = DEFAULT_TEXTS.get(setting.flag)
-    return f"{setting.help}  [default: {default}]" if default else setting.help
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

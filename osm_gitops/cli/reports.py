@@ -10,10 +10,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from osm_gitops import __version__
 from osm_gitops.cli.console import console
+from osm_gitops.cli.options import option
 from osm_gitops.errors import Code, InputError, Problem, input_error
 from osm_gitops.pipeline.options import Outcome
 from osm_gitops.report.html import Page, format_html
@@ -32,35 +31,32 @@ class Format(Enum):
 
 _ENDINGS = {".txt": Format.TEXT, ".json": Format.JSON, ".md": Format.MARKDOWN, ".html": Format.HTML}
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="Format of the plan.", envvar="OSM_GITOPS_OUTPUT")]
+Output = Annotated[Format, option("--output,-o", "Format of the plan.")]
 ReportFiles = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         "--report",
+        f"Also write the plan to a file; its ending selects the format ({', '.join(_ENDINGS)}). May be repeated.",
         metavar="FILE",
-        help=f"Also write the plan to a file; its ending selects the format ({', '.join(_ENDINGS)}). May be repeated.",
-        envvar="OSM_GITOPS_REPORT",
         show_default=False,
     ),
 ]
 MaxLength = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--max-length",
+        "With -o markdown: cut the plan to this many bytes, between objects or lines.",
         metavar="N",
         min=LEAST_LENGTH,
-        help="With -o markdown: cut the plan to this many bytes, between objects or lines.",
-        envvar="OSM_GITOPS_MAX_LENGTH",
         show_default=False,
     ),
 ]
 FullReportAt = Annotated[
     str,
-    typer.Option(
+    option(
         "--full-report-at",
+        "Where the whole plan is, for the note in a plan that was cut.",
         metavar="TEXT|URL",
-        help="Where the whole plan is, for the note in a plan that was cut.",
-        envvar="OSM_GITOPS_FULL_REPORT_AT",
         show_default=False,
     ),
 ]

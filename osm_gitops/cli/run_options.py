@@ -9,10 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from osm_gitops.cli.console import Progress, console
-from osm_gitops.cli.options import Request
+from osm_gitops.cli.options import Request, option
 from osm_gitops.errors import Code, Problem, input_error
 from osm_gitops.gocompat.duration import parse_duration
 from osm_gitops.gocompat.fault import GoError
@@ -27,70 +25,38 @@ from osm_gitops.sops.keys import KeySearch
 
 _GUARDS = "Guards"
 
-AllowEmpty = Annotated[
-    bool,
-    typer.Option(
-        "--allow-empty",
-        help="Allow an empty source to delete everything.",
-        envvar="OSM_GITOPS_ALLOW_EMPTY",
-        rich_help_panel=_GUARDS,
-    ),
-]
+AllowEmpty = Annotated[bool, option("--allow-empty", "Allow an empty source to delete everything.", panel=_GUARDS)]
 MaxDelete = Annotated[
     str,
-    typer.Option(
-        "--max-delete",
-        metavar="N|P%",
-        help="Maximum number, or share, of pools to delete per cluster.",
-        envvar="OSM_GITOPS_MAX_DELETE",
-        rich_help_panel=_GUARDS,
-    ),
+    option("--max-delete", "Maximum number, or share, of pools to delete per cluster.", metavar="N|P%", panel=_GUARDS),
 ]
 MaxChangedPools = Annotated[
     int | None,
-    typer.Option(
-        "--max-changed-pools",
-        metavar="N",
-        min=0,
-        help="Maximum number of pools to change per cluster.",
-        envvar="OSM_GITOPS_MAX_CHANGED_POOLS",
-        rich_help_panel=_GUARDS,
-    ),
+    option("--max-changed-pools", "Maximum number of pools to change per cluster.", metavar="N", min=0, panel=_GUARDS),
 ]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict",
-        help="Treat warnings as errors; apply then writes nothing.",
-        envvar="OSM_GITOPS_STRICT",
-        rich_help_panel=_GUARDS,
-    ),
-]
+Strict = Annotated[bool, option("--strict", "Treat warnings as errors; apply then writes nothing.", panel=_GUARDS)]
 RequireClean = Annotated[
     bool,
-    typer.Option(
+    option(
         "--require-clean",
-        help="Refuse input from a git work tree that is not committed. Use it in pipelines and CronJobs.",
-        envvar="OSM_GITOPS_REQUIRE_CLEAN",
-        rich_help_panel=_GUARDS,
+        "Refuse input from a git work tree that is not committed. Use it in pipelines and CronJobs.",
+        panel=_GUARDS,
     ),
 ]
 PlaintextSecrets = Annotated[
     bool,
-    typer.Option(
+    option(
         "--dangerously-plaintext-secrets",
-        help="Write Secrets into git in plain text. Tokens and passwords then stay in its history.",
-        envvar="OSM_GITOPS_DANGEROUSLY_PLAINTEXT_SECRETS",
-        rich_help_panel=_GUARDS,
+        "Write Secrets into git in plain text. Tokens and passwords then stay in its history.",
+        panel=_GUARDS,
     ),
 ]
 AgeRecipients = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--age-recipient",
+        "Encrypt for this age recipient instead of those in .sops.yaml. May be repeated.",
         metavar="AGE",
-        help="Encrypt for this age recipient instead of those in .sops.yaml. May be repeated.",
-        envvar="OSM_GITOPS_AGE_RECIPIENT",
     ),
 ]
 DEFAULT_MAX_DELETE = "50%"
@@ -156,70 +122,51 @@ _LIVE_PANEL = "Writing to clusters"
 
 Settle = Annotated[
     str,
-    typer.Option(
+    option(
         "--settle",
+        "How long to wait for pools without a revision from machine-controller; the next run does the rest.",
         metavar="DURATION",
-        help="How long to wait for pools without a revision from machine-controller; the next run does the rest.",
-        envvar="OSM_GITOPS_SETTLE",
-        rich_help_panel=_LIVE_PANEL,
+        panel=_LIVE_PANEL,
     ),
 ]
 LockTimeout = Annotated[
     str,
-    typer.Option(
+    option(
         "--lock-timeout",
+        "How long to wait for another run on the same clusters to end.",
         metavar="DURATION",
-        help="How long to wait for another run on the same clusters to end.",
-        envvar="OSM_GITOPS_LOCK_TIMEOUT",
-        rich_help_panel=_LIVE_PANEL,
+        panel=_LIVE_PANEL,
     ),
 ]
 Concurrency = Annotated[
     int,
-    typer.Option(
-        "--concurrency",
-        metavar="N",
-        min=1,
-        max=64,
-        help="Number of pools to write at the same time.",
-        envvar="OSM_GITOPS_CONCURRENCY",
-        rich_help_panel=_LIVE_PANEL,
+    option(
+        "--concurrency", "Number of pools to write at the same time.", metavar="N", min=1, max=64, panel=_LIVE_PANEL
     ),
 ]
 ForceConflicts = Annotated[
-    bool,
-    typer.Option(
-        "--force-conflicts",
-        help="Take over fields that other field managers own.",
-        envvar="OSM_GITOPS_FORCE_CONFLICTS",
-        rich_help_panel=_LIVE_PANEL,
-    ),
+    bool, option("--force-conflicts", "Take over fields that other field managers own.", panel=_LIVE_PANEL)
 ]
 Finalizers = Annotated[
     bool,
-    typer.Option(
+    option(
         "--finalizers/--no-finalizers",
-        help="Keep deleted MachineDeployments until the objects made for them are gone.",
-        envvar="OSM_GITOPS_FINALIZERS",
-        rich_help_panel=_LIVE_PANEL,
+        "Keep deleted MachineDeployments until the objects made for them are gone.",
+        panel=_LIVE_PANEL,
     ),
 ]
 Nudge = Annotated[
     bool,
-    typer.Option(
+    option(
         "--nudge/--no-nudge",
-        help="Annotate Machines that waited for their bootstrap Secret, so that they continue.",
-        envvar="OSM_GITOPS_NUDGE",
-        rich_help_panel=_LIVE_PANEL,
+        "Annotate Machines that waited for their bootstrap Secret, so that they continue.",
+        panel=_LIVE_PANEL,
     ),
 ]
 BesideOsm = Annotated[
     bool,
-    typer.Option(
-        "--beside-osm",
-        help="Write even if Operating System Manager runs and writes the same objects.",
-        envvar="OSM_GITOPS_BESIDE_OSM",
-        rich_help_panel=_LIVE_PANEL,
+    option(
+        "--beside-osm", "Write even if Operating System Manager runs and writes the same objects.", panel=_LIVE_PANEL
     ),
 ]
 DEFAULT_SETTLE = "30s"
@@ -254,23 +201,21 @@ _METRICS_PANEL = "Metrics"
 
 MetricsFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--metrics-file",
+        "Write metrics of the run to this file, for the textfile collector of Prometheus' node exporter.",
         metavar="FILE",
-        help="Write metrics of the run to this file, for the textfile collector of Prometheus' node exporter.",
-        envvar="OSM_GITOPS_METRICS_FILE",
-        rich_help_panel=_METRICS_PANEL,
+        panel=_METRICS_PANEL,
         show_default=False,
     ),
 ]
 PushgatewayAddress = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--pushgateway",
+        "Send metrics of the run to this Prometheus Pushgateway.",
         metavar="URL",
-        help="Send metrics of the run to this Prometheus Pushgateway.",
-        envvar="OSM_GITOPS_PUSHGATEWAY",
-        rich_help_panel=_METRICS_PANEL,
+        panel=_METRICS_PANEL,
         show_default=False,
     ),
 ]
@@ -285,15 +230,7 @@ def metric_sinks(file: Path | None, address: str | None) -> MetricSinks:
     return MetricSinks(file, Pushgateway.at(address), os.environ)
 
 
-Yes = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        "-y",
-        help="Do not ask for confirmation. Required where stdin is not a terminal.",
-        envvar="OSM_GITOPS_YES",
-    ),
-]
+Yes = Annotated[bool, option("--yes,-y", "Do not ask for confirmation. Required where stdin is not a terminal.")]
 
 
 def require_answer(command: str, *, confirmed: bool, otherwise: str = "") -> None:

@@ -12,7 +12,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.bounded.files import LARGE, read_file
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request
+from osm_gitops.cli.options import Request, option
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
 from osm_gitops.config.settings import RawSetting
 from osm_gitops.context_ref import ContextRef
@@ -24,13 +24,7 @@ from osm_gitops.report.saved_plan import SavedPlan, read_saved_plan, saved_plan
 
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Save the plan for apply FILE. It contains no secret.",
-        envvar="OSM_GITOPS_OUT",
-        show_default=False,
-    ),
+    option("--out", "Save the plan for apply FILE. It contains no secret.", metavar="FILE", show_default=False),
 ]
 PlanFile = Annotated[
     Path | None,

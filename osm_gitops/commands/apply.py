@@ -21,13 +21,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.options import Request, option, with_request
 from osm_gitops.cli.reports import ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_CONCURRENCY,
@@ -76,28 +74,21 @@ def apply(
     yes: Yes = False,
     push: Annotated[
         bool | None,
-        typer.Option(
-            "--push/--no-push",
-            help="Push the commits, or not. Without it, as the fleet file says.",
-            envvar="OSM_GITOPS_PUSH",
-            show_default=False,
-        ),
+        option("--push/--no-push", "Push the commits, or not. Without it, as the fleet file says.", show_default=False),
     ] = None,
     branch: Annotated[
         str,
-        typer.Option(
+        option(
             "--branch",
+            "Commit to this branch, for a pull request. The branch that is checked out does not change.",
             metavar="NAME",
-            help="Commit to this branch, for a pull request. The branch that is checked out does not change.",
-            envvar="OSM_GITOPS_BRANCH",
         ),
     ] = "",
     sign: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--sign/--no-sign",
-            help="Sign the commits with git's signing key, or not. Without it, as the fleet file or git says.",
-            envvar="OSM_GITOPS_SIGN",
+            "Sign the commits with git's signing key, or not. Without it, as the fleet file or git says.",
             show_default=False,
         ),
     ] = None,

@@ -28,6 +28,7 @@ import typer
 
 from osm_gitops.bounded.files import LARGE, read_stream
 from osm_gitops.cli.console import console
+from osm_gitops.cli.options import option
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.commands.init.scaffold import CREDENTIALS, checked_recipients
 from osm_gitops.config.spec import LIVE
@@ -226,14 +227,8 @@ def import_(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Files and folders of YAML and JSON; - for stdin.")
     ],
-    target: Annotated[
-        str,
-        typer.Option("--to", metavar="DIR|-", help="Folder to write to; - for stdout.", envvar="OSM_GITOPS_TO"),
-    ] = _STDOUT,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Overwrite existing files with other content.", envvar="OSM_GITOPS_OVERWRITE"),
-    ] = False,
+    target: Annotated[str, option("--to", "Folder to write to; - for stdout.", metavar="DIR|-")] = _STDOUT,
+    overwrite: Annotated[bool, option("--overwrite", "Overwrite existing files with other content.")] = False,
     age_recipients: AgeRecipients = None,
 ) -> int:
     if target == LIVE:

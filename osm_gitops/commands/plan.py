@@ -20,11 +20,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
 from osm_gitops.cli.clusters import clusters_at, clusters_of
 from osm_gitops.cli.config_repo import with_config_repo
-from osm_gitops.cli.options import Request, with_request
+from osm_gitops.cli.options import Request, option, with_request
 from osm_gitops.cli.reports import Format, FullReportAt, MaxLength, Output, ReportFiles, Reports, show_problems
 from osm_gitops.cli.run_options import (
     DEFAULT_MAX_DELETE,
@@ -49,28 +47,21 @@ from osm_gitops.pipeline.against import plan_against
 def plan(
     request: Request,
     output: Output = Format.TEXT,
-    detailed_exitcode: Annotated[
-        bool,
-        typer.Option(
-            "--detailed-exitcode", help="Exit with 2 if there are changes.", envvar="OSM_GITOPS_DETAILED_EXITCODE"
-        ),
-    ] = False,
+    detailed_exitcode: Annotated[bool, option("--detailed-exitcode", "Exit with 2 if there are changes.")] = False,
     against: Annotated[
         str,
-        typer.Option(
+        option(
             "--against",
+            "Compare with what the sources render to at this git revision, instead of the target.",
             metavar="REV",
-            help="Compare with what the sources render to at this git revision, instead of the target.",
-            envvar="OSM_GITOPS_AGAINST",
             show_default=False,
         ),
     ] = "",
     without_keys: Annotated[
         bool,
-        typer.Option(
+        option(
             "--without-keys",
-            help="With --against: like --untrusted, and decrypt nothing; placeholders show which values changed.",
-            envvar="OSM_GITOPS_WITHOUT_KEYS",
+            "With --against: like --untrusted, and decrypt nothing; placeholders show which values changed.",
         ),
     ] = False,
     out: Out = None,

@@ -24,7 +24,7 @@ from typing import Annotated
 import typer
 
 from osm_gitops.cli.console import Progress, console
-from osm_gitops.cli.options import RefusedUntrusted, refuse_untrusted
+from osm_gitops.cli.options import RefusedUntrusted, option, refuse_untrusted
 from osm_gitops.cli.run_options import AgeRecipients
 from osm_gitops.errors import Code, EncryptionError, OsmGitopsError, Problem, input_error, target_error
 from osm_gitops.model.objects import Json
@@ -303,21 +303,13 @@ def rekey(
         list[Path] | None,
         typer.Argument(metavar="[PATH]...", help="Files and folders. Without them, the current folder."),
     ] = None,
-    rotate: Annotated[
-        bool,
-        typer.Option(
-            "--rotate",
-            help="Make new data keys for every file that osm-gitops wrote.",
-            envvar="OSM_GITOPS_ROTATE",
-        ),
-    ] = False,
+    rotate: Annotated[bool, option("--rotate", "Make new data keys for every file that osm-gitops wrote.")] = False,
     include: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             "--include",
+            "Also make new data keys for SOPS files at or below this path that others wrote. May be repeated.",
             metavar="PATH",
-            help="Also make new data keys for SOPS files at or below this path that others wrote. May be repeated.",
-            envvar="OSM_GITOPS_INCLUDE",
         ),
     ] = None,
     age_recipients: AgeRecipients = None,

@@ -24,7 +24,7 @@ import typer
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.completion import complete_pool
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Form, Request, with_all_pools
+from osm_gitops.cli.options import Form, Request, option, with_all_pools
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.errors import Code, InputError, input_error
 from osm_gitops.gotemplate.faults import similar
@@ -54,40 +54,24 @@ def explain(
     ] = "",
     file: Annotated[
         str,
-        typer.Option(
-            "--file",
-            metavar="PATH",
-            help="Print this file or unit as rendered, with secrets masked.",
-            envvar="OSM_GITOPS_FILE",
-            show_default=False,
+        option(
+            "--file", "Print this file or unit as rendered, with secrets masked.", metavar="PATH", show_default=False
         ),
     ] = "",
     half: Annotated[
-        HalfName | None,
-        typer.Option(
-            "--half", help="With --file: the half to search, if both have the file.", envvar="OSM_GITOPS_HALF"
-        ),
+        HalfName | None, option("--half", "With --file: the half to search, if both have the file.")
     ] = None,
     user_data: Annotated[
-        HalfName | None,
-        typer.Option(
-            "--user-data",
-            help="Print the user-data of this half, with secrets masked.",
-            envvar="OSM_GITOPS_USER_DATA",
-        ),
+        HalfName | None, option("--user-data", "Print the user-data of this half, with secrets masked.")
     ] = None,
     downloads: Annotated[
         bool,
-        typer.Option(
+        option(
             "--downloads",
-            help="List every URL, host, package and image that nodes fetch while they boot. Without MD, of all pools.",
-            envvar="OSM_GITOPS_DOWNLOADS",
+            "List every URL, host, package and image that nodes fetch while they boot. Without MD, of all pools.",
         ),
     ] = False,
-    output: Annotated[
-        Form,
-        typer.Option("--output", "-o", help="Format of the explanation.", envvar="OSM_GITOPS_OUTPUT"),
-    ] = Form.TEXT,
+    output: Annotated[Form, option("--output,-o", "Format of the explanation.")] = Form.TEXT,
 ) -> int:
     from osm_gitops.commands.explain.explaining import explain_pool  # noqa: PLC0415 - slow
     from osm_gitops.commands.explain.report import (  # noqa: PLC0415

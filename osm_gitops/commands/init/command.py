@@ -27,7 +27,7 @@ import typer
 from osm_gitops.bounded.files import DOCUMENT, read_file
 from osm_gitops.cli.clusters import one_name
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_cluster
+from osm_gitops.cli.options import Request, option, with_cluster
 from osm_gitops.commands.schema import Described, schema_text
 from osm_gitops.config.fleet_file import NAME_RULE, is_cluster_name
 from osm_gitops.config.spec import DEFAULT_CLUSTER, LIVE
@@ -64,43 +64,36 @@ Its README.md describes the files.
 
 OsmDeployment = Annotated[
     str,
-    typer.Option(
+    option(
         "--osm-deployment",
+        "Deployment of Operating System Manager. Without it, init searches for one; none if it is gone.",
         metavar="NAMESPACE/NAME",
-        help="Deployment of Operating System Manager. Without it, init searches for one; none if it is gone.",
-        envvar="OSM_GITOPS_OSM_DEPLOYMENT",
-        rich_help_panel=_ADOPTION,
+        panel=_ADOPTION,
     ),
 ]
 OsmKubeconfig = Annotated[
     str,
-    typer.Option(
+    option(
         "--osm-kubeconfig",
+        "Kubeconfig of the cluster in which Operating System Manager runs, if it is another one (KKP: the seed).",
         metavar="FILE",
-        help="Kubeconfig of the cluster in which Operating System Manager runs, if it is another one (KKP: the seed).",
-        envvar="OSM_GITOPS_OSM_KUBECONFIG",
-        rich_help_panel=_ADOPTION,
+        panel=_ADOPTION,
     ),
 ]
 OsmContext = Annotated[
     str,
-    typer.Option(
-        "--osm-context",
-        metavar="NAME",
-        help="Context in that kubeconfig, or in the management cluster's.",
-        envvar="OSM_GITOPS_OSM_CONTEXT",
-        rich_help_panel=_ADOPTION,
+    option(
+        "--osm-context", "Context in that kubeconfig, or in the management cluster's.", metavar="NAME", panel=_ADOPTION
     ),
 ]
 
 
 WithPools = Annotated[
     bool,
-    typer.Option(
+    option(
         "--with-pools",
-        help="Also write the MachineDeployments, for apply to apply them. Without it, runs read them from the cluster.",
-        envvar="OSM_GITOPS_WITH_POOLS",
-        rich_help_panel=_ADOPTION,
+        "Also write the MachineDeployments, for apply to apply them. Without it, runs read them from the cluster.",
+        panel=_ADOPTION,
     ),
 ]
 
@@ -113,11 +106,8 @@ def init(
     ] = Path(),
     recipients: Annotated[
         list[str] | None,
-        typer.Option(
-            "--age-recipient",
-            metavar="AGE",
-            help="Encrypt for this age recipient instead of a new key. May be repeated.",
-            envvar="OSM_GITOPS_AGE_RECIPIENT",
+        option(
+            "--age-recipient", "Encrypt for this age recipient instead of a new key. May be repeated.", metavar="AGE"
         ),
     ] = None,
     osm_deployment: OsmDeployment = "",

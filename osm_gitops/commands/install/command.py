@@ -23,11 +23,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import Annotated
 
-import typer
-
 from osm_gitops.cli.clusters import one_cluster
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_settings
+from osm_gitops.cli.options import Request, option, with_settings
 from osm_gitops.cli.run_options import ask_for
 from osm_gitops.commands.install.install_plan import (
     DEFAULT_AUTHOR,
@@ -61,152 +59,77 @@ class SideChoice(Enum):
 
 
 SideOption = Annotated[
-    SideChoice | None,
-    typer.Option(
-        "--side",
-        help="With two clusters: print the manifests for this one.",
-        envvar="OSM_GITOPS_SIDE",
-        show_default=False,
-    ),
+    SideChoice | None, option("--side", "With two clusters: print the manifests for this one.", show_default=False)
 ]
-Parts = Annotated[
-    list[Part] | None,
-    typer.Option(
-        "--part",
-        help="Print only this part. May be repeated.",
-        envvar="OSM_GITOPS_PART",
-        show_default=False,
-    ),
-]
-Home = Annotated[
-    str,
-    typer.Option(
-        "--home-namespace",
-        metavar="NAME",
-        help="Namespace of accounts and runs.",
-        envvar="OSM_GITOPS_HOME_NAMESPACE",
-    ),
-]
+Parts = Annotated[list[Part] | None, option("--part", "Print only this part. May be repeated.", show_default=False)]
+Home = Annotated[str, option("--home-namespace", "Namespace of accounts and runs.", metavar="NAME")]
 Writers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--writer",
-        metavar="USER|group:NAME",
-        help="User or group that may also change OSCs, such as Flux. May be repeated.",
-        envvar="OSM_GITOPS_WRITER",
+    option(
+        "--writer", "User or group that may also change OSCs, such as Flux. May be repeated.", metavar="USER|group:NAME"
     ),
 ]
 Secrets = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--secret",
+        "Secret that runs may read besides those that settings and MachineDeployments name. May be repeated.",
         metavar="NAMESPACE/NAME",
-        help="Secret that runs may read besides those that settings and MachineDeployments name. May be repeated.",
-        envvar="OSM_GITOPS_SECRET",
     ),
 ]
-Image = Annotated[
-    str,
-    typer.Option(
-        "--image", metavar="IMAGE", help="Image of osm-gitops.", envvar="OSM_GITOPS_IMAGE", rich_help_panel=_RUNS
-    ),
-]
+Image = Annotated[str, option("--image", "Image of osm-gitops.", metavar="IMAGE", panel=_RUNS)]
 PullSecrets = Annotated[
     list[str] | None,
-    typer.Option(
-        "--image-pull-secret",
-        metavar="NAME",
-        help="Secret to pull the image with. May be repeated.",
-        envvar="OSM_GITOPS_IMAGE_PULL_SECRET",
-        rich_help_panel=_RUNS,
-    ),
+    option("--image-pull-secret", "Secret to pull the image with. May be repeated.", metavar="NAME", panel=_RUNS),
 ]
 Schedule = Annotated[
     str,
-    typer.Option(
+    option(
         "--schedule",
+        "When runs start. If they are more than --interval apart, raise that setting.",
         metavar="CRON",
-        help="When runs start. If they are more than --interval apart, raise that setting.",
-        envvar="OSM_GITOPS_SCHEDULE",
-        rich_help_panel=_RUNS,
+        panel=_RUNS,
     ),
 ]
 EnvironmentSecrets = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--env-secret",
+        "Secret whose keys become environment variables of the runs, such as cloud credentials. May be repeated.",
         metavar="NAME",
-        help="Secret whose keys become environment variables of the runs, such as cloud credentials. May be repeated.",
-        envvar="OSM_GITOPS_ENV_SECRET",
-        rich_help_panel=_RUNS,
+        panel=_RUNS,
     ),
 ]
 WorkerKubeconfigSecret = Annotated[
     str,
-    typer.Option(
+    option(
         "--worker-kubeconfig-secret",
+        "Secret with the kubeconfig of a separate worker cluster under the key kubeconfig.",
         metavar="NAME",
-        help="Secret with the kubeconfig of a separate worker cluster under the key kubeconfig.",
-        envvar="OSM_GITOPS_WORKER_KUBECONFIG_SECRET",
-        rich_help_panel=_RUNS,
+        panel=_RUNS,
     ),
 ]
 Repo = Annotated[
-    str,
-    typer.Option(
-        "--repo",
-        metavar="URL",
-        help="Config repo for the runs. Without it, runs apply to the cluster.",
-        envvar="OSM_GITOPS_REPO",
-        rich_help_panel=_GIT,
-    ),
+    str, option("--repo", "Config repo for the runs. Without it, runs apply to the cluster.", metavar="URL", panel=_GIT)
 ]
-Ref = Annotated[
-    str,
-    typer.Option(
-        "--ref", metavar="BRANCH", help="Branch of the config repo.", envvar="OSM_GITOPS_REF", rich_help_panel=_GIT
-    ),
-]
+Ref = Annotated[str, option("--ref", "Branch of the config repo.", metavar="BRANCH", panel=_GIT)]
 GitTokenSecret = Annotated[
-    str,
-    typer.Option(
-        "--git-token-secret",
-        metavar="NAME",
-        help="Secret with a token for HTTPS under the key token.",
-        envvar="OSM_GITOPS_GIT_TOKEN_SECRET",
-        rich_help_panel=_GIT,
-    ),
+    str, option("--git-token-secret", "Secret with a token for HTTPS under the key token.", metavar="NAME", panel=_GIT)
 ]
 GitSshSecret = Annotated[
     str,
-    typer.Option(
+    option(
         "--git-ssh-secret",
+        "Secret with the keys identity and known_hosts for SSH, as Flux uses it.",
         metavar="NAME",
-        help="Secret with the keys identity and known_hosts for SSH, as Flux uses it.",
-        envvar="OSM_GITOPS_GIT_SSH_SECRET",
-        rich_help_panel=_GIT,
+        panel=_GIT,
     ),
 ]
 AgeKeySecret = Annotated[
     str,
-    typer.Option(
-        "--age-key-secret",
-        metavar="NAME",
-        help="Secret with the private age key under the key age.agekey.",
-        envvar="OSM_GITOPS_AGE_KEY_SECRET",
-        rich_help_panel=_GIT,
-    ),
+    option("--age-key-secret", "Secret with the private age key under the key age.agekey.", metavar="NAME", panel=_GIT),
 ]
-CommitAs = Annotated[
-    str,
-    typer.Option(
-        "--commit-as",
-        metavar="'NAME <MAIL>'",
-        help="Author of the commits.",
-        envvar="OSM_GITOPS_COMMIT_AS",
-        rich_help_panel=_GIT,
-    ),
-]
+CommitAs = Annotated[str, option("--commit-as", "Author of the commits.", metavar="'NAME <MAIL>'", panel=_GIT)]
 
 
 _SIDES = {

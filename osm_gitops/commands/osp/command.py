@@ -22,7 +22,7 @@ from osm_gitops.cli.clusters import clusters_of, names_clusters, overlays_of, tr
 from osm_gitops.cli.completion import complete_profile
 from osm_gitops.cli.console import console
 from osm_gitops.cli.help import CommandLine
-from osm_gitops.cli.options import Form, Request, Untrusted, with_sources
+from osm_gitops.cli.options import Form, Request, Untrusted, option, with_sources
 from osm_gitops.commands.osp.profile_list import (
     AvailableProfiles,
     built_in_profiles,
@@ -57,9 +57,7 @@ osp = CommandLine(name="osp", help=__doc__, no_args_is_help=True, rich_markup_mo
 @with_sources
 def list_profiles(
     request: Request,
-    output: Annotated[
-        Form, typer.Option("--output", "-o", help="Format of the list.", envvar="OSM_GITOPS_OUTPUT")
-    ] = Form.TEXT,
+    output: Annotated[Form, option("--output,-o", "Format of the list.")] = Form.TEXT,
 ) -> int:
     """List the available profiles, and how many pools use each.
 
@@ -93,9 +91,7 @@ def show(
             autocompletion=complete_profile,
         ),
     ],
-    output: Annotated[
-        ShownForm, typer.Option("--output", "-o", help="Format of the profile.", envvar="OSM_GITOPS_OUTPUT")
-    ] = ShownForm.YAML,
+    output: Annotated[ShownForm, option("--output,-o", "Format of the profile.")] = ShownForm.YAML,
 ) -> int:
     """Print one profile, with the defaults of its CRD.
 
@@ -139,9 +135,7 @@ def diff(
             autocompletion=complete_profile,
         ),
     ] = "",
-    output: Annotated[
-        Form, typer.Option("--output", "-o", help="Format of the differences.", envvar="OSM_GITOPS_OUTPUT")
-    ] = Form.TEXT,
+    output: Annotated[Form, option("--output,-o", "Format of the differences.")] = Form.TEXT,
 ) -> int:
     """Show how two profiles differ, text by text.
 

@@ -16,11 +16,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
 from osm_gitops.cli.clusters import clusters_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Form, Request, with_live
+from osm_gitops.cli.options import Form, Request, option, with_live
 from osm_gitops.cli.run_options import run_options
 from osm_gitops.config.fleet_file import find_fleet_file
 from osm_gitops.config.spec import LIVE
@@ -37,17 +35,8 @@ _DEFAULTS = (
 @with_live
 def status(
     request: Request,
-    output: Annotated[
-        Form, typer.Option("--output", "-o", help="Format of the status.", envvar="OSM_GITOPS_OUTPUT")
-    ] = Form.TEXT,
-    detailed_exitcode: Annotated[
-        bool,
-        typer.Option(
-            "--detailed-exitcode",
-            help="Exit with 2 if there are problems.",
-            envvar="OSM_GITOPS_DETAILED_EXITCODE",
-        ),
-    ] = False,
+    output: Annotated[Form, option("--output,-o", "Format of the status.")] = Form.TEXT,
+    detailed_exitcode: Annotated[bool, option("--detailed-exitcode", "Exit with 2 if there are problems.")] = False,
 ) -> int:
     from osm_gitops.commands.status.reading import statuses  # noqa: PLC0415 - slow
     from osm_gitops.commands.status.report import status_json, status_text  # noqa: PLC0415

@@ -18,11 +18,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-import typer
-
 from osm_gitops.cli.clusters import live_clusters_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_whole_cluster
+from osm_gitops.cli.options import Request, option, with_whole_cluster
 from osm_gitops.cli.run_options import (
     DEFAULT_LOCK_TIMEOUT,
     LockTimeout,
@@ -79,11 +77,12 @@ def uninstall(
     yes: Yes = False,
     finalizers: Annotated[
         Finalizers,
-        typer.Option(
+        option(
             "--finalizers",
-            help="Whether MachineDeployments keep the finalizer, which Operating System Manager uses too. auto: if "
-            "its Deployment exists, which then cleans up.",
-            envvar="OSM_GITOPS_FINALIZERS",
+            (
+                "Whether MachineDeployments keep the finalizer, which Operating System Manager uses too. auto: if "
+                "its Deployment exists, which then cleans up."
+            ),
         ),
     ] = Finalizers.AUTO,
     lock_timeout: LockTimeout = DEFAULT_LOCK_TIMEOUT,

@@ -27,7 +27,7 @@ import typer
 from osm_gitops import __version__
 from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, trust_of
 from osm_gitops.cli.console import console
-from osm_gitops.cli.options import Request, with_all_pools
+from osm_gitops.cli.options import Request, option, with_all_pools
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
@@ -56,23 +56,15 @@ def validate(
             metavar="[PATH]...", help="Files or folders of manifests. Without them, the sources of the fleet file."
         ),
     ] = None,
-    output: Annotated[
-        Form, typer.Option("--output", "-o", help="Format of the findings.", envvar="OSM_GITOPS_OUTPUT")
-    ] = Form.TEXT,
-    severity: Annotated[
-        Severity,
-        typer.Option("--severity", help="Show findings of this severity and above.", envvar="OSM_GITOPS_SEVERITY"),
-    ] = Severity.NOTE,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Treat warnings as errors.", envvar="OSM_GITOPS_STRICT")
-    ] = False,
+    output: Annotated[Form, option("--output,-o", "Format of the findings.")] = Form.TEXT,
+    severity: Annotated[Severity, option("--severity", "Show findings of this severity and above.")] = Severity.NOTE,
+    strict: Annotated[bool, option("--strict", "Treat warnings as errors.")] = False,
     against: Annotated[
         str,
-        typer.Option(
+        option(
             "--against",
+            "Also report profiles whose spec changed since this git revision without a new version.",
             metavar="REV",
-            help="Also report profiles whose spec changed since this git revision without a new version.",
-            envvar="OSM_GITOPS_AGAINST",
             show_default=False,
         ),
     ] = "",
