@@ -114,24 +114,15 @@ def trust_of(request: Request, paths: Iterable[Path] = ()) -> Trust:
     if not request.untrusted:
         return TRUSTED
     named = [request.source, request.profiles_from, request.target, *request.overlays]
-    refs = (source_ref(request.base, text) for text in named if text not in {None, ""} and not _is_built_in(text))
-    without_overlays = [*paths, *(ref.path for ref in refs if isinstance(ref, TreeRef))]
+    refs = (source_ref(request.base, text) for text in named if text and not text.startswith(BUILT_IN))
+    given = [*paths, *(ref.path for ref in refs if isinstance(ref, TreeRef))]
     settings = (each for each in request.settings.values() if SETTINGS_BY_FLAG[each.name].kind is Kind.FILE)
-    without_overlays += [Path(each.base, str(each.value)) for each in settings if each.value]
+    given += [Path(each.base, str(each.value)) for each in settings if each.value]
     if request.clone is None and request.source is None and names_clusters(request):
-        return distrust(_fleet_file(request).parent, without_overlays)
-    return (
-        distrust(request.base, without_overlays) if request.clone else distrust(*_first(without_overlays, request.base))
-    )
-
-
-def _first(without_overlays: Sequence[Path], base: Path) -> tuple[Path, Sequence[Path]]:
-    """The tree of a run without a fleet file: the first that is named."""
-    return (without_overlays[0], without_overlays[1:]) if without_overlays else (base, ())
-
-
-def _is_built_in(text: str) -> bool:
-    return text.startswith(BUILT_IN)
+        return distrust(_fleet_file(request).parent, given)
+    if request.clone or not given:
+        return distrust(request.base, given)
+    return distrust(given[0], given[1:])  # the tree of a run without a fleet file is the first that is named
 
 
 def _from_flags(request: Request, source: str, *, needs_target: bool) -> ClusterSpec:

@@ -102,7 +102,9 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
             for raw in raw_objects(document, shown):
                 _collect(raw, wanted.namespace, found, skipped, imported)
     imported.notes += [f"{count} {which} skipped" for which, count in sorted(skipped.items())]
-    rule = _given_rule(wanted.recipients)
+    rule = None
+    if wanted.recipients:
+        rule = Rule(checked_recipients(wanted.recipients), Selection(), "--age-recipient")
     rules = CreationRules()
     places: dict[PurePosixPath, Manifest] = {}
     for _, manifest in sorted(found.items()):
@@ -208,10 +210,6 @@ def _content(
         fix = f"Set encrypted_regex: {needed} in the rule that matches {path}"
         raise InputError([_about(manifest, f"{rule.where} leaves it in plain text", fix, left)])
     return dump(sealed).encode()
-
-
-def _given_rule(recipients: Sequence[str]) -> Rule | None:
-    return Rule(checked_recipients(recipients), Selection(), "--age-recipient") if recipients else None
 
 
 def _about(manifest: Manifest, what: str, fix: str, at: str = "") -> Problem:

@@ -103,18 +103,13 @@ def overlay_schema() -> dict[str, Json]:
                 **closed_object(PATCH, required=["target"]),
                 "properties": {
                     "target": PATCH["target"] | closed_object(PATCH_TARGET),
-                    "merge": PATCH["merge"] | {"minLength": 1} | closed_object(_piece()),
-                    "json6902": PATCH["json6902"] | {"minLength": 1, "minItems": 1, "items": _operation()},
+                    "merge": PATCH["merge"]
+                    | {"minLength": 1}
+                    | closed_object(PROFILE_PIECE | {"metadata": PROFILE_PIECE["metadata"] | closed_object(METADATA)}),
+                    "json6902": PATCH["json6902"]
+                    | {"minLength": 1, "minItems": 1, "items": closed_object(OPERATION, required=["op", "path"])},
                 },
                 "oneOf": [{"required": ["merge"]}, {"required": ["json6902"]}],
             },
         },
     }
-
-
-def _piece() -> dict[str, dict[str, Json]]:
-    return PROFILE_PIECE | {"metadata": PROFILE_PIECE["metadata"] | closed_object(METADATA)}
-
-
-def _operation() -> dict[str, Json]:
-    return closed_object(OPERATION, required=["op", "path"])

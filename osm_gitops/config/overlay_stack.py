@@ -215,7 +215,7 @@ class _TextRenderer:
     uses: set[ValuePath] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     engine: Engine | None = None
-    length: int = 0
+    rendered_length: int = 0
 
     def values(self) -> dict[ValuePath, PlacedValue]:
         """All values with their final texts; a value is rendered after those that it reads."""
@@ -252,7 +252,7 @@ class _TextRenderer:
         return self.text(value, where, at) if _is_template(value) else value
 
     def text(self, text: str, where: str, at: str) -> str:
-        if self.length > _MOST_RENDERED:
+        if self.rendered_length > _MOST_RENDERED:
             return ""
         steps = Bounds(loop_steps=_MOST_STEPS // max(self.count, 1))
         self.engine = self.engine or Engine({}, steps, values=_tree(self.done))
@@ -264,8 +264,8 @@ class _TextRenderer:
                 for each in failure.faults
             )
             return ""
-        self.length += len(found)
-        if self.length > _MOST_RENDERED:
+        self.rendered_length += len(found)
+        if self.rendered_length > _MOST_RENDERED:
             what = f"all texts of values and settings together are longer than {_MOST_RENDERED >> 20} MiB"
             self.problems.append(
                 Problem(Code.OVERLAY_TOO_LARGE, what, where=where, field=at, fix="Use fewer repetitions")

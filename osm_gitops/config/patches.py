@@ -73,7 +73,7 @@ class Merge:
                 )
             elif wanted is None:
                 self.fault(Code.PATCH_INVALID, new[key], path, "is null", f"Write {{{DELETE}: true}} to remove it")
-            elif _deletes(wanted):
+            elif isinstance(wanted, Mapping) and DELETE in wanted:
                 self.remove(value, places, key, wanted, new[key], path)
             elif key in KEYS and isinstance(wanted, list):
                 self.entries(value, places, key, wanted, new, path)
@@ -217,10 +217,6 @@ def merge_piece(
     new = places_of(piece, spot)
     merge.mapping(value, places, piece, new, "")
     return merge.problems
-
-
-def _deletes(value: Json) -> bool:
-    return isinstance(value, Mapping) and DELETE in value
 
 
 _DIGEST: Final = 12

@@ -192,15 +192,14 @@ def _container_runtime(text: str) -> str:
 
 
 def _cluster_dns(text: str) -> tuple[str, ...]:
-    return tuple(map(_ip, text.split(",")))
-
-
-def _ip(item: str) -> str:
-    try:
-        return parse_ip(trim_space(item))
-    except GoError:
-        fix = "Write addresses such as 10.96.0.10, separated by commas, without a prefix length or leading zeros"
-        raise _WrongError(f'"{item}" is not an IP address', fix) from None
+    addresses = []
+    for item in text.split(","):
+        try:
+            addresses.append(parse_ip(trim_space(item)))
+        except GoError:
+            fix = "Write addresses such as 10.96.0.10, separated by commas, without a prefix length or leading zeros"
+            raise _WrongError(f'"{item}" is not an IP address', fix) from None
+    return tuple(addresses)
 
 
 def _feature_gates(text: str) -> dict[str, bool]:
@@ -306,7 +305,7 @@ def _containerd_mirrors(items: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _mirrors(text: str) -> list[tuple[str, str]]:
-    return list(map(_mirror, _items(text)))
+    return [_mirror(item) for item in _items(text)]
 
 
 def _mirror(item: str) -> tuple[str, str]:

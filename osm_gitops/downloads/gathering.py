@@ -55,7 +55,11 @@ def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str
     left = _MOST_NAMED
     for line in file.text.splitlines() if is_unit(file) else ():
         given = _SET.match(line)
-        for word in _words(given[1]) if given else ():
+        try:
+            words = shlex.split(given[1]) if given else []
+        except ValueError:
+            words = []
+        for word in words:
             match = _ASSIGNED.match(word)
             if match:
                 yield match[1], match[2]
@@ -71,13 +75,6 @@ def variables_of(file: BootFile, files: Mapping[str, str]) -> Iterator[tuple[str
 def is_unit(file: BootFile) -> bool:
     """Whether a file is a systemd unit or a drop-in."""
     return "/systemd/system/" in file.path and _UNIT.search(file.path) is not None
-
-
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return []
 
 
 _MACHINES: Final = {"amd64": "x86_64", "arm64": "aarch64"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from osm_gitops.errors import Problem
@@ -194,14 +194,9 @@ def _learn(masker: Masker, change: Change, texts: tuple[TextChange, ...]) -> Non
         masker.learn_private_keys(text.after or "")
     if texts and change.ref.kind == "Secret":
         for body in (change.before, change.after):
-            masker.learn(_unknown_data(parsed(body or {})))
-
-
-def _unknown_data(body: Mapping[str, object]) -> Iterable[str]:
-    """Data of a Secret other than boot configuration, all of which is secret."""
-    for key, value in decoded_data(body).items():
-        if key not in BOOT_TEXTS and isinstance(value, str):
-            yield value
+            # Data other than boot configuration is all secret.
+            data = decoded_data(parsed(body or {}))
+            masker.learn(each for key, each in data.items() if key not in BOOT_TEXTS and isinstance(each, str))
 
 
 def _likeness(member: _UnmaskedChange) -> tuple[object, ...]:

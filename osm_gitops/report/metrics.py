@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -48,7 +48,11 @@ def exposition(runs: Iterable[Measured]) -> str:
     for run in runs:
         for name, labels, value in _samples(run):
             samples[name].append(f"{name}{{{_labels({'cluster': run.ran.cluster, **labels})}}} {_number(value)}\n")
-    return "".join(_block(name, lines) for name, lines in samples.items() if lines)
+    return "".join(
+        f"# HELP {name} {METRICS[name]}\n# TYPE {name} gauge\n{''.join(lines)}"
+        for name, lines in samples.items()
+        if lines
+    )
 
 
 def last_good_runs(text: str) -> Mapping[str, datetime]:
@@ -83,16 +87,9 @@ def _samples(run: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
     yield "osm_gitops_info", {"version": __version__}, 1
 
 
-def _block(name: str, lines: Sequence[str]) -> str:
-    return f"# HELP {name} {METRICS[name]}\n# TYPE {name} gauge\n{''.join(lines)}"
-
-
 def _labels(labels: Mapping[str, str]) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    escape = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+    return ",".join(f'{name}="{value.translate(escape)}"' for name, value in labels.items())
 
 
 def _number(value: float) -> str:

@@ -19,7 +19,6 @@ from osm_gitops.downloads.need import (
     Kind,
     Listed,
     ListedUnresolved,
-    Need,
     Needs,
     PoolName,
     Spot,
@@ -298,16 +297,13 @@ def _row(each: Listed, downloads: Downloads) -> tuple[str, ...]:
     found = each.need
     first = next(iter(found.spots), None)
     more = f" and {len(found.spots) - 1} more" if len(found.spots) > 1 else ""
-    note = "; ".join(part for part in (found.note, _part(found)) if part)
+    lost = f"not known: {', '.join(found.unresolved)}" if found.unresolved else ""
+    note = "; ".join(part for part in (found.note, lost) if part)
     named = f"{found.name}  ({note})" if note else found.name
     by = (found.by,) if found.kind in {Kind.PACKAGE, Kind.REPOSITORY} else ()
     place = f"{_place(first)}{more}" if first else ""
     pools = (_users(each.pools, downloads),) if len(downloads.pools) > 1 else ()
     return (*by, named, ",".join(found.architectures), *pools, place)
-
-
-def _part(found: Need) -> str:
-    return f"not known: {', '.join(found.unresolved)}" if found.unresolved else ""
 
 
 def _place(spot: Spot) -> str:

@@ -16,7 +16,7 @@ from osm_gitops.kube.kinds import SECRET
 from osm_gitops.model.desired import LeftReason
 from osm_gitops.model.live import Gate, LivePool
 from osm_gitops.model.machine import PoolNames, is_chosen, token_key
-from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, Json, ObjectRef
+from osm_gitops.model.objects import CLOUD_INIT_NAMESPACE, ObjectRef
 from osm_gitops.model.plan import Action, Change
 from osm_gitops.model.record import PoolState, RunRecord
 from osm_gitops.model.settings import Settings
@@ -114,12 +114,9 @@ def _is_cosmetic(change: Change) -> bool:
         return False
     before, after = dict(change.before), dict(change.after)
     contents = ({key: body[key] for key in body if key != "metadata"} for body in (before, after))
-    marks = ({mark: _annotations(body).get(mark) for mark in MARKS} for body in (before, after))
+    annotations = [(body.get("metadata") or {}).get("annotations") or {} for body in (before, after)]
+    marks = ({mark: each.get(mark) for mark in MARKS} for each in annotations)
     return next(contents) == next(contents) and next(marks) == next(marks)
-
-
-def _annotations(body: Mapping[str, Json]) -> Mapping[str, str]:
-    return (body.get("metadata") or {}).get("annotations") or {}
 
 
 def _gate(live: LivePool | None, bootstrap: LiveObject | None) -> GateStatus:

@@ -13,7 +13,7 @@ from osm_gitops.model.live import Gate
 from osm_gitops.model.objects import Json
 from osm_gitops.model.record import PoolRecord, PoolState
 from osm_gitops.model.span import rfc3339, spoken
-from osm_gitops.model.status import UNKNOWN, ClusterStatus, Finding, ObjectStatus, PoolStatus
+from osm_gitops.model.status import UNKNOWN, ClusterStatus, ObjectStatus, PoolStatus
 from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.schema_words import (
@@ -176,14 +176,12 @@ def _cluster(cluster: ClusterStatus) -> dict[str, Json]:
         "lastGoodRun": (record.last_good_run or None) if record else None,
         "lastRunGood": record.good if record and record.last_run else None,
         "lastErrors": list(record.errors) if record else [],
-        "findings": [_finding(finding) for finding in cluster.findings],
+        "findings": [
+            {"kind": each.kind, "trouble": each.trouble, **problem_json(each.problem)} for each in cluster.findings
+        ],
         "problems": [problem_json(problem) for problem in cluster.problems],
         "pools": [_pool(pool, cluster.now) for pool in cluster.pools],
     }
-
-
-def _finding(finding: Finding) -> dict[str, Json]:
-    return {"kind": finding.kind, "trouble": finding.trouble, **problem_json(finding.problem)}
 
 
 def _pool(pool: PoolStatus, now: datetime) -> dict[str, Json]:

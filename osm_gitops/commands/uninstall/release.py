@@ -137,7 +137,7 @@ def other_appliers(metadata: Mapping[str, Json]) -> set[str]:
     return {
         str(entry.get("manager"))
         for entry in metadata.get("managedFields") or ()
-        if entry.get("operation") == "Apply" and not _is_ours(entry)
+        if entry.get("operation") == "Apply" and entry.get("manager") not in {FIELD_MANAGER, STAMPER}
     }
 
 
@@ -223,10 +223,6 @@ def _without_marks(metadata: Mapping[str, Json]) -> dict[str, Json]:
         "annotations": dict.fromkeys(marks),
         "managedFields": released(metadata.get("managedFields") or (), {*labels, *marks}),
     }
-
-
-def _is_ours(entry: Mapping[str, Json]) -> bool:
-    return entry.get("manager") in {FIELD_MANAGER, STAMPER}
 
 
 def _without_nudge(metadata: Mapping[str, Json]) -> dict[str, Json] | None:

@@ -12,7 +12,7 @@ from typing import Final
 from osm_gitops.config.overlay_keys import OVERLAY_FILE
 from osm_gitops.config.overlays import read_overlays
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
-from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
+from osm_gitops.errors import Code, InputError, OsmGitopsError
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.lint.rules import rules
@@ -181,12 +181,8 @@ def _joined(first: Inputs, second: Inputs) -> Inputs:
     joined.take_profiles(second)
     joined.profiles, joined.facts = profiles, facts
     joined.machines = tuple(machines[ref] for ref in sorted(machines))
-    joined.broken = _sorted(broken)
+    joined.broken = {ref: broken[ref] for ref in sorted(broken)}
     return joined.build()
-
-
-def _sorted(found: Mapping[ObjectRef, tuple[Problem, ...]]) -> dict[ObjectRef, tuple[Problem, ...]]:
-    return {ref: found[ref] for ref in sorted(found)}
 
 
 _RAISE: Final = (
