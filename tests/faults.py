@@ -14,6 +14,7 @@ from osm_gitops.errors import Code, InputError, OsmGitopsError, Problem
 
 _Error = TypeVar("_Error", bound=OsmGitopsError)
 _LINE: Final = re.compile(r"(?:Error|Warning): (.*) \[(OG[0-9]{4})\]")
+_SHORT: Final = 3
 
 
 class Expected:
@@ -30,12 +31,19 @@ class Expected:
             code, sentence = other
         else:
             return NotImplemented
-        return code is self.code and all(name in sentence for name in self.names)
+        return code is self.code and all(_names(sentence, name) for name in self.names)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Expected({', '.join((self.code.name, *map(repr, self.names)))})"
+
+
+def _names(sentence: str, name: str) -> bool:
+    """Whether ``sentence`` has ``name``; short ones, such as a number, as a word of their own."""
+    if len(name) > _SHORT or not name.isalnum():
+        return name in sentence
+    return re.search(rf"(?<![\w.]){name}(?!\w)", sentence) is not None
 
 
 def placed(problems: Iterable[Problem]) -> list[tuple[Code, str]]:

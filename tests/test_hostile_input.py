@@ -18,8 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from osm_gitops.config.setting_names import SETTINGS_BY_FLAG
+from osm_gitops.errors import Code
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, pool, profile, secret
+from tests.faults import Expected, told
 
 # The template engine raises the limit when it is first used.
 pytestmark = pytest.mark.filterwarnings("ignore:The recursion limit will not be reset")
@@ -566,5 +568,5 @@ def test_an_overlay_reads_no_file_outside_of_its_folder(tmp_path: Path) -> None:
             (overlay / "overlay.yaml").write_text(f"{head}patches:\n- target: {{name: osp-good}}\n  {patch}\n")
             ran = osm_gitops("render", "--from", str(tree), "--to", "-", "--overlay", str(overlay))
             assert ran.code == 1
-            assert "leads out of the overlay's folder" in ran.err
+            assert Expected(Code.OVERLAY_FILE_NOT_FOUND) in told(ran.err)
             assert "SECRET" not in ran.out + ran.err

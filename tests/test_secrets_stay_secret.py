@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.errors import Code
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
 from osm_gitops.pipeline.rendering import render_cluster
@@ -27,6 +28,7 @@ from tests.apiserver.after_osm import REVISION, AfterOsm
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.sources.sealed import KEY, RECIPIENT, sealed
 
@@ -518,7 +520,7 @@ def test_a_git_hook_that_prints_what_it_found_is_masked(tmp_path: Path, canaries
     write_hook(repository, "pre-commit", "git diff --cached | head -c 3000 >&2; cat clusters/*/*/*/*.yaml >&2; exit 1")
     ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
     assert ran.code == 1
-    assert "git commit failed" in ran.err
+    assert Expected(Code.GIT_COMMAND_FAILED) in told(ran.err)
     assert canaries.seen_in(_said(ran)) == []
 
 

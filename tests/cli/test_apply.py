@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import clone_with_remote, file, pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository, write_hook
 
 _PLAINTEXT = "--dangerously-plaintext-secrets"
@@ -123,7 +125,7 @@ def test_a_pool_that_fails_stops_no_other_and_keeps_its_objects(tree: Path, repo
     write_tree(tree, pool("b", operatingSystem="debian"), pool("d"))
     ran = _apply()
     assert ran.code == 1
-    assert 'unknown operating system "debian"' in ran.err
+    assert Expected(Code.UNKNOWN_OPERATING_SYSTEM, "debian") in told(ran.err)
     assert (repo / "clusters/default/worker/secrets/d-kube-system-bootstrap-config.yaml").is_file()
     assert (repo / "clusters/default/worker/secrets/b-kube-system-bootstrap-config.yaml").read_bytes() == before
     assert "b-kube-system" in (repo / "clusters/default/worker/kustomization.yaml").read_text()
@@ -137,7 +139,7 @@ def test_a_broken_pool_keeps_its_objects_too(tree: Path, repo: Path) -> None:
     write_tree(tree, broken)
     ran = _apply()
     assert ran.code == 1
-    assert "spec.template.spec.versions" in ran.err
+    assert Expected(Code.MISSING_KEY, "spec.template.spec.versions") in told(ran.err)
     assert _commits(repo) == 2
 
 
@@ -147,8 +149,8 @@ def test_most_pools_are_not_deleted_without_being_asked(tree: Path, repo: Path) 
         (tree / f"MachineDeployment-{name}.yaml").unlink()
     ran = _apply()
     assert ran.code == 1
-    assert "2 of 3 pools would be deleted" in ran.err
-    assert "use --max-delete 2" in ran.err
+    assert Expected(Code.TOO_MANY_DELETIONS, "2", "3") in told(ran.err)
+    assert Expected(Code.TOO_MANY_DELETIONS, "2") in told(ran.err)
     assert _commits(repo) == 2
     assert _plan().code == 1
     assert _plan("--max-delete", "2").code == 0
@@ -162,7 +164,7 @@ def test_an_empty_source_deletes_nothing_without_being_asked(tree: Path, repo: P
         path.unlink()
     ran = _apply("--max-delete", "100%")
     assert ran.code == 1
-    assert "use --allow-empty" in ran.err
+    assert Expected(Code.NOTHING_DESIRED) in told(ran.err)
     assert _commits(repo) == 2
     assert _apply("--allow-empty").code == 0
     assert not (repo / "clusters/default/worker/secrets").exists()
@@ -172,7 +174,7 @@ def test_the_number_of_changed_pools_can_be_bounded(tree: Path, repo: Path) -> N
     assert tree.is_dir()
     ran = _apply("--max-changed-pools", "2")
     assert ran.code == 1
-    assert "3 pools would change" in ran.err
+    assert Expected(Code.TOO_MANY_CHANGES, "3") in told(ran.err)
     assert _commits(repo) == 1
 
 
@@ -182,7 +184,7 @@ def test_a_document_that_cannot_be_read_forbids_deletion(tree: Path, repo: Path)
     (tree / "broken.yaml").write_text("apiVersion: v1\nkind: Secret\nmetadata: {name: x\n")
     ran = _apply()
     assert ran.code == 1
-    assert "tree/broken.yaml" in ran.err
+    assert Expected(Code.YAML_SYNTAX, "tree/broken.yaml") in told(ran.err)
     assert (repo / "clusters/default/worker/secrets/b-kube-system-bootstrap-config.yaml").is_file()
 
 
@@ -207,7 +209,7 @@ def test_files_with_changes_of_somebody_are_refused(tree: Path, repo: Path) -> N
     write_tree(tree, pool("a", kubelet="1.35.0"))
     ran = _apply()
     assert ran.code == 1
-    assert "changes that are not committed: clusters/default/worker/secrets/a-kube" in ran.err
+    assert Expected(Code.OWNED_FILES_EDITED, "clusters/default/worker/secrets/a-kube") in told(ran.err)
     assert edited.read_text().endswith("# mine\n")
     assert _commits(repo) == 2
 
@@ -227,7 +229,7 @@ def test_apply_wants_a_git_work_tree_and_plan_does_not(tree: Path, tmp_path: Pat
     assert tree.is_dir()
     ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "plain", _PLAINTEXT)
     assert ran.code == 1
-    assert f"{tmp_path}/plain: is not in a git work tree. Run git init, or use render --to" in ran.err
+    assert Expected(Code.NO_WORK_TREE, f"{tmp_path}/plain") in told(ran.err)
     assert osm_gitops("plan", "--from", "tree", "--to", "plain").code == 0
     assert osm_gitops("render", "--from", "tree", "--to", "plain").code == 0
     assert osm_gitops("plan", "--from", "tree", "--to", "plain").out == "No changes.\n"
@@ -237,8 +239,8 @@ def test_plain_secrets_are_refused_with_the_reason(tree: Path, repo: Path) -> No
     assert tree.is_dir()
     ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "repo/clusters")
     assert (ran.code, ran.out) == (1, "")
-    assert "tokens, registry passwords and cloud credentials" in ran.err
-    assert _PLAINTEXT in ran.err
+    assert Expected(Code.PLAIN_SECRETS_IN_GIT) in told(ran.err)
+    assert Expected(Code.PLAIN_SECRETS_IN_GIT, _PLAINTEXT) in told(ran.err)
     assert _commits(repo) == 1
 
 
@@ -254,7 +256,7 @@ def test_another_branch_than_the_fleets_is_refused(tree: Path, repo: Path, tmp_p
     write_fleet(tmp_path, "clusters: [{name: a, from: tree, to: {git: {path: repo/clusters, branch: prod}}}]")
     ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 1
-    assert ran.err == f'Error: {repo}: branch "main" is checked out, not "prod". Run git switch prod [OG3104]\n'
+    assert told(ran.err) == [Expected(Code.WRONG_BRANCH, repo, "main", "prod")]
 
 
 def test_sources_and_target_may_share_a_repository(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +279,7 @@ def test_a_hook_that_refuses_leaves_all_as_it_was(tree: Path, repo: Path) -> Non
     write_hook(repo, "pre-commit", "echo no secrets here, please >&2; exit 1")
     ran = _apply()
     assert ran.code == 1
-    assert "no secrets here, please" in ran.err
+    assert Expected(Code.GIT_COMMAND_FAILED, "no secrets here, please") in told(ran.err)
     assert _commits(repo) == 1
     assert git(repo, "status", "--porcelain") == ""
 
@@ -317,7 +319,7 @@ def test_a_push_that_always_comes_too_late_is_given_up_and_leaves_all_to_the_oth
     write_hook(clone, "pre-push", again)
     ran = osm_gitops("apply", "--yes", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     assert ran.code == 1
-    assert "the remote moved during 5 attempts to push. Run again when fewer others push to this branch" in ran.err
+    assert Expected(Code.PUSH_TOO_LATE, "5") in told(ran.err)
     assert "committed" not in ran.err
     assert git(remote, "log", "--format=%s", "main").splitlines() == ["theirs"] * 5 + ["start"]
     assert git(clone, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
@@ -333,7 +335,7 @@ def test_a_push_that_is_refused_is_told_and_retried_by_the_next_run(tree: Path, 
     command = ("apply", "--yes", "--from", "tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     ran = osm_gitops(*command)
     assert ran.code == 1
-    assert "not on a Friday" in ran.err
+    assert Expected(Code.PUSH_REFUSED, "not on a Friday") in told(ran.err)
     assert _commits(remote) == 1
     hook.unlink()
     assert osm_gitops(*command).code == 0
@@ -357,7 +359,7 @@ def test_a_pool_that_fails_only_in_the_second_plan_fails_the_run(tmp_path: Path)
     )
     ran = osm_gitops("apply", "--yes", "--from", "clone/tree", "--to", "clone/clusters", _PLAINTEXT, "--push")
     assert ran.code == 1
-    assert 'unknown operating system "debian"' in ran.err
+    assert Expected(Code.UNKNOWN_OPERATING_SYSTEM, "debian") in told(ran.err)
     assert git(clone, "rev-parse", "HEAD") == git(remote, "rev-parse", "main")
 
 
@@ -370,7 +372,7 @@ def test_clusters_with_one_target_get_a_commit_each(tree: Path, repo: Path, tmp_
     )
     ran = osm_gitops("apply", "--yes", _PLAINTEXT)
     assert ran.code == 1
-    assert "cluster c: the source cannot be read" in ran.err
+    assert Expected(Code.SOURCE_NOT_FOUND) in told(ran.err)
     assert [line.split()[:2] for line in ran.err.splitlines()[:2]] == [["a:", "committed"], ["b:", "committed"]]
     assert _commits(repo) == 3
 
@@ -394,7 +396,7 @@ def test_a_tree_at_a_revision_is_applied_and_named_by_its_commit(tmp_path: Path,
     assert f"Osm-Gitops-Source: source/pools@{head}" in git(repo, "log", "-1", "--format=%(trailers)").splitlines()
     ran = osm_gitops("apply", "--yes", "--from", "source/pools@gone", "--to", "repo/clusters", _PLAINTEXT)
     assert ran.code == 1
-    assert f"source/pools@gone: cluster default: the repository {source} has no revision gone." in ran.err
+    assert Expected(Code.REVISION_NOT_FOUND, "source/pools@gone", "default", source, "gone") in told(ran.err)
 
 
 def test_figures_tell_of_runs_into_git_too(tree: Path, repo: Path, tmp_path: Path) -> None:
@@ -413,4 +415,4 @@ def test_figures_tell_of_runs_into_git_too(tree: Path, repo: Path, tmp_path: Pat
     assert "osm_gitops_last_good_run_timestamp_seconds{" in text  # that of the run before
     refused = _apply("--pushgateway", "nonsense")
     assert refused.code == 1
-    assert "--pushgateway: is not an address" in refused.err
+    assert Expected(Code.INVALID_OPTION) in told(refused.err)

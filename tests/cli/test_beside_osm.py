@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority
 from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
@@ -18,6 +19,7 @@ from tests.apiserver.rights import allow, rule
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import write_fleet
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _COLLECTIONS = (
@@ -59,13 +61,13 @@ def test_what_writes_to_the_cluster_refuses_beside_a_controller_that_runs(adopte
     yes = ("--yes",) if command == "apply" else ()
     ran = _run(adopted, command, *yes)
     assert ran.code == 1
-    assert f"Error: cluster default: {_RUNS}" in ran.err
-    assert f"kubectl --namespace kube-system scale deployment {NAME} --replicas 0" in ran.err
-    assert "--beside-osm" in ran.err
+    assert Expected(Code.OSM_RUNS, _RUNS) in told(ran.err)
+    assert Expected(Code.OSM_RUNS, "--namespace", "kube-system", NAME, "--replicas", "0") in told(ran.err)
+    assert Expected(Code.OSM_RUNS) in told(ran.err)
     assert _everything(adopted.osm.management) == before
     ran = _run(adopted, command, *yes, "--beside-osm")
     assert ran.code == 0, ran.err
-    assert _RUNS in ran.out + ran.err
+    assert Expected(Code.OSM_RUNS, _RUNS) in told(ran.out + ran.err)
     assert _everything(adopted.osm.management) != before
 
 
@@ -82,7 +84,7 @@ def test_a_controller_that_is_wanted_and_not_ready_is_warned_about(adopted: Adop
     adopted.osm.management.client().create(osm())
     ran = adopted.run("apply", "--yes")
     assert ran.code == 0, ran.err
-    assert f"{_DEPLOYMENT}: Operating System Manager is not switched off (0 of 1 replicas ready)" in ran.out + ran.err
+    assert Expected(Code.OSM_RUNS, _DEPLOYMENT, "0", "1") in told(ran.out + ran.err)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +101,11 @@ def test_the_lease_tells_of_a_controller_that_runs_elsewhere(
     for command in ("apply", "refresh"):
         ran = _run(adopted, command)
         assert ran.code == code, ran.err
-        assert (_LEASE in ran.err) == bool(code)
+        assert (Expected(Code.OSM_RUNS, _LEASE) in told(ran.err)) == bool(code)
     assert (_everything(adopted.osm.management) == before) == bool(code)
     ran = adopted.run("plan")
     assert ran.code == 0
-    assert (_LEASE in ran.out + ran.err) == bool(code)
+    assert (Expected(Code.OSM_RUNS, _LEASE) in told(ran.out + ran.err)) == bool(code)
 
 
 def test_what_may_not_be_read_is_said_and_never_taken_for_an_absence(adopted: Adopted) -> None:
@@ -121,7 +123,7 @@ def test_what_may_not_be_read_is_said_and_never_taken_for_an_absence(adopted: Ad
         ran = _run(adopted, command, user="applier")
         assert ran.code == 1
         for each in forbidden:
-            assert f"it is not known whether Operating System Manager runs: {each}: it is forbidden (403)" in ran.err
+            assert Expected(Code.REQUEST_REFUSED, each, "403") in told(ran.err)
         assert _everything(cluster) == before
     ran = adopted.run("plan", user="applier")
     assert ran.code == 0, ran.err

@@ -18,7 +18,7 @@ from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, file, objects_of, pool, profile, write_fleet, write_tree
 from tests.conformance.test_cases import check_objects, flags_of, objects_in, profile_of, profile_text
 from tests.conformance_data import load_case, outside
-from tests.faults import told
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _FLAGS = ("-namespace", "kube-system", "-external-cloud-provider", "--immutable-secrets")
@@ -197,11 +197,19 @@ def test_a_read_that_fails_is_told_with_the_cluster_and_nothing_is_deleted(
     config = str(_config(tmp_path, management, worker, user="reader"))
     ran = osm_gitops("render", *flags, "--kubeconfig", config)
     assert ran.code == 1
-    assert ran.err == (
-        f"Error: {worker.server} (context worker): cluster default: list machinedeployments.cluster.k8s.io: "
-        "it is forbidden (403). Grant reader the verb list on machinedeployments.cluster.k8s.io in all namespaces, "
-        "as the roles of osm-gitops install do [OG1714]\n"
-    )
+    assert told(ran.err) == [
+        Expected(
+            Code.REQUEST_REFUSED,
+            worker.server,
+            "worker",
+            "default",
+            "machinedeployments.cluster.k8s.io",
+            "403",
+            "reader",
+            "all",
+            "namespaces",
+        )
+    ]
     assert _rendered(rendered) == before
 
 
@@ -209,7 +217,7 @@ def test_a_context_that_is_not_there_is_told_before_anything_is_asked(tmp_path: 
     config = str(_config(tmp_path, worker))
     ran = osm_gitops("plan", "--from", "cluster", "--to", str(tmp_path / "x"), "--kubeconfig", config, "--context", "y")
     assert ran.code == 1
-    assert 'there is no context "y"' in ran.err
+    assert Expected(Code.CONTEXT_NOT_FOUND, '"y"') in told(ran.err)
 
 
 def test_what_is_in_git_names_the_cluster_that_it_was_made_from(worker: Cluster, tmp_path: Path) -> None:
@@ -331,7 +339,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_other_of_the_fleet(
     fleet = write_fleet(tmp_path, f"defaults: {{from: cluster}}\nclusters: [{clusters}]\n")
     ran = osm_gitops("render", "--fleet", str(fleet), "--to", str(tmp_path / "out"))
     assert ran.code == 1
-    assert "cluster shut: list machinedeployments.cluster.k8s.io: it is forbidden (403)" in ran.err
+    assert Expected(Code.REQUEST_REFUSED, "shut", "machinedeployments.cluster.k8s.io", "403") in told(ran.err)
     assert "open: 3 objects of 1 pool" in ran.err
     assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == ["open"]
 
@@ -369,14 +377,14 @@ def test_flags_and_variables_replace_their_own_key_of_the_fleet_file(
     config = str(_config(tmp_path, worker))
     fleet = write_fleet(tmp_path, "clusters: [{name: a, from: cluster, management: {kubeconfig: x, context: gone}}]\n")
     plan = ("plan", "--fleet", str(fleet), "--to", str(tmp_path / "out"))
-    assert f"{tmp_path}/x" in osm_gitops(*plan).err
-    assert 'there is no context "gone"' in osm_gitops(*plan, "--kubeconfig", config).err
+    assert Expected(Code.KUBECONFIG_NOT_FOUND, f"{tmp_path}/x") in told(osm_gitops(*plan).err)
+    assert Expected(Code.CONTEXT_NOT_FOUND, "gone") in told(osm_gitops(*plan, "--kubeconfig", config).err)
     assert osm_gitops(*plan, "--kubeconfig", config, "--context", "worker").code == 0
     monkeypatch.setenv("OSM_GITOPS_KUBECONFIG", config)
     monkeypatch.setenv("OSM_GITOPS_CONTEXT", "worker")
     assert osm_gitops(*plan).code == 0
     monkeypatch.setenv("OSM_GITOPS_WORKER_CONTEXT", "other")
-    assert 'there is no context "other"' in osm_gitops(*plan).err
+    assert Expected(Code.CONTEXT_NOT_FOUND, "other") in told(osm_gitops(*plan).err)
 
 
 def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_target(
@@ -387,8 +395,4 @@ def test_a_context_for_all_clusters_of_a_fleet_is_refused_where_they_are_the_tar
     fleet = write_fleet(tmp_path, f"defaults: {{from: tree, to: cluster}}\n{clusters}\n")
     ran = osm_gitops("plan", "--fleet", str(fleet), "--kubeconfig", config, "--context", "worker")
     assert ran.code == 1
-    assert ran.err == (
-        "Error: cluster b: it would be applied to the same worker cluster as cluster a: "
-        f"{worker.server} (context worker). Give each cluster its own context, "
-        "or choose one of them with --cluster [OG3302]\n"
-    )
+    assert told(ran.err) == [Expected(Code.CLUSTERS_SHARE_TARGET, "worker", worker.server, "--cluster")]

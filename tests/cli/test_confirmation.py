@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _APPLY = ("apply", "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets")
@@ -58,10 +60,7 @@ def test_without_a_terminal_apply_needs_yes_whatever_comes_on_stdin(
     with (tmp_path / "answer").open() as stdin, _run(stdin.fileno(), *_APPLY) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (1, "")
-    assert err == (
-        "Error: apply: stdin is not a terminal, so the run cannot be confirmed. Add --yes to write without asking, "
-        "or apply a plan that plan --out has saved [OG4004]\n"
-    )
+    assert told(err) == [Expected(Code.NO_TERMINAL, "apply", "--yes", "plan", "--out")]
     assert _commits(repo) == 1
     assert git(repo, "status", "--porcelain") == ""
 
@@ -116,10 +115,7 @@ def test_without_a_terminal_nothing_is_given_back_unasked(adopted: Adopted) -> N
     kubeconfig = str(adopted.osm.management.kubeconfig(adopted.folder / "kubeconfig"))
     ran = osm_gitops("uninstall", "--kubeconfig", kubeconfig)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
-        "Error: uninstall: stdin is not a terminal, so the run cannot be confirmed. "
-        "Add --yes to write without asking [OG4004]\n"
-    )
+    assert told(ran.err) == [Expected(Code.NO_TERMINAL, "uninstall", "--yes")]
     leases = adopted.osm.management.client().get(_LEASES)["items"]
     assert "osm-gitops" in [lease["metadata"]["name"] for lease in leases]
     ended, out, err = _at_a_terminal(b"n\n", "uninstall", "--kubeconfig", kubeconfig)

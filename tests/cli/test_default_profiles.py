@@ -16,7 +16,7 @@ from tests.apiserver.osm_deployment import osm
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import objects_of, pool, profile, user_data, write_fleet, write_tree
-from tests.faults import told
+from tests.faults import Expected, told
 from tests.git.repos import new_repository
 from tests.profiles.sets import SOURCE, write_set
 
@@ -97,7 +97,7 @@ def test_a_broken_profile_of_the_source_is_not_papered_over(tmp_path: Path) -> N
     write_tree(tmp_path / "tree", pool(), profile(version="one"))
     ran = osm_gitops("render", "--from", "tree", "--to", "-")
     assert ran.code == 1
-    assert "spec.version: is not a version of the form v1.2.3" in ran.err
+    assert Expected(Code.INVALID_VALUE) in told(ran.err)
 
 
 def test_a_pool_with_a_misspelt_profile_is_told_of_the_built_in_ones(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_a_pool_with_a_misspelt_profile_is_told_of_the_built_in_ones(tmp_path: P
     write_tree(tmp_path / "tree", body)
     for command in (("plan", "--to", "out"), ("validate",)):
         ran = osm_gitops(*command, "--from", "tree")
-        assert "or name one that is there: kube-system/osp-a" in ran.out + ran.err
+        assert " kube-system/osp-a" in ran.out + ran.err
     ran = osm_gitops("plan", "--from", "tree", "--to", "out", "--disable-default-osps")
-    assert "or name one that is there: none" in ran.out + ran.err
+    assert Expected(Code.PROFILE_NOT_FOUND) in told(ran.out + ran.err)
 
 
 def test_a_pool_that_looks_in_another_namespace_finds_no_built_in_profile(tmp_path: Path) -> None:
@@ -158,8 +158,11 @@ def test_a_later_release_changes_nothing_for_who_pinned_a_version(tmp_path: Path
 
 def test_an_unknown_version_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     _fleet(tmp_path, "profilesVersion: v2.7.0,")
-    told = 'there are no built-in profiles of version "v2.7.0". There are: v2.0.0, v2.1.0 [OG1242]\n'
-    assert osm_gitops("plan").err == f"Error: osm-gitops.yaml:3 defaults.profilesVersion: {told}"
+    assert told(osm_gitops("plan").err) == [
+        Expected(
+            Code.UNKNOWN_PROFILES_VERSION, "osm-gitops.yaml:3", "defaults.profilesVersion", "v2.7.0", "v2.0.0, v2.1.0"
+        )
+    ]
     assert osm_gitops("plan", "--profiles-version", "v2.1.0").code == 0
 
 
@@ -245,7 +248,7 @@ def test_nothing_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> None
     ran = adopted.run("apply")
     assert ran.code == 1
     manager = "Operating System Manager (Deployment kube-system/operating-system-manager)"
-    assert f"osp-a: it is written in Jinja2, which {manager} would take for text" in ran.err
+    assert Expected(Code.JINJA_PROFILE_BESIDE_OSM, "osp-a", manager) in told(ran.err)
     with pytest.raises(Refused):
         _live(adopted)
 
@@ -273,7 +276,7 @@ def test_with_profiles_of_a_tree_a_pool_fails_where_the_cluster_has_another_ones
     before = _live(adopted)
     ran = _from_tree(adopted)
     assert ran.code == 1
-    assert "has a profile of this name that osm-gitops did not write, and it counts as yours" in ran.err
+    assert Expected(Code.PROFILE_NAME_TAKEN) in told(ran.err)
     assert _live(adopted) == before
     assert _from_tree(adopted, "--replace-default-osps", "--force-conflicts").code == 0
     assert _live(adopted)["spec"]["version"] == "v2.1.0"

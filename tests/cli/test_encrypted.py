@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule, Selection
 from osm_gitops.yaml.emit import dump
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _SOURCE = ("--from", "tree", "--to", "repo/clusters")
@@ -41,7 +43,7 @@ def test_without_recipients_git_gets_nothing_and_the_way_out_is_named(repo: Path
     ran = _apply()
     assert ran.code == 1
     for way in ("--age-recipient", ".sops.yaml", "--dangerously-plaintext-secrets"):
-        assert way in ran.err
+        assert Expected(Code.PLAIN_SECRETS_IN_GIT, way) in told(ran.err)
     assert git(repo, "status", "--porcelain") == ""
 
 
@@ -62,7 +64,7 @@ def test_who_cannot_open_what_is_there_changes_nothing_and_hears_what_is_missing
     monkeypatch.delenv("SOPS_AGE_KEY_FILE")
     ran = _apply("--age-recipient", recipient)
     assert ran.code == 1
-    assert "SOPS_AGE_KEY_FILE" in ran.err
+    assert Expected(Code.FILES_NOT_COMPARABLE) in told(ran.err)
     assert git(repo, "rev-parse", "HEAD") == head
 
 

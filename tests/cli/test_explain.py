@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
 from osm_gitops.sources.builtin import FOLDER, newest
 from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import GETTER_TOKEN, file, pool, profile, write_fleet, write_tree
 from tests.cli.schemas import checked
+from tests.faults import Expected, told
 
 _KUBELET = "v1.kubelet-config.machine-controller.kubermatic.io"
 
@@ -156,15 +158,15 @@ def test_user_data_that_a_provider_would_refuse_is_a_warning(tmp_path: Path) -> 
 
 def test_a_pool_that_cannot_be_rendered_is_explained_as_far_as_it_goes(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(script="{{ .Nothing }}"), pool())
-    told = _explained("workers", "--from", "tree")
-    assert (told["rendering"], told["profile"]["name"]) == (None, "osp-a")
-    assert "there is none in the data" in told["problems"][0]["message"]
+    explained = _explained("workers", "--from", "tree")
+    assert (explained["rendering"], explained["profile"]["name"]) == (None, "osp-a")
+    assert explained["problems"][0]["code"] == Code.TEMPLATE_FAILED.value
     ran = osm_gitops("explain", "workers", "--from", "tree")
     assert ran.code == 1
     assert "Cannot be rendered" in ran.out
     ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setup")
     assert (ran.code, ran.out) == (1, "")
-    assert "there is none in the data" in ran.err
+    assert Expected(Code.TEMPLATE_FAILED) in told(ran.err)
 
 
 def test_a_profile_that_is_not_there_is_said_so(tmp_path: Path) -> None:
@@ -186,14 +188,14 @@ def test_one_file_is_printed_with_its_secrets_masked(tmp_path: Path) -> None:
     assert ran.out == "#!/bin/sh\n***\n"
     ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setpu")
     assert (ran.code, ran.out) == (1, "")
-    assert "file /opt/bin/setpu not found. Did you mean /opt/bin/setup?" in ran.err
+    assert Expected(Code.BOOT_FILE_NOT_FOUND, "/opt/bin/setpu", "/opt/bin/setup?") in told(ran.err)
 
 
 def test_a_file_that_is_looked_for_in_the_wrong_half_is_told_where_it_is(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool())
     ran = osm_gitops("explain", "workers", "--from", "tree", "--file", "/opt/bin/setup", "--half", "bootstrap")
     assert (ran.code, ran.out) == (1, "")
-    assert "the bootstrap half has no file /opt/bin/setup. Use --half provisioning" in ran.err
+    assert Expected(Code.BOOT_FILE_NOT_FOUND, "bootstrap", "/opt/bin/setup") in told(ran.err)
 
 
 def test_a_file_of_both_halves_must_be_told_apart(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_a_file_of_both_halves_must_be_told_apart(tmp_path: Path) -> None:
     arguments = ("explain", "workers", "--from", "tree", "--file", "/opt/bin/bootstrap")
     ran = osm_gitops(*arguments)
     assert (ran.code, ran.out) == (1, "")
-    assert "Choose one with --half" in ran.err
+    assert Expected(Code.BOOT_FILE_NOT_FOUND) in told(ran.err)
     assert osm_gitops(*arguments, "--half", "provisioning").out == "#!/bin/sh\necho second\n"
     assert osm_gitops(*arguments, "--half", "bootstrap").out == "#!/bin/sh\n***\n"
 
@@ -233,10 +235,10 @@ def test_a_name_must_mean_one_pool(tmp_path: Path) -> None:
     write_fleet(tmp_path, "clusters: [{name: prod-eu, from: eu}, {name: prod-us, from: us}]")
     ran = osm_gitops("explain", "workers")
     assert (ran.code, ran.out) == (1, "")
-    assert "kube-system/workers in cluster prod-eu, kube-system/workers in cluster prod-us" in ran.err
+    assert Expected(Code.SEVERAL_POOLS, "kube-system/workers", "prod-eu", "prod-us") in told(ran.err)
     assert _explained("kube-system/workers", "--cluster", "prod-us")["cluster"] == "prod-us"
     ran = osm_gitops("explain", "worker", "--cluster", "prod-us")
-    assert 'MachineDeployment "worker" not found. Did you mean workers?' in ran.err
+    assert Expected(Code.POOL_NOT_FOUND, "MachineDeployment", "worker", "workers?") in told(ran.err)
 
 
 def test_a_pool_that_cannot_be_read_is_told_with_its_problems(tmp_path: Path) -> None:
@@ -245,7 +247,7 @@ def test_a_pool_that_cannot_be_read_is_told_with_its_problems(tmp_path: Path) ->
     write_tree(tmp_path / "tree", profile(), broken)
     ran = osm_gitops("explain", "workers", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
-    assert "spec.template.spec.versions" in ran.err
+    assert Expected(Code.WRONG_TYPE, "spec.template.spec.versions") in told(ran.err)
 
 
 def test_control_characters_in_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
@@ -379,7 +381,7 @@ def test_explain_needs_a_pool_or_the_list(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile(), pool())
     ran = osm_gitops("explain", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
-    assert "Name one, or add --downloads" in ran.err
+    assert Expected(Code.MISSING_ARGUMENT) in told(ran.err)
     ran = osm_gitops("explain", "workers", "--from", "tree", "--downloads", "--file", "/x")
     assert (ran.code, ran.out) == (1, "")
 

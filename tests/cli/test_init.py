@@ -16,11 +16,13 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from osm_gitops import __version__
+from osm_gitops.errors import Code
 from osm_gitops.sops.document import decrypt, recipients_of
 from osm_gitops.sops.keys import find_keys, new_identity
 from osm_gitops.sops.rules import CreationRules
 from osm_gitops.sources.builtin import newest
 from tests.cli.running import osm_gitops
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 from tests.real_tools import real_tool
 from tests.sources.sealed import RECIPIENT
@@ -147,7 +149,7 @@ def test_a_key_file_under_a_passphrase_is_left_as_it_is(tmp_path: Path, home: Pa
     _key_file(home).write_text(start, "utf-8")
     ran = osm_gitops("init", "nodes")
     assert ran.code == 1
-    assert f"{_key_file(home)}: the key file is encrypted" in ran.err
+    assert Expected(Code.AGE_KEY_INVALID, _key_file(home)) in told(ran.err)
     assert _key_file(home).read_text("utf-8") == start
     assert not (tmp_path / "nodes").exists()
 
@@ -156,7 +158,7 @@ def test_without_git_no_key_is_made(tmp_path: Path, home: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path))
     ran = osm_gitops("init", "nodes")
     assert ran.code == 1
-    assert "git cannot be run" in ran.err
+    assert Expected(Code.GIT_UNUSABLE) in told(ran.err)
     assert not home.exists()
 
 
@@ -191,7 +193,7 @@ def test_a_private_key_as_recipient_is_refused_and_not_repeated(tmp_path: Path) 
     secret = new_identity()[0].splitlines()[-1]
     ran = osm_gitops("init", "nodes", "--age-recipient", secret, "--age-recipient", "age1nothing")
     assert ran.code == 1
-    assert "a private age key stands where a recipient belongs" in ran.err
+    assert Expected(Code.PRIVATE_KEY_AS_RECIPIENT) in told(ran.err)
     assert "age1nothing is damaged" in ran.err
     assert secret not in ran.err
     assert not (tmp_path / "nodes").exists()
@@ -206,7 +208,7 @@ def test_all_files_that_are_in_the_way_are_named_at_once_and_nothing_is_written(
     ran = osm_gitops("init", "nodes")
     assert (ran.code, ran.out) == (1, "")
     for path in ("osm-gitops.yaml", ".gitignore", "osps", "facts"):
-        assert f"Error: nodes/{path}: " in ran.err, path
+        assert Expected(Code.FILE_EXISTS, f"nodes/{path}") in told(ran.err), path
     assert _files(root) == before
     assert not home.exists()
 
@@ -232,7 +234,7 @@ def test_the_inside_of_a_work_tree_is_refused_with_the_way_out(tmp_path: Path) -
     root = new_repository(tmp_path / "mono")
     ran = osm_gitops("init", "mono/nodes")
     assert ran.code == 1
-    assert f"Run osm-gitops init {root}, or run git init mono/nodes first" in ran.err
+    assert Expected(Code.NOT_AT_THE_ROOT, root, "mono/nodes") in told(ran.err)
     assert not (root / "nodes").exists()
 
 
@@ -240,7 +242,7 @@ def test_a_key_that_would_lie_in_the_repository_is_refused(home: Path) -> None:
     home.mkdir()
     ran = osm_gitops("init", str(home))
     assert ran.code == 1
-    assert "the new private key would be inside of the repository" in ran.err
+    assert Expected(Code.KEY_IN_REPOSITORY) in told(ran.err)
     assert list(home.iterdir()) == []
 
 
@@ -248,14 +250,14 @@ def test_a_user_without_a_home_is_told_to_bring_a_recipient(tmp_path: Path, monk
     monkeypatch.delenv("HOME")
     ran = osm_gitops("init", "nodes")
     assert ran.code == 1
-    assert "Make a key with age-keygen and pass its public key as --age-recipient" in ran.err
+    assert Expected(Code.NO_HOME_FOLDER) in told(ran.err)
     assert not (tmp_path / "nodes").exists()
 
 
 def test_a_name_that_no_cluster_can_have_is_refused(tmp_path: Path) -> None:
     ran = osm_gitops("init", "nodes", "--cluster", "../prod")
     assert ran.code == 1
-    assert '--cluster: "../prod" is not valid' in ran.err
+    assert Expected(Code.INVALID_OPTION, "../prod") in told(ran.err)
     assert not (tmp_path / "nodes").exists()
 
 
@@ -266,7 +268,7 @@ def test_what_was_written_is_taken_back_where_the_rest_cannot_be(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "template"))  # git cannot read a folder, and fails
     ran = osm_gitops("init", "nodes")
     assert ran.code == 1
-    assert "git init failed" in ran.err
+    assert Expected(Code.GIT_COMMAND_FAILED, "init") in told(ran.err)
     assert not (tmp_path / "nodes").exists()
 
 

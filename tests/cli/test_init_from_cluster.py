@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from osm_gitops.commands.init import osm_settings
+from osm_gitops.errors import Code
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.settings import Settings
 from osm_gitops.sources import builtin
@@ -18,6 +19,7 @@ from tests.apiserver.cluster import Cluster
 from tests.apiserver.osm_deployment import RECORDED_FLAGS, deploy_as_recorded, osm
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import profile, secret
+from tests.faults import Expected, told
 from tests.profiles.sets import SOURCE, write_set
 
 
@@ -177,7 +179,9 @@ def test_nothing_that_a_secret_holds_is_written_in_clear_text_or_told(
             path for path in (tmp_path / "nodes").rglob("*") if path.is_file() and text.encode() in path.read_bytes()
         ]
     field = "spec.template.spec.providerSpec.value.cloudProviderSpec.secretAccessKey"
-    assert f"Warning: MachineDeployment kube-system/pool-00001: {field}: is a credential in plain text" in ran.err
+    assert Expected(Code.CREDENTIAL_IN_PLAIN_TEXT, "MachineDeployment", "kube-system/pool-00001", field) in told(
+        ran.err
+    )
     assert "# nodeHTTPProxy has a credential: set OSM_GITOPS_NODE_HTTP_PROXY instead" in (
         tmp_path / "nodes/osm-gitops.yaml"
     ).read_text("utf-8")
@@ -191,9 +195,7 @@ def test_an_empty_argument_is_refused_and_nothing_is_written(
     deploy_as_recorded(management, "", "-pause-image=pause:3")
     ran = _init()
     assert ran.code == 1
-    assert (
-        "is an empty argument, where Operating System Manager stops reading flags, and ignores the 1 after" in ran.err
-    )
+    assert Expected(Code.FLAGS_END_EARLY, "1") in told(ran.err)
     assert not (tmp_path / "nodes").exists()
 
 
@@ -201,7 +203,7 @@ def test_where_osm_is_gone_it_is_said_how_to_go_on(loaded: AfterOsm, tmp_path: P
     assert len(loaded.pools()) == 5
     ran = _init()
     assert ran.code == 1
-    assert "there is no Deployment of Operating System Manager" in ran.err
+    assert Expected(Code.OSM_NOT_FOUND) in told(ran.err)
     assert _init("--osm-deployment", "none").code == 0
     assert "externalCloudProvider" not in _fleet(tmp_path / "nodes")["settings"]
 
@@ -220,9 +222,9 @@ def test_what_belongs_to_clusters_is_refused_without_one() -> None:
     for flag, value in (("--context", "a"), ("--osm-deployment", "a/b"), ("--host-ca-bundle", "x.pem")):
         ran = osm_gitops("init", "nodes", flag, value)
         assert (ran.code, ran.out) == (1, "")
-        assert f"Error: {flag}: has no effect without --from cluster" in ran.err
+        assert Expected(Code.OPTIONS_CONFLICT, flag) in told(ran.err)
     ran = osm_gitops("init", "nodes", "--from", "somewhere")
-    assert "init can only read a cluster" in ran.err
+    assert Expected(Code.INVALID_OPTION) in told(ran.err)
 
 
 def test_what_was_written_renders_to_what_the_cluster_has(

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from osm_gitops.sops.keys import new_identity
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _VALUE = "hunter2-cloud"
@@ -70,7 +72,7 @@ def test_with_strict_it_is_an_error(repo: Path, command: str) -> None:
     assert git(repo, "rev-parse", "HEAD") == head
     if command in {"plan", "apply"}:
         assert "Error: cluster a: the plan has " in ran.err
-        assert "and --strict allows none" in ran.err
+        assert Expected(Code.WARNINGS_NOT_ALLOWED) in told(ran.err)
 
 
 @pytest.mark.parametrize(

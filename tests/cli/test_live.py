@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from osm_gitops.commands.install.install_plan import Part
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import REVISION, AfterOsm, recorded_authority
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
@@ -20,6 +21,7 @@ from tests.cli.adopted import Adopted
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
 from tests.commands.install.installing import PLAN, install, until_allowed, until_refused
+from tests.faults import Expected, told
 
 _OURS = "app.kubernetes.io/managed-by%3Dosm-gitops"
 _MACHINES = "/apis/cluster.k8s.io/v1alpha1/namespaces/kube-system/machinedeployments"
@@ -161,7 +163,7 @@ def test_pools_that_were_written_before_a_webhook_failed_are_counted(adopted: Ad
     with _without_pod(adopted, "MutatingWebhookConfiguration", "machinedeployments") as name:
         ran = adopted.run("apply", "--concurrency", "1")
     assert (ran.code, patient) == (1, [])
-    assert f"cannot call webhook {name} of MutatingWebhookConfiguration osm (500" in ran.err
+    assert Expected(Code.WEBHOOK_UNREACHABLE, name, "MutatingWebhookConfiguration", "osm") in told(ran.err)
     assert "default: 3 of 5 pools written\n" in ran.err
     # The pool that met the webhook has its token too.
     tokens = client.get("/api/v1/namespaces/kube-system/secrets?labelSelector=" + _OURS)["items"]
@@ -236,7 +238,7 @@ def test_one_pool_that_cannot_be_rendered_stops_no_other(adopted: Adopted) -> No
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00003", change)
     ran = adopted.run("apply")
     assert ran.code == 1
-    assert 'OperatingSystemProfile "osp-none" not found' in ran.err
+    assert Expected(Code.PROFILE_NOT_FOUND, "osp-none") in told(ran.err)
     assert "default: 4 pools written" in ran.err
 
 
@@ -248,7 +250,7 @@ def test_a_narrowed_run_writes_these_pools_alone(adopted: Adopted) -> None:
 def test_more_changed_pools_than_allowed_are_refused(adopted: Adopted) -> None:
     ran = adopted.run("apply", "--max-changed-pools", "2")
     assert ran.code == 1
-    assert "5 pools would change, more than the 2 allowed" in ran.err
+    assert Expected(Code.TOO_MANY_CHANGES, "5", "2") in told(ran.err)
     assert adopted.secret("pool-00000-kube-system-bootstrap-config")["metadata"].get("labels") is None  # type: ignore[attr-defined] # JSON
 
 
@@ -275,7 +277,7 @@ def test_a_saved_plan_is_applied_or_refused(adopted: Adopted) -> None:
     adopted.osm.worker.client().merge(f"{_MACHINES}/pool-00000", {"metadata": {"annotations": {"example.com/a": "b"}}})
     ran = osm_gitops("apply", str(plan), "--settle", "0s")
     assert ran.code == 1
-    assert "cluster default has changed since" in ran.err
+    assert Expected(Code.SAVED_PLAN_STALE) in told(ran.err)
     adopted.run("plan", "--out", str(plan))
     assert osm_gitops("apply", str(plan), "--settle", "0s").err == "default: 5 pools written\n"
 
@@ -304,7 +306,7 @@ def test_profiles_and_pools_of_a_tree_meet_the_facts_of_a_cluster(adopted: Adopt
     write_tree(tree, profile(script="#!/bin/sh\necho other\n"))
     ran = osm_gitops("plan", "--fleet", str(fleet))
     assert ran.code == 1
-    assert "its content changed and its version did not: v1.0.0 is sha256:" in ran.err
+    assert Expected(Code.PROFILE_VERSION_UNCHANGED, "v1.0.0") in told(ran.err)
     write_tree(tree, profile(), profile("Osp-B"), pool("Big"), pool("other", "Osp-B"))
     ran = osm_gitops("plan", "--fleet", str(fleet))
     refused = [line.partition("Error: ")[2].split(":")[2:] for line in ran.err.splitlines() if "will refuse" in line]
@@ -336,7 +338,7 @@ def test_no_profile_in_jinja_goes_where_osm_would_read_it(adopted: Adopted) -> N
     client.create(osm)
     ran = adopted.run("plan", "--profiles-from", str(tree))
     manager = "Operating System Manager (Deployment kube-system/operating-system-manager)"
-    assert f"it is written in Jinja2, which {manager} would take for text" in ran.err
+    assert Expected(Code.JINJA_PROFILE_BESIDE_OSM, manager) in told(ran.err)
     client.merge(path_of(osm), {"spec": {"replicas": 0}})
     assert "Jinja2" not in adopted.run("plan", "--profiles-from", str(tree)).err
 
@@ -381,8 +383,10 @@ def test_a_user_whom_our_own_policy_refuses_is_told_its_name_and_the_way_past_it
     until_refused(adopted.osm.management.client(), body | {"spec": {"osName": "rhel"}}, "osm-gitops-configurations")
     ran = adopted.run("apply", "-cluster-dns=10.0.0.10")
     assert ran.code == 1
-    assert "it is forbidden by ValidatingAdmissionPolicy osm-gitops-configurations (403)" in ran.err
-    assert "osm-gitops install --part admission --writer 'admin'" in ran.err
+    assert Expected(Code.REQUEST_REFUSED, "ValidatingAdmissionPolicy", "osm-gitops-configurations", "403") in told(
+        ran.err
+    )
+    assert Expected(Code.REQUEST_REFUSED, "--part", "--writer", "admin") in told(ran.err)
     assert "Ask the administrators of the cluster" not in ran.err
     install(adopted.osm.management, replace(PLAN, writers=("admin",)), without=[Part.GETTER])
     until_allowed(adopted.osm.management.client(), [body | {"spec": config["spec"] | {"osVersion": "other"}}])

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from osm_gitops.errors import Code
 from osm_gitops.targets.cluster.lease import Held
 from tests.cli.adopted import Adopted
+from tests.faults import Expected, told
 
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/osm-gitops"
 _STATUS = "/api/v1/namespaces/kube-system/configmaps/osm-gitops-status"
@@ -79,10 +81,10 @@ def test_a_second_run_says_who_is_at_work_and_takes_over_once_that_one_was_kille
         figures.write_text('osm_gitops_last_good_run_timestamp_seconds{cluster="default"} 1767607200\n', "utf-8")
         ran = adopted.run("apply", "--lock-timeout", "0s", "--metrics-file", str(figures))
         assert ran.code == 1
-        told = figures.read_text("utf-8")
-        assert 'osm_gitops_run_success{cluster="default"} 0\n' in told
-        assert 'osm_gitops_last_good_run_timestamp_seconds{cluster="default"} 1767607200\n' in told
-        assert f"another run of osm-gitops is active: {name}, since 20" in ran.err
+        figure = figures.read_text("utf-8")
+        assert 'osm_gitops_run_success{cluster="default"} 0\n' in figure
+        assert 'osm_gitops_last_good_run_timestamp_seconds{cluster="default"} 1767607200\n' in figure
+        assert Expected(Code.LOCK_NOT_TAKEN, name) in told(ran.err)
         assert labelled(adopted) == 0
         assert adopted.run("plan").code == 0  # what only reads waits for nobody
         other.send_signal(signal.SIGKILL)
@@ -107,7 +109,7 @@ def test_a_run_whose_lease_is_taken_away_writes_no_more(adopted: Adopted, monkey
     monkeypatch.setattr(Held, "check", stolen)
     ran = adopted.run("apply", "--concurrency", "1")
     assert ran.code == 1
-    assert "this run lost the lock: the Lease is held by thief" in ran.err
+    assert Expected(Code.LOCK_LOST, "thief") in told(ran.err)
     assert "Warning" not in ran.err
     assert labelled(adopted) < 10
     assert holder(adopted) == "thief"
@@ -167,7 +169,7 @@ def test_figures_go_to_a_file_and_a_gateway_that_is_not_there_is_a_warning(adopt
     started = datetime.now(UTC).timestamp()
     ran = adopted.run("apply", "--metrics-file", str(path), "--pushgateway", "http://me:secret-word@127.0.0.1:1")
     assert ran.code == 0
-    assert "Warning: Pushgateway http://127.0.0.1:1: it did not answer" in ran.err
+    assert Expected(Code.METRICS_NOT_PUSHED, "http://127.0.0.1:1") in told(ran.err)
     assert "secret-word" not in ran.err
     found = {
         (sample.name, *sample.labels.values()): sample.value

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile
+from tests.faults import Expected, told
 
 DEMO = Path(__file__).resolve().parents[2] / "overlays" / "demo"
 
@@ -147,25 +149,31 @@ def test_all_that_is_wrong_is_told_with_its_line_and_nothing_is_printed(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fault"),
     [
-        ("a: [", "Error: osp.yaml:2: a value is missing"),
-        ("", "Error: osp.yaml: no OperatingSystemProfile in this file"),
-        ("kind: ConfigMap\napiVersion: v1\n", "Error: osp.yaml: no OperatingSystemProfile in this file"),
-        (_PROFILE.replace("version: v1.0.0", "version: one"), "spec.version: is not a version of the form v1.2.3"),
-        (_PROFILE.replace("kind: Oper", "kind: Opr"), "Did you mean OperatingSystemProfile?"),
-        (_PROFILE.replace("  name: osp-a", "  nam: osp-a"), "metadata.name: is missing"),
+        ("a: [", Expected(Code.YAML_SYNTAX, "osp.yaml:2")),
+        ("", Expected(Code.NO_PROFILE_IN_FILE, "osp.yaml", "OperatingSystemProfile")),
+        ("kind: ConfigMap\napiVersion: v1\n", Expected(Code.NO_PROFILE_IN_FILE, "osp.yaml", "OperatingSystemProfile")),
+        (_PROFILE.replace("version: v1.0.0", "version: one"), Expected(Code.INVALID_VALUE)),
+        (_PROFILE.replace("kind: Oper", "kind: Opr"), Expected(Code.OBJECT_NOT_IDENTIFIED, "OperatingSystemProfile?")),
+        (
+            _PROFILE.replace("  name: osp-a", "  nam: osp-a"),
+            Expected(Code.OBJECT_NOT_IDENTIFIED, "metadata.name"),
+        ),
         (
             _PROFILE.replace("spec:\n", "sops: {mac: x}\nspec:\n", 1),
-            "is encrypted with SOPS. Decrypt it with sops",
+            Expected(Code.ALREADY_ENCRYPTED, "SOPS"),
         ),
-        (_PROFILE.replace("  name: osp-a", "  name: a\n  annotations: {osm-gitops.io/template: go}"), "It supports"),
+        (
+            _PROFILE.replace("  name: osp-a", "  name: a\n  annotations: {osm-gitops.io/template: go}"),
+            Expected(Code.UNKNOWN_TEMPLATE_LANGUAGE),
+        ),
     ],
 )
-def test_a_file_that_cannot_be_converted_is_refused_with_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_cannot_be_converted_is_refused_with_a_sentence(tmp_path: Path, text: str, fault: Expected) -> None:
     (tmp_path / "osp.yaml").write_text(text, "utf-8")
     ran = osm_gitops("osp", "convert", "osp.yaml")
-    assert said in ran.err
+    assert fault in told(ran.err)
     assert (ran.code, ran.out) == (1, "")
 
 
@@ -175,7 +183,7 @@ def test_a_text_that_an_alias_shares_with_something_else_is_not_changed(tmp_path
     (tmp_path / "osp.yaml").write_text(text, "utf-8")
     ran = osm_gitops("osp", "convert", "osp.yaml")
     assert (ran.code, ran.out) == (1, "")
-    assert "an alias or a merge key (<<) may share them. Replace the alias by its value" in ran.err
+    assert Expected(Code.YAML_EDIT_FAILED, "<<") in told(ran.err)
 
 
 def test_what_is_refused_when_it_runs_is_a_warning(tmp_path: Path) -> None:

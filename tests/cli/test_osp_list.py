@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from osm_gitops.sops.document import encrypt
 from osm_gitops.sops.keys import new_identity
 from osm_gitops.sops.rules import Rule, Selection
@@ -15,6 +16,7 @@ from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
 from tests.cli.schemas import checked
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _OWN = ("--disable-default-osps",)
@@ -176,9 +178,9 @@ def test_an_unknown_name_gets_a_suggestion_or_the_list(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", profile("osp-ubuntu"), profile("osp-rhel"))
     ran = osm_gitops("osp", "show", "osp-ubunto", "--from", "tree")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == 'Error: OperatingSystemProfile "osp-ubunto" not found. Did you mean osp-ubuntu? [OG5053]\n'
+    assert told(ran.err) == [Expected(Code.UNKNOWN_PROFILE, "OperatingSystemProfile", "osp-ubunto", "osp-ubuntu?")]
     ran = osm_gitops("osp", "show", "x", "--from", "tree", *_OWN)
-    assert "Available: kube-system/osp-rhel, kube-system/osp-ubuntu" in ran.err
+    assert Expected(Code.UNKNOWN_PROFILE, "kube-system/osp-rhel", "kube-system/osp-ubuntu") in told(ran.err)
 
 
 def test_a_name_that_means_different_profiles_is_refused(tmp_path: Path) -> None:
@@ -190,7 +192,7 @@ def test_a_name_that_means_different_profiles_is_refused(tmp_path: Path) -> None
     write_fleet(tmp_path, "clusters: [{name: a, from: a}, {name: b, from: b}, {name: c, from: c}]")
     ran = osm_gitops("osp", "show", "osp-a")
     assert (ran.code, ran.out) == (1, "")
-    assert "kube-system/osp-a in cluster a, kube-system/osp-a in cluster b, other/osp-a in cluster c" in ran.err
+    assert Expected(Code.PROFILE_DIFFERS, "kube-system/osp-a", "other/osp-a") in told(ran.err)
     assert "version: v1.0.0\n" in osm_gitops("osp", "show", "kube-system/osp-a").out
     assert "version: v2.0.0\n" in osm_gitops("osp", "show", "osp-a", "--cluster", "c").out
 
@@ -239,9 +241,14 @@ def test_built_in_profiles_are_at_hand_without_any_source() -> None:
 
 def test_an_unknown_version_of_the_built_in_profiles_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     there = ", ".join(builtin.versions())
-    wanted = f'there are no built-in profiles of version "v9.9.9". There are: {there} [OG1242]\n'
-    assert osm_gitops("osp", "list", "--profiles-version", "v9.9.9").err == f"Error: flag --profiles-version: {wanted}"
-    assert osm_gitops("osp", "show", "osp-ubuntu@v9.9.9").err == f"Error: {wanted}"
+    assert told(osm_gitops("osp", "list", "--profiles-version", "v9.9.9").err) == [
+        Expected(Code.UNKNOWN_PROFILES_VERSION, "--profiles-version", "v9.9.9", there)
+    ]
+    assert told(osm_gitops("osp", "show", "osp-ubuntu@v9.9.9").err) == [
+        Expected(Code.UNKNOWN_PROFILES_VERSION, "v9.9.9", there)
+    ]
     write_tree(tmp_path / "tree", pool())
     write_fleet(tmp_path, "defaults: {profilesVersion: v9.9.9}\nclusters: [{name: one, from: tree}]")
-    assert osm_gitops("osp", "list").err == f"Error: osm-gitops.yaml:3 defaults.profilesVersion: cluster one: {wanted}"
+    assert told(osm_gitops("osp", "list").err) == [
+        Expected(Code.UNKNOWN_PROFILES_VERSION, "osm-gitops.yaml:3", "defaults.profilesVersion", "v9.9.9", there)
+    ]

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 _PLAINTEXT = "--dangerously-plaintext-secrets"
@@ -91,7 +93,7 @@ def test_against_a_revision_guards_count_too(repo: Path) -> None:
     _delete(repo, "a", "b", "c")
     ran = osm_gitops("plan", "--against", "main")
     assert ran.code == 1
-    assert "Error: cluster prod: 3 of 4 pools would be deleted" in ran.err
+    assert Expected(Code.TOO_MANY_DELETIONS, "prod", "3", "4") in told(ran.err)
     assert osm_gitops("plan", "--against", "main", "--max-delete", "3").code == 0
 
 
@@ -104,4 +106,4 @@ def test_what_a_live_cluster_would_refuse_fails_too(adopted: Adopted) -> None:
     assert adopted.run("apply").code == 0
     ran: Ran = adopted.run("plan", "--cluster-dns", "10.0.0.1", "--max-changed-pools", "0", "--detailed-exitcode")
     assert ran.code == 1
-    assert "Error: cluster default: 5 pools would change, more than the 0 allowed" in ran.err
+    assert Expected(Code.TOO_MANY_CHANGES, "5", "0") in told(ran.err)

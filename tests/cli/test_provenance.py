@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import recorded_authority
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 from tests.sources.sealed import RECIPIENT
 
@@ -138,7 +140,7 @@ def test_at_a_revision_nothing_is_dirty_but_what_is_read_as_it_lies_there(repo: 
 
 def test_strict_leaves_what_is_not_committed_to_require_clean(repo: Path) -> None:
     clean = osm_gitops("plan", "--strict")
-    assert "the plan has 2 warnings, and --strict allows none" in clean.err  # of the encryption
+    assert Expected(Code.WARNINGS_NOT_ALLOWED, "2") in told(clean.err)  # of the encryption
     _edited("osm-gitops.yaml")(repo)
     ran = osm_gitops("plan", "--strict")
     assert "Warning: osm-gitops.yaml: not as committed: osm-gitops.yaml" in ran.out

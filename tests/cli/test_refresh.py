@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.commands.install.install_plan import WRITER
+from osm_gitops.errors import Code
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import facts, write_fleet
 from tests.cli.schemas import checked
 from tests.commands.install.installing import install, until_allowed_to_list
+from tests.faults import Expected, told
 from tests.targets.cluster.scene import Scene, machine_path, scene
 from tests.targets.cluster.test_stamping import from_git, machine_controller, stamps, tree_pool
 
@@ -49,7 +51,7 @@ def test_a_kubeconfig_is_all_that_it_needs(flux: Scene) -> None:
 def test_a_cluster_that_could_not_be_read_has_no_plan(flux: Scene) -> None:
     ran = _refresh(flux.management, user="reader")
     assert (ran.code, ran.out) == (1, "")
-    assert "list deployments.apps in namespace kube-system: it is forbidden (403)" in ran.err
+    assert Expected(Code.REQUEST_REFUSED, "deployments.apps", "kube-system", "403") in told(ran.err)
 
 
 def test_it_tells_no_token(flux: Scene) -> None:
@@ -92,7 +94,7 @@ def test_the_clusters_of_a_fleet_are_refreshed_wherever_they_are_applied_from(fl
     write_fleet(tmp_path, "".join(["clusters:\n", *(f"- name: {name}\n  {part}}}\n" for name in ("one", "two"))]))
     ran = osm_gitops("refresh")
     assert ran.code == 1
-    assert "same worker cluster as cluster one" in ran.err
+    assert Expected(Code.CLUSTERS_SHARE_TARGET) in told(ran.err)
 
 
 def test_what_is_left_is_named_and_no_failure(flux: Scene) -> None:
@@ -106,5 +108,5 @@ def test_what_is_left_is_named_and_no_failure(flux: Scene) -> None:
 def test_a_token_that_ends_between_two_runs_is_refused(flux: Scene) -> None:
     ran = _refresh(flux.management, "--token-life", "1h")
     assert ran.code == 1
-    assert "tokens with a lifetime of 1 h expire before runs that are 30 min apart" in ran.err
+    assert Expected(Code.TOKEN_LIFE_TOO_SHORT, "1", "30") in told(ran.err)
     assert flux.get(_TOKENS)["items"] == []

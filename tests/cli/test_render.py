@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, objects_of, pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import new_repository
 
 _RENDER = ("render", "--from", "tree", "--to", "out")
@@ -64,9 +66,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out/notes.txt").touch()
     ran = osm_gitops(*_RENDER)
     assert ran.code == 1
-    assert ran.err == (
-        "Error: out: is not empty and was not written by osm-gitops before. Name an empty or a new folder [OG3002]\n"
-    )
+    assert told(ran.err) == [Expected(Code.TARGET_OF_OTHERS, "out")]
     assert _files(tmp_path / "out") == ["notes.txt"]
 
 
@@ -76,7 +76,7 @@ def test_a_git_work_tree_is_refused_without_the_flag(tmp_path: Path) -> None:
     to_repository = ("render", "--from", "tree", "--to", "repo/out")
     ran = osm_gitops(*to_repository)
     assert ran.code == 1
-    assert "--dangerously-plaintext-secrets" in ran.err
+    assert Expected(Code.PLAIN_SECRETS_IN_GIT) in told(ran.err)
     assert not (tmp_path / "repo/out").exists()
     assert osm_gitops(*to_repository, "--dangerously-plaintext-secrets").code == 0
     (tmp_path / "repo/.gitignore").write_text("/ignored/\n")
@@ -212,7 +212,7 @@ def test_a_document_that_cannot_be_read_is_an_error_though_nothing_is_deleted(tm
     (tree / "broken.yaml").write_text("apiVersion: v1\nkind: Secret\nmetadata: {name: x\n")
     ran = osm_gitops(command, *_RENDER[1:])
     assert ran.code == 1
-    assert "Error: tree/broken.yaml:" in ran.err
+    assert Expected(Code.YAML_SYNTAX, "tree/broken.yaml") in told(ran.err)
 
 
 def test_a_document_that_cannot_be_read_forbids_deletion(tmp_path: Path) -> None:
@@ -240,14 +240,14 @@ def test_only_that_matches_nothing_is_a_slip(tmp_path: Path) -> None:
     for command in ("render", "plan"):
         ran = osm_gitops(command, *_RENDER[1:], "--only", "nope*")
         assert ran.code == 1
-        assert 'Error: --only: no pool has a name that matches "nope*"' in ran.err
+        assert Expected(Code.NO_POOL_MATCHES, "nope*") in told(ran.err)
 
 
 def test_a_profile_that_prints_the_kubeconfig_needs_the_token(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", profile(script="{{ .BootstrapKubeconfig }}"), pool())
     ran = osm_gitops(*_RENDER)
     assert ran.code == 1
-    assert "prints .BootstrapKubeconfig" in ran.err
+    assert Expected(Code.BOOTSTRAP_TOKEN_MISSING) in told(ran.err)
     (tree / "osp.yaml").write_text("")
     write_tree(tree, profile(script="{{ .BootstrapKubeconfigSecretName }}"))
     assert osm_gitops(*_RENDER).code == 0

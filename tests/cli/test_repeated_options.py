@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 
 _FLEET = """\
 clusters:
@@ -48,11 +50,11 @@ def test_a_value_that_selects_nothing_is_an_error_whatever_the_others_select(fle
     assert fleet.exists()
     ran = osm_gitops("plan", "--cluster", "dev", "--cluster", "stage*", "--cluster", "test")
     assert (ran.code, ran.out) == (1, "")
-    assert 'Error: osm-gitops.yaml: the fleet has no cluster "stage*". It has prod-eu, prod-us, dev' in ran.err
-    assert 'the fleet has no cluster "test"' in ran.err
+    assert Expected(Code.CLUSTER_NOT_FOUND, "osm-gitops.yaml", "stage*", "prod-eu", "prod-us", "dev") in told(ran.err)
+    assert Expected(Code.CLUSTER_NOT_FOUND, "test") in told(ran.err)
     ran = osm_gitops("plan", "--only", "web", "--only", "nope*")
     assert ran.code == 1
-    assert 'Error: --only: no pool has a name that matches "nope*"' in ran.err
+    assert Expected(Code.NO_POOL_MATCHES, "nope*") in told(ran.err)
     assert '"web"' not in ran.err
 
 
@@ -76,7 +78,7 @@ def test_a_run_without_a_fleet_file_has_one_cluster(tmp_path: Path) -> None:
     places = ("--from", "tree", "--to", "out")
     ran = osm_gitops("plan", *places, "--cluster", "a", "--cluster", "b")
     assert ran.code == 1
-    assert "Error: --cluster: without a fleet file a run works on one cluster, not on a, b. Give one name" in ran.err
+    assert Expected(Code.SEVERAL_CLUSTERS) in told(ran.err)
     assert osm_gitops("init", "new", "--cluster", "a", "--cluster", "b").code == 1
     assert not (tmp_path / "new").exists()
     assert osm_gitops("plan", *places, "--cluster", "prod-*").code == 1

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from osm_gitops import __version__
+from osm_gitops.errors import Code
 from osm_gitops.report.markdown import LEAST_LENGTH
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import new_repository
 
 _PLAN = ("plan", "--from", "tree", "--to", "out")
@@ -53,7 +55,7 @@ def test_a_page_says_when_it_was_made_and_the_same_time_gives_the_same_bytes(mon
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     ran = osm_gitops(*_PLAN, "-o", "html")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "Error: SOURCE_DATE_EPOCH: is not a time in seconds since 1970 [OG4002]\n"
+    assert told(ran.err) == [Expected(Code.INVALID_OPTION)]
 
 
 def test_a_report_of_apply_is_headed_apply(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_a_report_that_is_cut_says_where_the_whole_is() -> None:
 def test_what_cannot_be_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     ran = osm_gitops("plan", "--from", "nowhere", "--to", "out", "--report", "plan.pdf", "--max-length", "5000")
     assert (ran.code, ran.out) == (1, "")
-    assert "--report plan.pdf: has no ending of a known format. Use one of .txt, .json, .md, .html" in ran.err
+    assert Expected(Code.INVALID_OPTION, "plan.pdf") in told(ran.err)
     assert "--max-length: only Markdown can be cut. Add -o markdown" in ran.err
     assert "nowhere" not in ran.err
     assert not (tmp_path / "plan.pdf").exists()
@@ -97,7 +99,7 @@ def test_what_cannot_be_is_refused_before_anything_is_read(tmp_path: Path) -> No
 def test_a_report_that_cannot_be_written_is_an_error_with_its_name() -> None:
     ran = osm_gitops(*_PLAN, "--report", "no/such/folder.md")
     assert ran.code == 1
-    assert "--report no/such/folder.md: cannot be written: No such file or directory" in ran.err
+    assert Expected(Code.FILE_UNWRITABLE, "no/such/folder.md", "such") in told(ran.err)
 
 
 def test_a_cluster_that_fails_as_a_whole_is_in_the_report(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 
 
@@ -51,8 +53,8 @@ def test_a_plan_whose_inputs_moved_is_refused_and_changes_nothing(repo: Path, tm
     write_tree(tmp_path / "tree", pool("c"))
     ran = _apply("--yes")
     assert ran.code == 1
-    assert "plan.json: cluster default has changed since: new: create OperatingSystemConfig" in ran.err
-    assert "Nothing was changed" in ran.err
+    assert Expected(Code.SAVED_PLAN_STALE, "plan.json", "OperatingSystemConfig") in told(ran.err)
+    assert Expected(Code.SAVED_PLAN_STALE) in told(ran.err)
     assert git(repo, "rev-list", "--count", "HEAD") == "1"
 
 
@@ -61,7 +63,7 @@ def test_a_plan_is_applied_once(repo: Path) -> None:
     assert _apply().code == 0
     ran = _apply()
     assert ran.code == 1
-    assert "no longer planned: create" in ran.err
+    assert Expected(Code.SAVED_PLAN_STALE) in told(ran.err)
     assert git(repo, "rev-list", "--count", "HEAD") == "2"
 
 
@@ -71,7 +73,7 @@ def test_a_credential_in_a_setting_is_not_saved_and_asked_for_again(tmp_path: Pa
     text = (tmp_path / "plan.json").read_text("utf-8")
     assert "hunter22" not in text
     assert json.loads(text)["options"]["node-http-proxy"] is None
-    assert "Pass --node-http-proxy again" in _apply().err
+    assert Expected(Code.CREDENTIAL_NOT_SAVED, "--node-http-proxy") in told(_apply().err)
     assert _apply("--node-http-proxy", proxy).code == 0
 
 
@@ -85,10 +87,10 @@ def test_a_plan_that_lacks_a_cluster_is_not_saved(tmp_path: Path) -> None:
 
 def test_what_is_no_saved_plan_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{}", "utf-8")
-    assert "plan.json: is not a saved plan" in _apply().err
+    assert Expected(Code.SAVED_PLAN_INVALID, "plan.json") in told(_apply().err)
     (tmp_path / "plan.json").unlink()
-    assert "plan.json: cannot be read: No such file" in _apply().err
+    assert Expected(Code.FILE_UNREADABLE, "plan.json") in told(_apply().err)
 
 
 def test_a_plan_against_a_revision_is_not_saved() -> None:
-    assert "--out: a plan against a revision cannot be applied" in _save("--against", "HEAD").err
+    assert Expected(Code.OPTIONS_CONFLICT) in told(_save("--against", "HEAD").err)

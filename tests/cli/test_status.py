@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import AfterOsm, after_osm, recorded_authority, with_machine_sets
 from tests.apiserver.client import path_of
 from tests.apiserver.cluster import Cluster
@@ -15,6 +16,7 @@ from tests.apiserver.osm_deployment import osm
 from tests.cli.adopted import Adopted
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.schemas import checked
+from tests.faults import Expected, told
 
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
 
@@ -192,7 +194,7 @@ def test_who_may_not_read_is_told_so_and_it_is_no_absence(loaded: AfterOsm, tmp_
     kubeconfig = loaded.management.kubeconfig(tmp_path / "reader", "reader")
     ran = _status("--kubeconfig", str(kubeconfig))
     assert ran.code == 1
-    assert "machinedeployments" in ran.err
+    assert Expected(Code.REQUEST_REFUSED, "machinedeployments") in told(ran.err)
     assert "Cluster default: its pools could not be read\n" in ran.out
     for absence in ("missing", "no run of osm-gitops", "Blockers"):
         assert absence not in ran.out

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.apiserver.after_osm import REVISION, AfterOsm, after_osm, recorded_authority, with_machine_sets
 from tests.apiserver.client import Object
 from tests.apiserver.cluster import Cluster
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import profile
+from tests.faults import Expected, told
 
 _OSM = "/apis/operatingsystemmanager.k8c.io/v1alpha1/namespaces/kube-system"
 _SECRETS = "/api/v1/namespaces/cloud-init-settings/secrets"
@@ -228,8 +230,8 @@ def test_pools_that_osm_would_render_anew_or_leave_alone_are_named(managed: Mana
     managed.client.merge(f"{_MACHINES}/pool-00002", {"metadata": {"annotations": change}})
     ran = managed.uninstall()
     assert ran.code == 0
-    assert "Warning: MachineDeployment kube-system/pool-00001: its configuration is missing or outdated" in ran.err
-    assert "Warning: MachineDeployment kube-system/pool-00002: names no profile" in ran.err
+    assert Expected(Code.RENDERED_ANEW_BY_OSM, "MachineDeployment", "kube-system/pool-00001") in told(ran.err)
+    assert Expected(Code.RENDERED_ANEW_BY_OSM, "MachineDeployment", "kube-system/pool-00002") in told(ran.err)
     assert "pool-00000" not in ran.err
 
 
@@ -268,7 +270,7 @@ def test_who_else_applies_is_named(managed: Managed) -> None:
     managed.client.apply(
         {"apiVersion": version, "kind": "OperatingSystemConfig", "metadata": metadata}, "kustomize-controller"
     )
-    assert "Warning: kustomize-controller applies some of these objects" in managed.uninstall().err
+    assert Expected(Code.APPLIED_ELSEWHERE, "kustomize-controller") in told(managed.uninstall().err)
 
 
 def test_a_run_that_is_under_way_is_waited_for(managed: Managed) -> None:
@@ -282,7 +284,7 @@ def test_a_run_that_is_under_way_is_waited_for(managed: Managed) -> None:
     before = managed.content()
     ran = managed.uninstall("--lock-timeout", "0s")
     assert ran.code == 1
-    assert "another run of osm-gitops is active: another" in ran.err
+    assert Expected(Code.LOCK_NOT_TAKEN) in told(ran.err)
     assert managed.content() == before
 
 

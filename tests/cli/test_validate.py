@@ -11,11 +11,13 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from osm_gitops.lint.rules import rules
 from osm_gitops.model.machine import KUBELET_CONFIG_PREFIX
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_fleet, write_tree
 from tests.cli.schemas import checked
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 from tests.sources.sealed import sealed
 
@@ -295,7 +297,7 @@ def test_a_revision_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: p
     for arguments in ((), ("tree",)):
         ran = osm_gitops("validate", *arguments, "--against", "nowhere")
         assert (ran.code, ran.out) == (1, "")
-        assert "nowhere" in ran.err
+        assert Expected(Code.REVISION_NOT_FOUND, "nowhere") in told(ran.err)
 
 
 def test_trees_that_say_different_things_of_a_profile_are_both_judged(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import yaml
 
 from osm_gitops.bounded.files import SMALL, read_file, read_stream
 from osm_gitops.bounded.programs import Limits
-from osm_gitops.errors import OsmGitopsError, TargetError
+from osm_gitops.errors import Code, OsmGitopsError, TargetError
 from osm_gitops.git import process
 from osm_gitops.git.address import parse_address
 from osm_gitops.git.process import Git
@@ -27,6 +27,7 @@ from osm_gitops.sops import keys
 from osm_gitops.sources import walk
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, write_fleet, write_tree
+from tests.faults import Expected, refused, told
 from tests.git.repos import git, new_repository, pin_git
 from tests.hostile.servers import hostile, silent
 
@@ -240,16 +241,16 @@ def test_every_place_that_names_a_file_tells_what_is_none(
         assert sign not in ran.err + ran.out
 
 
-@pytest.mark.parametrize(("make", "what"), FILES.values(), ids=FILES)
+@pytest.mark.parametrize("make", [make for make, _ in FILES.values()], ids=FILES)
 @pytest.mark.parametrize("variable", ["SOPS_AGE_KEY_FILE", "SOPS_AGE_SSH_PRIVATE_KEY_FILE"])
 def test_a_key_file_that_is_none_is_told(
-    variable: str, make: Callable[[Path], Path], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    variable: str, make: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, str(make(tmp_path / "it")))
     write_fleet(tmp_path, "clusters: [{name: a, from: tree, to: {git: {path: clusters}}}]\n")
     _tree(tmp_path)
     ran = osm_gitops("doctor")
-    assert f"the key file cannot be read: {what}" in ran.out + ran.err
+    assert Code.FILE_UNREADABLE.value in ran.out + ran.err
     assert "this is a bug" not in ran.out + ran.err
 
 
@@ -258,24 +259,24 @@ def test_what_is_no_file_in_a_tree_stops_no_other(make: Callable[[Path], Path], 
     tree = Path(_tree(tmp_path))
     make(tree / "it.yaml")
     ran = osm_gitops("render", "--from", str(tree), "--to", "-")
-    told = "is larger than 256 MiB" if "larger" in what else ""
-    assert told in ran.err
-    assert ran.code == (1 if told else 0)
+    too_large = "larger" in what
+    assert (Expected(Code.FILE_TOO_LARGE, "it.yaml", "256") in told(ran.err)) == too_large
+    assert ran.code == (1 if too_large else 0)
     assert "name: workers-kube-system-config" in ran.out
 
 
-COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "endless": ("cat /dev/zero", "printed more than 1024 KiB"),
-    "silent": ("sleep 1000", "gave no answer within 1 s"),
+COMMANDS: Final[dict[str, tuple[str, int, str]]] = {
+    "endless": ("cat /dev/zero", 60, "1024 KiB"),
+    "silent": ("sleep 1000", 1, "1 s"),
 }
 
 
-@pytest.mark.parametrize(("command", "what"), COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(("command", "seconds", "limit"), COMMANDS.values(), ids=COMMANDS)
 def test_a_command_that_prints_a_key_has_a_deadline_and_a_size(
-    command: str, what: str, monkeypatch: pytest.MonkeyPatch
+    command: str, seconds: int, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "COMMAND_LIMITS", Limits(seconds=1 if " s" in what else 60, most=SMALL))
-    with pytest.raises(OsmGitopsError, match=f"SOPS_AGE_KEY_CMD: the command {what}"):
+    monkeypatch.setattr(keys, "COMMAND_LIMITS", Limits(seconds=seconds, most=SMALL))
+    with refused(Expected(Code.AGE_KEY_COMMAND, "SOPS_AGE_KEY_CMD", limit), kind=OsmGitopsError):
         keys.find_keys({"SOPS_AGE_KEY_CMD": command, "PATH": os.environ["PATH"]})
 
 
@@ -286,7 +287,7 @@ def test_a_remote_that_says_nothing_has_a_deadline(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(process, "REMOTE_SECONDS", 1.0)
     with hostile(silent) as server:
         address = parse_address(f"{server.address}/repo.git")
-        with pytest.raises(TargetError, match="git clone did not end within 1 s"), temporary_clone(address):
+        with refused(Expected(Code.GIT_LIMIT, "git clone", "1 s"), kind=TargetError), temporary_clone(address):
             pass
 
 
@@ -295,7 +296,7 @@ def test_what_git_prints_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     repo = new_repository(tmp_path / "repo")
     (repo / "big").write_bytes(b"x" * 1_000_000)
     git(repo, "add", ".")
-    with pytest.raises(TargetError, match="git cat-file printed more than 1000 bytes"):
+    with refused(Expected(Code.GIT_LIMIT, "cat-file", "1000"), kind=TargetError):
         Git(repo).run("cat-file", "blob", ":big")
 
 
@@ -306,7 +307,7 @@ def test_what_git_says_of_its_trouble_has_a_size(tmp_path: Path) -> None:
     hook.chmod(0o700)
     (repo / "a").write_text("a")
     git(repo, "add", ".")
-    with pytest.raises(TargetError, match="the end") as caught:
+    with refused(Expected(Code.GIT_COMMAND_FAILED, "the end"), kind=TargetError) as caught:
         Git(repo).run("commit", "--quiet", "-m", "a")
     assert len(str(caught.value)) < 2000
 
@@ -347,7 +348,7 @@ def test_a_commit_that_holds_one_folder_a_million_times_is_refused(
     _committed(repo, inner)
     ran = osm_gitops("render", "--from", f"{repo}@bomb", "--to", "-")
     assert ran.code == 1
-    assert "the source has more than 2000 files and folders" in ran.err
+    assert Expected(Code.SOURCE_TOO_LARGE, "2000") in told(ran.err)
 
 
 def test_a_commit_with_folders_in_folders_is_told(tmp_path: Path) -> None:
@@ -358,7 +359,7 @@ def test_a_commit_with_folders_in_folders_is_told(tmp_path: Path) -> None:
     _committed(repo, inner)
     ran = osm_gitops("render", "--from", f"{repo}@bomb", "--to", "-")
     assert ran.code == 1
-    assert "is nested more than 100 folders deep" in ran.err
+    assert Expected(Code.SOURCE_TOO_LARGE, "100") in told(ran.err)
     assert "this is a bug" not in ran.err
 
 

@@ -18,6 +18,7 @@ import yaml
 from osm_gitops.commands.explain.explaining import Loaded, explanation
 from osm_gitops.commands.explain.report import explanation_json, explanation_text, file_text, masker_of, user_data_text
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef
+from osm_gitops.errors import Code
 from osm_gitops.model.plan import CurrentState, Plan
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
@@ -31,6 +32,7 @@ from osm_gitops.report.secret_diffs import CONTENTS_NOT_SHOWN
 from osm_gitops.report.text import Style, format_plan
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import file, pool, profile, secret, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository, pin_git
 from tests.sources.sealed import KEY, sealed
 
@@ -244,7 +246,9 @@ def test_a_sentence_that_is_made_of_no_secret_is_shown() -> None:
     write_tree(
         Path("tree"), _profile('{{ .Token | upper }}{{ fail (print "no " .KubeVersion) }}'), pool(), token=_TOKEN
     )
-    assert "no v1.34.2" in osm_gitops("plan", "--from", "tree", "--to", "out").err
+    assert Expected(Code.TEMPLATE_REFUSES_POOL, "v1.34.2") in told(
+        osm_gitops("plan", "--from", "tree", "--to", "out").err
+    )
 
 
 def test_what_a_template_asks_for_in_values_tells_no_secret() -> None:

@@ -22,7 +22,7 @@ import yaml
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from osm_gitops.commands.rekey import Rotation, rekeyed_files, write_rekeyed
-from osm_gitops.errors import EncryptionError, OsmGitopsError
+from osm_gitops.errors import Code, EncryptionError, OsmGitopsError
 from osm_gitops.model.desired import Desired
 from osm_gitops.sops.document import decrypt, encrypt, rekey
 from osm_gitops.sops.envelope import read_envelope
@@ -34,6 +34,7 @@ from osm_gitops.targets.git import data_keys
 from osm_gitops.yaml.emit import dump
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import pool, profile, write_tree
+from tests.faults import Expected, refused
 from tests.git.repos import git, new_repository, pin_git
 from tests.plan.objects import desired
 from tests.real_tools import real_tool
@@ -207,7 +208,7 @@ def test_an_encrypted_file_at_the_name_of_a_pool_to_come_is_named_before_the_poo
     path.write_text(planted.text)
     plan = _plan(tmp_path, desired({"a": "x\n"}), person.environment)
     assert not plan.has_changes  # design.md, "Guards": what does not carry our label is not deleted
-    (warning,) = (each for each in plan.warnings if "encrypted files that osm-gitops did not write" in each.what)
+    (warning,) = (each for each in plan.warnings if each == Expected(Code.DATA_KEY_NOT_OURS))
     assert path.name in warning.what
     assert _NEW_KEY in warning.fix
     found = data_keys(tmp_path, ["prod"], FileEncryption(person.environment))
@@ -421,7 +422,7 @@ def test_the_attack_is_one(person: Person, attacker: Attacker) -> None:
 
 def test_two_entries_of_one_name_are_refused_where_a_data_key_would_be_kept(person: Person, attacker: Attacker) -> None:
     body = _body(_two_of_one_label(_bait("a"), person, attacker).text)
-    with pytest.raises(OsmGitopsError, match="several entries are for"):
+    with refused(Code.SOPS_REPEATED_RECIPIENT, kind=OsmGitopsError):
         rekey([body], [person.recipient], keyring=find_keys(person.environment))
     again = encrypt(
         _bait("a"),
@@ -451,7 +452,7 @@ def test_other_keys_protect_a_file_of_ours_from_a_new_data_key_and_no_planted_on
     path = tmp_path / _FOLDER / "a-kube-system-provisioning-config.yaml"
     line, text = path.read_text().split("\n", 1)
     path.write_text(f"{line}\n{_with_pgp(text)}")
-    with pytest.raises(EncryptionError, match=f"{path.name}.*also encrypted with PGP keys"):
+    with refused(Expected(Code.SOPS_OTHER_KEYS, path.name, "PGP"), kind=EncryptionError):
         _write(tmp_path, desired({"a": "z\n"}), person.environment)
     planted = _stanza_taken_out(_bait(path.stem), person, attacker)
     path.write_text(_with_pgp(planted.text))

@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from tests.cli.running import Ran, osm_gitops
 from tests.cli.scenes import pool, profile, secret, write_fleet, write_tree
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository, pin_git, write_hook
 from tests.sources.sealed import KEY, sealed
 
@@ -149,7 +151,7 @@ def test_a_partial_clone_is_read_as_far_as_it_goes_and_fetches_nothing(
     ran = osm_gitops(*command, "--from", "pools@HEAD", *(("--to", "clusters") if command == ("plan",) else ()), *more)
     assert not trace.exists()
     assert ran.code == 1
-    assert "lacks the object" in ran.out + ran.err
+    assert Code.FILE_UNREADABLE.value in ran.out + ran.err
 
 
 @pytest.mark.parametrize("more", [(), ("--untrusted",)], ids=str)
@@ -170,7 +172,7 @@ def test_filters_that_a_repository_brings_are_not_run(tree: Path, trace: Path, p
     ran = osm_gitops("plan", "--against", "HEAD", "--untrusted")
     assert ran.code == 0, ran.err
     assert not trace.exists()
-    assert "its configuration names filters" in ran.out + ran.err
+    assert Code.SOURCE_REVISION_UNKNOWN.value in ran.out + ran.err
     osm_gitops("plan", "--against", "HEAD")
     if name == "x":
         assert trace.exists()  # git would have run it
@@ -247,7 +249,7 @@ def test_another_repository_inside_of_the_tree_is_refused(tree: Path) -> None:
     assert osm_gitops("explain", "workers").code == 0
     ran = osm_gitops("explain", "workers", "--untrusted")
     assert ran.code == 1
-    assert "is a repository inside of the tree" in ran.err
+    assert Expected(Code.OUTSIDE_UNTRUSTED_TREE) in told(ran.err)
 
 
 def test_a_linked_work_tree_that_git_made_is_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +320,7 @@ def test_a_kubeconfig_of_the_tree_runs_nothing_and_asks_nobody(
         assert not _was_asked(server)
     asks = "cluster" in source.partition("to:")[0] or command == ("plan", "--untrusted")
     if asks and command[0] != "validate":  # which passes over what is in clusters
-        assert "an untrusted run asks no server" in ran.out + ran.err
+        assert Code.SERVER_IN_UNTRUSTED_RUN.value in ran.out + ran.err
         assert ran.code == 1
 
 
@@ -383,7 +385,7 @@ def test_sources_outside_of_the_tree_are_not_read(
         assert _leaks(osm_gitops(*command))  # the attack works on a tree that is trusted
     ran = osm_gitops(*command, "--untrusted")
     assert not _leaks(ran)
-    assert "is outside of the tree, and an untrusted run must not read it" in ran.out + ran.err
+    assert Code.OUTSIDE_UNTRUSTED_TREE.value in ran.out + ran.err
     assert ran.code == 1
 
 
@@ -404,7 +406,7 @@ def test_overlays_outside_of_the_tree_are_not_read(tree: Path, private: Path, ho
     for command in (("explain", "workers"), ("plan",), ("validate",), ("osp", "show", "osp-a")):
         ran = osm_gitops(*command, "--untrusted")
         assert not _leaks(ran)
-        assert "is outside of the tree" in ran.out + ran.err
+        assert Code.OUTSIDE_UNTRUSTED_TREE.value in ran.out + ran.err
         assert ran.code == 1
 
 
@@ -414,14 +416,14 @@ def test_files_that_settings_name_outside_of_the_tree_are_not_read(tree: Path, n
     (tree / "link.pem").symlink_to("../bundle.pem")
     write_fleet(tree, _FLEET.replace("clusterDNS: 10.0.0.1", f"hostCABundle: {name}"))
     ran = osm_gitops("plan", "--untrusted")
-    assert f"{name} cannot be read: it is outside of the tree" in ran.err
+    assert Expected(Code.FILE_UNREADABLE, name, "tree") in told(ran.err)
     assert ran.code == 1
 
 
 def test_credentials_in_the_git_folder_are_not_read(tree: Path) -> None:
     (tree / ".git" / "config").write_text(f"kind: {_HIDDEN}: x\n")
     write_fleet(tree, _FLEET.replace("from: pools", "from: .git/config"))
-    assert "is outside of the tree" in osm_gitops("plan", "--untrusted").err
+    assert Expected(Code.OUTSIDE_UNTRUSTED_TREE) in told(osm_gitops("plan", "--untrusted").err)
 
 
 def test_a_fleet_file_that_is_a_link_is_not_read(tree: Path) -> None:
@@ -441,7 +443,7 @@ def test_a_target_outside_of_the_tree_is_not_read(tree: Path, private: Path, pat
     write_fleet(tree, _FLEET.replace("path: clusters", f"path: {path}"))
     ran = osm_gitops("plan", "--untrusted")
     assert ran.code == 1
-    assert f"{path} is outside of the tree" in ran.err
+    assert Expected(Code.OUTSIDE_UNTRUSTED_TREE, path) in told(ran.err)
 
 
 def test_creation_rules_that_are_a_link_are_not_read(tree: Path) -> None:
@@ -449,7 +451,7 @@ def test_creation_rules_that_are_a_link_are_not_read(tree: Path) -> None:
     (tree / ".sops.yaml").symlink_to("../rules.yaml")
     ran = osm_gitops("plan", "--untrusted")
     assert ran.code == 1
-    assert "the file is a link that leads out of the tree" in ran.err
+    assert Expected(Code.LINK_LEADS_OUT) in told(ran.err)
 
 
 # -- what the environment holds --
@@ -528,9 +530,9 @@ def test_bounds_that_the_tree_raises_do_not_count(tree: Path) -> None:
     trusted = osm_gitops("explain", "workers", "-o", "json")
     assert "999999999" in trusted.out
     ran = osm_gitops("plan", "--untrusted")
-    assert "an untrusted run does not raise max-output-bytes: its default counts" in ran.out + ran.err
+    assert Expected(Code.LIMIT_NOT_RAISED, "max-output-bytes") in told(ran.out + ran.err)
     for name in ("max-template-depth", "max-render-seconds", "max-render-memory"):
-        assert f"an untrusted run does not raise {name}: its default counts" in ran.out + ran.err
+        assert Expected(Code.LIMIT_NOT_RAISED, name) in told(ran.out + ran.err)
     assert "max-loop-steps" not in ran.out + ran.err  # it is lowered
     shown = osm_gitops("explain", "workers", "-o", "json", "--untrusted", "--max-output-bytes", "888888888")
     assert "999999999" not in shown.out
@@ -546,7 +548,7 @@ def test_commands_that_trust_the_tree_refuse_the_flag_and_its_variable(
     monkeypatch.setenv("OSM_GITOPS_UNTRUSTED", "true")
     ran = osm_gitops(command)
     assert ran.code == 1
-    assert "so it must be trusted" in ran.err
+    assert Expected(Code.COMMAND_TRUSTS_TREE) in told(ran.err)
     assert sorted(tree.rglob("*")) == before
 
 

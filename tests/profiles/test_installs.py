@@ -10,9 +10,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from tests.cli.scenes import facts, secret
+from tests.faults import Expected
 from tests.profiles.pools import POOLS
 from tests.profiles.rendering import Node, render
 from tests.profiles.sandbox import Machine
@@ -378,11 +379,7 @@ def test_amazon_linux_2_is_refused_where_it_cannot_boot() -> None:
     with pytest.raises(InputError) as refused:
         render("osp-amzn2", "aws", "1.37.0")
     (problem,) = refused.value.problems
-    assert problem.what == (
-        "Amazon Linux 2 has containerd 1.7, which a kubelet from 1.37 on cannot ask for its cgroup driver; it is out "
-        "of support since June 2026: use another operating system, or kubelet 1.36 at most"
-    )
-    assert problem.fix == "Change the MachineDeployment, or give it another profile"
+    assert problem == Expected(Code.TEMPLATE_REFUSES_POOL, "Amazon Linux 2 ", "containerd 1.7", "1.37", "1.36")
     assert problem.where.startswith("builtin:osp-amzn2@v2.1.0:")
 
 

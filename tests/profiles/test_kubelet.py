@@ -12,8 +12,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code
 from osm_gitops.model.settings import Settings
+from tests.faults import Expected, refused
 from tests.profiles.pools import every_node
 from tests.profiles.rendering import Node, render
 from tests.profiles.sandbox import Machine
@@ -100,7 +101,7 @@ def test_bugs_169_287_411_521_and_555_no_flag_is_used_that_some_kubelet_does_not
 
 
 def test_a_kubelet_with_cloud_providers_inside_is_refused() -> None:
-    with pytest.raises(InputError, match=r"need kubelet 1\.29 or later"):
+    with refused(Expected(Code.TEMPLATE_REFUSES_POOL, "kubelet", "1.29")):
         render("osp-flatcar", "azure", "1.28.15")
 
 

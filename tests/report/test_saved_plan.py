@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.desired import Side
 from osm_gitops.model.objects import ObjectRef
 from osm_gitops.model.plan import Action, Change, ClusterPlan, CurrentState, Plan
 from osm_gitops.plan.compare import PlanOptions, make_cluster_plan
 from osm_gitops.report.saved_plan import read_saved_plan, refuse_stale, saved_plan
+from tests.faults import Expected, refused
 from tests.plan.objects import current, desired
 
 
@@ -68,5 +69,5 @@ def test_no_content_is_in_the_file() -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"kind": "Fleet"}', b'{"kind": "SavedPlan"}', b"\xff"])
 def test_what_is_no_saved_plan_is_refused(text: bytes) -> None:
-    with pytest.raises(InputError, match=r"^plan.json: "):
+    with refused(Expected(Code.SAVED_PLAN_INVALID, "plan.json")):
         read_saved_plan(text, "plan.json")

@@ -9,7 +9,7 @@ from osm_gitops.errors import Code, InputError
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster_info import base_kubeconfig, certificate_authority
-from tests.faults import refused
+from tests.faults import Expected, refused
 from tests.render.resolve.facts import facts
 
 BUNDLE = Settings(kubernetes_ca_bundle="BUNDLE\n")
@@ -108,7 +108,7 @@ def test_the_server_can_be_overridden() -> None:
 @pytest.mark.parametrize("clusters", [(), (ONE, TWO)])
 def test_other_than_one_cluster_is_refused(clusters: tuple[str, ...]) -> None:
     found = facts(cluster_info=_cluster_info(*clusters), endpoint_slices=(_slice(_ready("1.2.3.4")),))
-    with pytest.raises(InputError, match=f"exactly one cluster, not {len(clusters)}"):
+    with refused(Expected(Code.CLUSTER_INFO_INVALID, len(clusters))):
         base_kubeconfig(BUNDLE, found)
 
 
@@ -142,7 +142,7 @@ def test_a_cluster_info_that_cannot_be_read_gives_way_to_the_endpoints(info: str
 
 def test_a_cluster_info_that_may_be_in_an_unreadable_file_does_not_give_way() -> None:
     found = replace(facts(endpoint_slices=(_slice(_ready("192.0.2.1")),)), incomplete=True)
-    with pytest.raises(InputError, match="ConfigMap kube-public/cluster-info may be in a part of the source that"):
+    with refused(Expected(Code.FACT_MAY_BE_UNREAD, "ConfigMap", "kube-public/cluster-info")):
         base_kubeconfig(BUNDLE, found)
     read = replace(facts(cluster_info=_cluster_info(ONE)), incomplete=True)
     assert base_kubeconfig(BUNDLE, read).server == "https://foo:6443"
@@ -178,16 +178,16 @@ def test_the_first_https_port_with_a_number_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "why"),
+    ("found", "fault"),
     [
-        (facts(), "there are no EndpointSlices"),
-        (facts(endpoint_slices=(_slice(),)), "no EndpointSlice of Service default/kubernetes has a ready endpoint"),
-        (facts(endpoint_slices=({"endpoints": 5, "ports": "x"},)), "has a ready endpoint"),
-        (facts(cluster_info="{"), "not YAML"),
+        (facts(), Expected(Code.API_SERVER_UNKNOWN)),
+        (facts(endpoint_slices=(_slice(),)), Expected(Code.API_SERVER_UNKNOWN, "EndpointSlice", "ready")),
+        (facts(endpoint_slices=({"endpoints": 5, "ports": "x"},)), Expected(Code.API_SERVER_UNKNOWN, "ready")),
+        (facts(cluster_info="{"), Expected(Code.API_SERVER_UNKNOWN)),
     ],
 )
-def test_without_any_server_the_reason_is_told(found: Facts, why: str) -> None:
-    with pytest.raises(InputError, match=why):
+def test_without_any_server_the_reason_is_told(found: Facts, fault: Expected) -> None:
+    with refused(fault):
         base_kubeconfig(BUNDLE, found)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.model.machine import Network, ProviderConfig
 from osm_gitops.render.resolve.machine_spec import decode_provider_config
+from tests.faults import Expected, refused
 
 
 def problems(value: Any) -> list[str]:
@@ -100,5 +101,5 @@ def test_all_problems_come_at_once() -> None:
 
 
 def test_a_misspelt_key_gets_a_suggestion() -> None:
-    with pytest.raises(InputError, match=r"Did you mean sshPublicKeys\?"):
+    with refused(Expected(Code.UNKNOWN_KEY, "sshPublicKeys?")):
         decode_provider_config({"sshPublicKey": []})
