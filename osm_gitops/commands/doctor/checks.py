@@ -37,12 +37,12 @@ def ok(area: str, what: str) -> Finding:
     return Finding(area, State.OK, Problem(Code.CHECK_PASSED, what))
 
 
-def note(area: str, what: str, how: str = "") -> Finding:
-    return Finding(area, State.NOTE, Problem(Code.CHECK_NOTE, what, fix=how))
+def note(area: str, code: Code, what: str, how: str = "") -> Finding:
+    return Finding(area, State.NOTE, Problem(code, what, fix=how))
 
 
-def fix(area: str, what: str, how: str = "") -> Finding:
-    return Finding(area, State.FIX, Problem(Code.CHECK_FAILED, what, fix=how))
+def fix(area: str, code: Code, what: str, how: str = "") -> Finding:
+    return Finding(area, State.FIX, Problem(code, what, fix=how))
 
 
 def found(area: str, problems: Iterable[Problem], state: State = State.FIX) -> Iterator[Finding]:
@@ -70,6 +70,7 @@ def _people(git: Committing) -> Iterator[Finding]:
         if person is None:
             yield fix(
                 _GIT,
+                Code.COMMIT_PERSON_MISSING,
                 f"nobody is named as the {_WHO[role]} of commits",
                 f"Set git's user.name and user.email, or GIT_{role}_NAME and GIT_{role}_EMAIL",
             )
@@ -89,12 +90,14 @@ def look_at_signing(root: Path, wanted: bool | None, environment: Mapping[str, s
     signing = git.signing()
     program = shutil.which(signing.program, path=environment.get("PATH", ""))
     if program is None:
-        yield fix(_GIT, f"commits are to be signed, and {signing.program} is not there", "Install it, or mend PATH")
+        what = f"commits are to be signed, and {signing.program} is not there"
+        yield fix(_GIT, Code.SIGNING_PROGRAM_MISSING, what, "Install it, or mend PATH")
     elif signing.form == "ssh" and not signing.key:
-        yield fix(_GIT, "commits are to be signed with an SSH key, and none is named", "Set git's user.signingkey")
+        what = "commits are to be signed with an SSH key, and none is named"
+        yield fix(_GIT, Code.SIGNING_KEY_MISSING, what, "Set git's user.signingkey")
     elif signing.key_file is not None and not signing.key_file.exists():
         what = f"commits are to be signed with {signing.key_file}, which is not there"
-        yield fix(_GIT, what, "Correct git's user.signingkey")
+        yield fix(_GIT, Code.SIGNING_KEY_MISSING, what, "Correct git's user.signingkey")
     else:
         yield ok(_GIT, f"commits in {root} are signed by {program}")
 
@@ -104,6 +107,7 @@ def look_at_line_ends(root: Path, path: str) -> Iterator[Finding]:
     if Committing(root).alters_line_ends(path):
         yield note(
             _GIT,
+            Code.LINE_ENDS_CHANGED,
             f"{root}: core.autocrlf makes other line ends in files than were committed, and runs take them for changes",
             "Write * -text into .gitattributes",
         )
@@ -146,11 +150,12 @@ def _found(keyring: Keyring, environment: Mapping[str, str]) -> Iterator[Finding
     for identity in keyring.identities:
         yield ok(_KEYS, f"{shown(identity.recipient)}: its private key is in {identity.place}")
     for text in keyring.notes:
-        yield note(_KEYS, text)
+        yield note(_KEYS, Code.KEY_PASSED_OVER, text)
     if not keyring:
         place = default_key_file(environment)
         yield note(
             _KEYS,
+            Code.NO_PRIVATE_KEY,
             "no private key is where sops finds one, so nothing that is encrypted can be read",
             f"Put yours into {place}, or name its file in SOPS_AGE_KEY_FILE" if place else "Set SOPS_AGE_KEY_FILE",
         )
@@ -181,4 +186,5 @@ def look_at_programs(environment: Mapping[str, str]) -> Iterator[Finding]:
         if path:
             yield ok("programs", f"{name} is {path}")
         else:
-            yield note("programs", f"{name} is not installed; it {use}, and no run needs it")
+            what = f"{name} is not installed; it {use}, and no run needs it"
+            yield note("programs", Code.PROGRAM_NOT_INSTALLED, what)

@@ -24,7 +24,7 @@ from osm_gitops.commands.doctor.clusters import Connection, look_at_kubeconfigs,
 from osm_gitops.config.fleet_file import FLEET_FILE, find_fleet_file, read_fleet
 from osm_gitops.config.fleet_keys import SCHEMA_FILE, fleet_schema
 from osm_gitops.context_ref import UNNAMED, ContextRef
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.sops.keys import KeySearch
 from osm_gitops.sources.trust import TRUSTED, distrust
@@ -63,7 +63,7 @@ def examine(checkup: Checkup) -> Iterator[Finding]:
 def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
     path = checkup.fleet or find_fleet_file(checkup.folder)
     if path is None:
-        yield note("fleet", _NO_FLEET, "osm-gitops init makes one")
+        yield note("fleet", Code.NO_FLEET_FILE, _NO_FLEET, "osm-gitops init makes one")
         return
     shown = str(path.relative_to(checkup.folder)) if path.is_relative_to(checkup.folder) else str(path)
     trust = distrust(path.parent) if checkup.untrusted else TRUSTED
@@ -85,7 +85,7 @@ def _fleet(checkup: Checkup, keys: Keys) -> Iterator[Finding]:
         for spec in specs:
             yield from look_at_source(spec, keys, connections, State.FIX if checkup.strict else State.NOTE)
         if checkup.untrusted:
-            yield note("target", "targets are not looked at in an untrusted run")
+            yield note("target", Code.TARGETS_NOT_CHECKED, "targets are not looked at in an untrusted run")
         else:
             yield from look_at_targets(specs, keys, connections)
 
@@ -99,4 +99,5 @@ def _schema(path: Path) -> Iterator[Finding]:
     except (OSError, ValueError):
         same = False
     if not same:
-        yield note("fleet", f"{path} is not the schema of this release", f"Run osm-gitops schema fleet > {path}")
+        what = f"{path} is not the schema of this release"
+        yield note("fleet", Code.FLEET_SCHEMA_OUTDATED, what, f"Run osm-gitops schema fleet > {path}")

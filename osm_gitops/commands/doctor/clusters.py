@@ -59,7 +59,8 @@ def look_at_kubeconfigs(connections: Sequence[Connection], environment: Mapping[
         expected = connection.access.is_named or "KUBECONFIG" in environment
         problems = [*config.problems, *(config.absences() if expected else ())]
         if not config.files and not problems:
-            yield note(area, "there is none; none is needed as long as sources are trees and targets are git")
+            what = "there is none; none is needed as long as sources are trees and targets are git"
+            yield note(area, Code.KUBECONFIG_NOT_FOUND, what)
             continue
         where = ""
         if config.files:
@@ -119,7 +120,7 @@ def _missing(area: str, api: Api, right: Right) -> Iterator[Finding]:
             named = f" {name}" if name else ""
             place = f"namespace {right.namespace}" if right.namespace else "all namespaces"
             what = f"{api.display} does not allow {', '.join(verbs)} on {resource}{named} in {place}"
-            yield fix(area, what, _HOW)
+            yield fix(area, Code.RIGHT_MISSING, what, _HOW)
 
 
 _LISTED = 10
@@ -148,7 +149,7 @@ def _count(area: str, spec: ClusterSpec, inputs: Inputs) -> Finding:
         return ok(area, counts + read)
     part = spec.source.machines
     how = f"Put some into {part.display}" if isinstance(part, TreeRef) else "Check that it is the right cluster"
-    return fix(area, f"{counts}{read}, so there is nothing to render", how)
+    return fix(area, Code.NO_MACHINE_DEPLOYMENT, f"{counts}{read}, so there is nothing to render", how)
 
 
 def _cut(findings: list[Finding]) -> Iterator[Finding]:
@@ -167,7 +168,7 @@ def look_at_targets(specs: Sequence[ClusterSpec], keys: Keys, connections: Conne
     for spec in specs:
         if spec.target is None:
             how = "Add to: {git: {path: …}} or to: cluster to the fleet file"
-            yield fix(f"cluster {spec.name}", "it has no target", how)
+            yield fix(f"cluster {spec.name}", Code.NO_TARGET, "it has no target", how)
         elif isinstance(spec.target, LiveTarget):
             yield from look_at_live_target(spec, connections)
         else:
@@ -217,20 +218,22 @@ def _data_keys(area: str, found: DataKeys) -> Iterator[Finding]:
     if found.repeated:
         names = named_files(found.repeated)
         what = f"several entries are for one recipient, and one of them may be for another key: {names}"
-        yield fix(area, what, "Check who wrote them, then run osm-gitops rekey")
+        yield fix(area, Code.SOPS_REPEATED_RECIPIENT, what, "Check who wrote them, then run osm-gitops rekey")
     if found.foreign:
         names = named_files(found.foreign)
         what = f"osm-gitops did not write these encrypted files, or had no key for a digest: {names}"
-        yield fix(area, what, "Remove those that are not yours, then run osm-gitops rekey --rotate")
+        how = "Remove those that are not yours, then run osm-gitops rekey --rotate"
+        yield fix(area, Code.DATA_KEY_NOT_OURS, what, how)
     if found.former:
         names = named_files(found.former)
         what = f"an earlier version wrote these files, and may have kept a data key that others know: {names}"
-        yield fix(area, what, "Run osm-gitops rekey --rotate once")
+        yield fix(area, Code.DATA_KEY_NOT_OURS, what, "Run osm-gitops rekey --rotate once")
     if found.verified and not (found.repeated or found.foreign or found.former or found.unverified):
         yield ok(area, "osm-gitops made the data keys of all encrypted files")
     if found.unverified:
         what = f"no key at hand verifies that osm-gitops wrote these files: {named_files(found.unverified)}"
-        yield note(area, what, f"Give all runs the same {DIGEST_KEY}, or run osm-gitops rekey --rotate")
+        how = f"Give all runs the same {DIGEST_KEY}, or run osm-gitops rekey --rotate"
+        yield note(area, Code.FILES_NOT_VERIFIED, what, how)
 
 
 def _readable(area: str, rule: Rule, keys: Keys) -> Finding:
@@ -240,5 +243,5 @@ def _readable(area: str, rule: Rule, keys: Keys) -> Finding:
     whom = ", ".join(shown(recipient) for recipient in rule.recipients)
     what = f"no key here opens what {rule.where} encrypts, which is for {whom}"
     if keys.environment.get(DIGEST_KEY):
-        return note(area, f"{what}; {DIGEST_KEY} tells what changed, not how")
-    return fix(area, what, f"Get one of these keys, or give all runs the same {DIGEST_KEY}")
+        return note(area, Code.NO_KEY_FOR_NEXT_RUN, f"{what}; {DIGEST_KEY} tells what changed, not how")
+    return fix(area, Code.NO_KEY_FOR_NEXT_RUN, what, f"Get one of these keys, or give all runs the same {DIGEST_KEY}")

@@ -30,6 +30,7 @@ from osm_gitops.children import for_untrusted
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Form, Untrusted
 from osm_gitops.commands.doctor.checks import Finding, State, note, ok
+from osm_gitops.errors import Code
 from osm_gitops.model.objects import Json
 from osm_gitops.report.json_words import FORMAT_VERSION, problem_json
 from osm_gitops.report.mask import Masker
@@ -129,7 +130,8 @@ def _here() -> Iterator[Finding]:
     yield ok("osm-gitops", f"version {__version__}, Python {platform.python_version()}, {sys.platform}")
     encoding = (sys.stdout.encoding or "utf-8").lower()
     if encoding.replace("-", "") != "utf8":
-        yield note("terminal", f"it shows {encoding}, so that signs it lacks appear as ?", "Set it to UTF-8")
+        what = f"it shows {encoding}, so that signs it lacks appear as ?"
+        yield note("terminal", Code.TERMINAL_ENCODING, what, "Set it to UTF-8")
     else:
         colours = "with colours" if console.colours() else "without colours"
         yield ok("terminal", f"UTF-8, {colours}")
