@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.commands.explain_code import messages
+from osm_gitops.commands.validate.linter import all_rules
 from osm_gitops.errors import Code, Problem
+from osm_gitops.model.finding import Rule
 from tests.cli.running import osm_gitops
+from tests.faults import Expected, told
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = Path(__file__).with_name("published_codes.txt")
@@ -81,20 +84,48 @@ def test_several_codes_are_explained_in_the_order_asked_each_once() -> None:
     assert [line[:6] for line in out.splitlines() if line.startswith("OG")] == ["OG2202", "OG1103"]
 
 
-def test_all_codes_are_listed() -> None:
+def test_all_codes_and_rules_are_listed() -> None:
     lines = osm_gitops("explain-code", "--list").out.splitlines()
-    assert lines == [f"{code}  {message.title}" for code, message in messages().items()]
+    rules = [f"{rule.id}  {rule.meaning}" for rule in all_rules()]
+    assert lines == [*(f"{code}  {message.title}" for code, message in messages().items()), *rules]
 
 
 def test_an_unknown_code_is_refused_with_the_nearest_ones() -> None:
     ran = osm_gitops("explain-code", "OG1104", "OG1199", "nonsense")
     assert (ran.code, ran.out) == (1, "")
-    first, second = ran.err.splitlines()
-    assert 'there is no code "OG1199"' in first
-    assert "OG1201 (" in first
-    assert 'there is no code "nonsense"' in second
-    assert "--list" in second
-    assert all(line.endswith("[OG5001]") for line in (first, second))
+    assert told(ran.err) == [
+        Expected(Code.UNKNOWN_CODE, '"OG1199"', "OG1201 ("),
+        Expected(Code.UNKNOWN_CODE, '"nonsense"', "--list"),
+    ]
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_every_rule_is_explained_with_its_severity_its_meaning_and_how_to_suppress_it(rule: Rule) -> None:
+    ran = osm_gitops("explain-code", rule.id)
+    assert (ran.code, ran.err) == (0, "")
+    head, meaning, fix = ran.out.split("\n\n")
+    assert head.startswith(f"{rule.id}: ")
+    assert f"({rule.severity.value})" in head
+    assert " ".join(meaning.split()).casefold() == f"{rule.meaning}.".casefold()
+    assert f"ignore.osm-gitops.io/{rule.id}: " in fix
+
+
+def test_a_code_of_shellcheck_is_explained_as_one_of_its_family() -> None:
+    out = osm_gitops("explain-code", "shellcheck-SC2086").out
+    assert out.startswith("shellcheck-SC2086: ")
+    assert "ignore.osm-gitops.io/shellcheck-SC2086: " in out
+    assert osm_gitops("explain-code", "shellcheck-x").code == 1
+
+
+def test_codes_and_rules_are_explained_together_and_a_misspelled_rule_is_answered_with_the_one_that_was_meant() -> None:
+    out = osm_gitops("explain-code", "shebang", "OG1103").out
+    assert [line.partition(":")[0] for line in out.splitlines() if line.startswith(("OG", "shebang"))] == [
+        "shebang",
+        "OG1103",
+    ]
+    assert told(osm_gitops("explain-code", "world-readable-secrets").err) == [
+        Expected(Code.UNKNOWN_CODE, '"world-readable-secrets"', "world-readable-secret ")
+    ]
 
 
 def test_a_code_must_be_named() -> None:
