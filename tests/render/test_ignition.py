@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.profile import ConfigHalf, DropIn, File, OperatingSystemConfig, Unit
 from osm_gitops.render.ignition import data_url, render_ignition
 from osm_gitops.render.ignition_text import TextFault, literal_block, plain_scalar, single_quoted
 from osm_gitops.render.user_data import Pool, user_data
+from tests.faults import Expected, placed
 
 AROUND = '{"ignition":{"config":{},"security":{"tls":{}},"timeouts":{},"version":"2.3.0"},"networkd":{},'
 
@@ -28,10 +29,10 @@ def _file(file: File) -> dict[str, Any]:
     return dict(made)
 
 
-def _problems(half: ConfigHalf, *keys: str) -> list[str]:
+def _problems(half: ConfigHalf, *keys: str) -> list[Problem]:
     with pytest.raises(InputError) as refusal:
         _render(half, *keys)
-    return [str(problem) for problem in refusal.value.problems]
+    return list(refusal.value.problems)
 
 
 def test_case_b_of_the_contract() -> None:
@@ -124,7 +125,7 @@ def test_only_three_octal_digits_are_octal(permissions: int, mode: int) -> None:
 @pytest.mark.parametrize("permissions", [4755, 4096, -1, -12])
 def test_other_modes_are_refused(permissions: int) -> None:
     (problem,) = _problems(ConfigHalf((File("/a", "x", permissions),)))
-    assert problem.startswith(f"spec.bootstrapConfig.files[0]: the permissions {permissions} of file /a")
+    assert problem == Expected(Code.IGNITION_CONTENT, "spec.bootstrapConfig.files[0]: ", f" {permissions} ", "/a")
 
 
 @pytest.mark.parametrize(("path", "read"), [("/a b", "/a b"), ("/a''b", "/a'b"), ("/a' #c", "/a"), ("/a\nb", "/a b")])
@@ -135,7 +136,9 @@ def test_paths_pass_through_single_quotes(path: str, read: str) -> None:
 
 @pytest.mark.parametrize("path", ["a", "", "/a'b", "/a\x7f", "/a\n---\nb"])
 def test_paths_that_ignition_does_not_take_are_refused(path: str) -> None:
-    assert "path of file" in _problems(ConfigHalf((File(path, "x"),)))[0]
+    assert placed(_problems(ConfigHalf((File(path, "x"),)))[:1]) == [
+        (Code.IGNITION_CONTENT, "spec.bootstrapConfig.files[0]")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -168,8 +171,7 @@ def test_what_is_no_yaml_value_is_refused(text: str) -> None:
     with pytest.raises(TextFault):
         plain_scalar(text)
     (problem,) = _problems(ConfigHalf(), text)
-    assert "SSH key 1 of 1" in problem
-    assert "sshPublicKeys" in problem
+    assert problem == Expected(Code.IGNITION_CONTENT, "1 of 1", "sshPublicKeys")
 
 
 def test_a_key_that_yaml_takes_for_null_vanishes() -> None:
@@ -214,13 +216,12 @@ def test_enabled_units_that_can_be_enabled(content: str | None) -> None:
 )
 def test_units_that_the_transpiler_refuses(unit: Unit, fault: str) -> None:
     (problem,) = _problems(ConfigHalf(units=(unit,)))
-    assert problem.startswith("spec.bootstrapConfig.units[0]: ")
-    assert fault in problem
+    assert (problem.code, problem.field) == (Code.IGNITION_CONTENT, "spec.bootstrapConfig.units[0]")
+    assert fault in problem.what
 
 
 def test_all_problems_come_at_once() -> None:
     half = ConfigHalf((File("/ok", "x"), File("b", "\tx", 9999)), (Unit("bad"),))
-    fields = [problem.split(": ")[0] for problem in _problems(half, "a: b")]
-    assert fields == ["spec.template.spec.providerSpec.value.sshPublicKeys"] + ["spec.bootstrapConfig.files[1]"] * 3 + [
-        "spec.bootstrapConfig.units[0]"
-    ]
+    assert [problem.field for problem in _problems(half, "a: b")] == [
+        "spec.template.spec.providerSpec.value.sshPublicKeys"
+    ] + ["spec.bootstrapConfig.files[1]"] * 3 + ["spec.bootstrapConfig.units[0]"]

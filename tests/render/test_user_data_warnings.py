@@ -1,20 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from osm_gitops.errors import Code, Problem
 from osm_gitops.model.profile import ConfigHalf, File, Modules, OperatingSystemConfig, Unit
 from osm_gitops.render.user_data import user_data_warnings
 from tests.conformance_data import load_case, outside_names
+from tests.faults import Expected, placed
 from tests.render.test_user_data_conformance import config_of
 
 EMPTY = ConfigHalf()
 
 
-def _warnings(half: ConfigHalf, utility: str) -> list[str]:
+def _warnings(half: ConfigHalf, utility: str) -> list[Problem]:
     config = OperatingSystemConfig("c", "n", "flatcar", "1", "aws", {}, utility, EMPTY, half)
     found = user_data_warnings(config, utility)
     assert all(warning.field.startswith("spec.provisioningConfig") for warning in found)
-    return [f"{warning.field.removeprefix('spec.provisioningConfig')}: {warning.what}" for warning in found]
+    return [replace(warning, field=warning.field.removeprefix("spec.provisioningConfig")) for warning in found]
 
 
 @pytest.mark.conformance
@@ -30,11 +34,13 @@ def test_plain_content_gives_no_warning(utility: str, content: str) -> None:
     assert _warnings(ConfigHalf((File("/a", content),)), utility) == []
 
 
-@pytest.mark.parametrize(("utility", "reader"), [("cloud-init", "cloud-init"), ("ignition", "Ignition")])
+@pytest.mark.parametrize(
+    ("utility", "code"), [("cloud-init", Code.CLOUD_INIT_BREAKS), ("ignition", Code.IGNITION_LOSES_CONTENT)]
+)
 @pytest.mark.parametrize("content", ["  x\n  y", "  x\n# lost"])
-def test_lost_text_is_told(utility: str, reader: str, content: str) -> None:
+def test_lost_text_is_told(utility: str, code: Code, content: str) -> None:
     (warning,) = _warnings(ConfigHalf((File("/a", content),)), utility)
-    assert warning == f".files[0]: {reader} gets the content of file /a without its indentation or its end"
+    assert warning == Expected(code, ".files[0]: ", "/a")
 
 
 def test_encoded_content_loses_nothing_with_cloud_init() -> None:
@@ -44,12 +50,12 @@ def test_encoded_content_loses_nothing_with_cloud_init() -> None:
 def test_long_permissions_are_decimal_with_ignition_alone() -> None:
     half = ConfigHalf((File("/a", "x", 1755),))
     assert _warnings(half, "cloud-init") == []
-    assert "1755 of file /a as a decimal number, which is 3333 in octal" in _warnings(half, "ignition")[0]
+    assert _warnings(half, "ignition")[0] == Expected(Code.IGNITION_LOSES_CONTENT, "1755", "/a", "3333")
 
 
 def test_modules_are_lost_with_ignition() -> None:
     assert _warnings(ConfigHalf(modules=Modules()), "ignition") == []
-    assert "left out" in _warnings(ConfigHalf(modules=Modules(runcmd=("x",))), "ignition")[0]
+    assert _warnings(ConfigHalf(modules=Modules(runcmd=("x",))), "ignition")[0] == Expected(Code.IGNITION_LOSES_CONTENT)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +73,8 @@ def test_modules_are_lost_with_ignition() -> None:
 )
 def test_what_breaks_the_yaml_of_cloud_init_is_told(half: ConfigHalf, field: str) -> None:
     (warning,) = _warnings(half, "cloud-init")
-    assert warning.startswith(f"{field}: ")
-    assert "a: b" not in warning
+    assert placed([warning]) == [(Code.CLOUD_INIT_BREAKS, field)]
+    assert "a: b" not in str(warning)
 
 
 @pytest.mark.parametrize("text", ["[ls, -l]", '"a: b"', "'a # b'", "a#b", "a:b", "true", "", "~"])

@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import Code, InputError
+from osm_gitops.errors import Code, InputError, Problem
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.pools import template_digest
 from tests.cli.scenes import pool, profile
+from tests.faults import Expected
 from tests.render.middle import inputs_of, resolved
 
 _PROFILE = "k8c.io/operating-system-profile"
 
 
-def _problems(folder: Path, *objects: dict[str, Any], settings: Settings | None = None) -> list[str]:
+def _problems(folder: Path, *objects: dict[str, Any], settings: Settings | None = None) -> list[Problem]:
     with pytest.raises(InputError) as refused:
         resolved(inputs_of(folder, *objects), settings)
-    return [str(problem) for problem in refused.value.problems]
+    return list(refused.value.problems)
 
 
 def _unnamed(**more: Any) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def test_anexias_flatcar_with_cloud_init_has_a_profile_of_its_own(tmp_path: Path
     explicit = _unnamed(**wanted, operatingSystemSpec={"provisioningUtility": "cloud-init"})
     assert resolved(inputs_of(tmp_path, body, explicit)).profile.name == "osp-flatcar-cloud-init"
     (problem,) = _problems(tmp_path / "implicit", body, _unnamed(**wanted))
-    assert 'OperatingSystemProfile "osp-flatcar" not found in namespace kube-system' in problem
+    assert problem == Expected(Code.PROFILE_NOT_FOUND, '"osp-flatcar"', "kube-system")
 
 
 def test_the_namespace_of_a_profile_is_the_annotations_or_the_settings(tmp_path: Path) -> None:
@@ -80,11 +81,13 @@ def test_the_namespace_of_a_profile_is_the_annotations_or_the_settings(tmp_path:
 
 def test_a_profile_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     (problem,) = _problems(tmp_path, profile("osp-b"), profile("osp-c"), pool(profile="osp-a"))
-    assert problem.startswith(
+    assert problem == Expected(
+        Code.PROFILE_NOT_FOUND,
         "tree/MachineDeployment-workers.yaml:7: MachineDeployment kube-system/workers: "
-        'metadata.annotations.k8c.io/operating-system-profile: OperatingSystemProfile "osp-a" not found'
+        "metadata.annotations.k8c.io/operating-system-profile: ",
+        '"osp-a"',
+        "kube-system/osp-b, kube-system/osp-c",
     )
-    assert problem.endswith(f"there: kube-system/osp-b, kube-system/osp-c [{Code.PROFILE_NOT_FOUND.value}]")
 
 
 def test_all_that_does_not_fit_is_told_at_once(tmp_path: Path) -> None:
@@ -94,23 +97,23 @@ def test_all_that_does_not_fit_is_told_at_once(tmp_path: Path) -> None:
         annotations={"v1.kubelet-config.machine-controller.kubermatic.io/MaxPods": "many"},
         network={"cidr": "10.0.0.1/8"},
     )
-    told = _problems(tmp_path, body, bad)
-    for part in (
-        "versions.kubelet",
-        "MaxPods",
-        'does not support operating system "ubuntu". It is for flatcar',
-        'does not support cloud provider "hetzner". It supports aws',
-        "static IP config is not supported with: ubuntu",
+    found = _problems(tmp_path, body, bad)
+    for fault in (
+        Expected(Code.KUBELET_VERSION_INVALID, "versions.kubelet: "),
+        Expected(Code.KUBELET_ANNOTATION_INVALID, "MaxPods"),
+        Expected(Code.PROFILE_DOES_NOT_FIT, '"ubuntu"', "flatcar"),
+        Expected(Code.PROFILE_DOES_NOT_FIT, '"hetzner"', "aws"),
+        Expected(Code.STATIC_NETWORK_UNSUPPORTED, "ubuntu"),
     ):
-        assert sum(part in problem for problem in told) == 1, (part, told)
-    assert len(told) == 5
-    assert all(problem.startswith("tree/MachineDeployment-workers.yaml:") for problem in told)
+        assert sum(problem == fault for problem in found) == 1, (fault, found)
+    assert len(found) == 5
+    assert all(problem.where.startswith("tree/MachineDeployment-workers.yaml:") for problem in found)
 
 
 def test_the_utility_must_be_the_profiles(tmp_path: Path) -> None:
     flatcar = profile(osName="flatcar", provisioningUtility="cloud-init")
     (problem,) = _problems(tmp_path, flatcar, pool(operatingSystem="flatcar"))
-    assert 'is for provisioning utility "cloud-init", the pool wants "ignition"' in problem
+    assert problem == Expected(Code.PROFILE_DOES_NOT_FIT, '"cloud-init"', '"ignition"')
     fits = pool(operatingSystem="flatcar", operatingSystemSpec={"provisioningUtility": "cloud-init"})
     assert resolved(inputs_of(tmp_path, flatcar, fits)).utility == "cloud-init"
 

@@ -12,11 +12,12 @@ from osm_gitops.render.resolve.machine_spec import decode_provider_config
 from tests.faults import Expected, refused
 
 
-def problems(value: Any) -> list[str]:
+def problems(value: Any) -> list[tuple[Code, str]]:
+    """Code and field, below the provider spec, of every problem."""
     with pytest.raises(InputError) as error:
         decode_provider_config(value)
     prefix = "spec.template.spec.providerSpec.value"
-    return [f"{problem.field.removeprefix(prefix)}: {problem.what}" for problem in error.value.problems]
+    return [(problem.code, problem.field.removeprefix(prefix)) for problem in error.value.problems]
 
 
 def test_every_field_is_read() -> None:
@@ -76,24 +77,24 @@ def test_of_keys_that_differ_in_case_the_last_in_byte_order_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("value", "code", "field"),
     [
-        ({"sshKeys": []}, '.sshKeys: unknown field "sshKeys"'),
-        ({"network": {"mtu": 1}}, '.network.mtu: unknown field "mtu"'),
-        ({"network": {"dns": {"search": []}}}, '.network.dns.search: unknown field "search"'),
-        ({"sshPublicKeys": "a"}, ".sshPublicKeys: must be a list of strings, not a string"),
-        ({"sshPublicKeys": ["a", 1]}, ".sshPublicKeys[1]: must be a string, not a number"),
-        ({"cloudProvider": 1}, ".cloudProvider: must be a string, not a number"),
-        ({"operatingSystem": True}, ".operatingSystem: must be a string, not a boolean"),
-        ({"network": []}, ".network: must be an object, not a list"),
-        ({"overwriteCloudConfig": {}}, ".overwriteCloudConfig: must be a string, not an object"),
-        ([], ": must be an object, not a list"),
-        ("text", ": must be an object, not a string"),
-        (None, ": the MachineDeployment has no provider config"),
+        ({"sshKeys": []}, Code.UNKNOWN_KEY, ".sshKeys"),
+        ({"network": {"mtu": 1}}, Code.UNKNOWN_KEY, ".network.mtu"),
+        ({"network": {"dns": {"search": []}}}, Code.UNKNOWN_KEY, ".network.dns.search"),
+        ({"sshPublicKeys": "a"}, Code.WRONG_TYPE, ".sshPublicKeys"),
+        ({"sshPublicKeys": ["a", 1]}, Code.WRONG_TYPE, ".sshPublicKeys[1]"),
+        ({"cloudProvider": 1}, Code.WRONG_TYPE, ".cloudProvider"),
+        ({"operatingSystem": True}, Code.WRONG_TYPE, ".operatingSystem"),
+        ({"network": []}, Code.WRONG_TYPE, ".network"),
+        ({"overwriteCloudConfig": {}}, Code.WRONG_TYPE, ".overwriteCloudConfig"),
+        ([], Code.WRONG_TYPE, ""),
+        ("text", Code.WRONG_TYPE, ""),
+        (None, Code.MISSING_KEY, ""),
     ],
 )
-def test_what_go_would_not_decode_is_refused_with_its_path(value: Any, expected: str) -> None:
-    assert problems(value) == [expected]
+def test_what_go_would_not_decode_is_refused_with_its_path(value: Any, code: Code, field: str) -> None:
+    assert problems(value) == [(code, field)]
 
 
 def test_all_problems_come_at_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from osm_gitops.errors import Code, InputError
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.containerd import Credential, registry_credentials
-from tests.faults import refused
+from tests.faults import Expected, refused
 from tests.render.resolve.facts import facts, secret
 
 SETTINGS = Settings(registry_credentials_secret=("kube-system", "creds"))
@@ -101,7 +101,7 @@ def test_of_two_keys_with_one_host_the_last_in_order_counts_with_a_warning() -> 
         SETTINGS, facts(secret("creds", _docker({"auths": auths}), kind=DOCKER))
     )
     assert credentials == {"r.io": Credential(auth="3")}
-    assert [warning.what.split(" are ")[0] for warning in warnings] == [
-        '"https://r.io/v1" and "https://r.io/v2"',
-        '"https://r.io/v2" and "r.io"',
+    assert list(warnings) == [
+        Expected(Code.REGISTRY_HOST_TWICE, '"https://r.io/v1"', '"https://r.io/v2"'),
+        Expected(Code.REGISTRY_HOST_TWICE, '"https://r.io/v2"', '"r.io"'),
     ]

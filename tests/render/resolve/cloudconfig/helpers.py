@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from osm_gitops.errors import InputError
+from osm_gitops.errors import InputError, Problem
 from osm_gitops.model.inputs import ConfigMapFact, Facts, SecretFact
 from osm_gitops.model.machine import ProviderConfig
 from osm_gitops.model.objects import Origin
@@ -47,8 +48,8 @@ def text(provider: str, spec: Any, known: Facts | None = None, kubelet: str = "1
     return made(provider, spec, known, kubelet).text
 
 
-def problems(provider: str, spec: Any, known: Facts | None = None) -> list[str]:
-    """Field (below the cloud provider spec) and sentence of every problem."""
+def problems(provider: str, spec: Any, known: Facts | None = None) -> list[Problem]:
+    """Every problem, with its field below the cloud provider spec."""
     with pytest.raises(InputError) as error:
         made(provider, spec, known)
-    return [f"{problem.field.removeprefix(SPEC_FIELD)}: {problem.what}" for problem in error.value.problems]
+    return [replace(problem, field=problem.field.removeprefix(SPEC_FIELD)) for problem in error.value.problems]

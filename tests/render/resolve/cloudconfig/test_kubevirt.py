@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
+from tests.faults import placed
 from tests.render.resolve.cloudconfig.helpers import facts, in_secret, problems, text
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
@@ -52,7 +54,8 @@ def test_an_inline_kubeconfig_wins_over_a_reference() -> None:
 
 def test_an_inline_kubeconfig_must_be_base64_and_is_not_shown() -> None:
     (problem,) = problems("kubevirt", spec({"value": "s3cret!"}))
-    assert problem == ".auth.kubeconfig: the kubeconfig is not base64"
+    assert placed([problem]) == [(Code.CLOUD_SPEC_VALUE, ".auth.kubeconfig")]
+    assert "s3cret" not in str(problem)
 
 
 def test_the_namespace_comes_from_the_environment() -> None:

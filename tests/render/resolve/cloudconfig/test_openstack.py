@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
+from tests.faults import placed
 from tests.render.resolve.cloudconfig.helpers import facts, problems, text
 
 SPEC = {
@@ -101,5 +103,5 @@ def test_a_volume_limit_of_zero_is_none(limit: Any, line: str) -> None:
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "25", True, 2**64, 1e30, [], {}])
 def test_a_volume_limit_is_a_whole_number(limit: Any) -> None:
-    (problem,) = problems("openstack", {**SPEC, "nodeVolumeAttachLimit": limit})
-    assert problem.startswith(".nodeVolumeAttachLimit: must be a whole number from 0 on")
+    found = problems("openstack", {**SPEC, "nodeVolumeAttachLimit": limit})
+    assert placed(found) == [(Code.WRONG_TYPE, ".nodeVolumeAttachLimit")]

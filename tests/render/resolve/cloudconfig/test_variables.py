@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from osm_gitops.errors import Code
+from tests.faults import Expected, placed
 from tests.render.resolve.cloudconfig.helpers import facts, in_config_map, in_secret, made, problems, text
 
 
@@ -40,8 +42,7 @@ def test_anything_that_is_no_object_becomes_text(value: Any, expected: str) -> N
 
 def test_a_null_that_becomes_text_is_warned_about() -> None:
     (warning,) = made("aws", {"vpcId": None}).warnings
-    assert warning.field.endswith(".vpcId")
-    assert "null becomes the text null" in warning.what
+    assert (warning.code, warning.field.endswith(".vpcId")) == (Code.CLOUD_SPEC_NULL, True)
 
 
 @pytest.mark.parametrize("value", [["a"], [{"a": 1}], {"value": 1}, {"value": True}, {"secretKeyRef": "x"}])
@@ -71,13 +72,13 @@ def test_an_object_reference_may_hold_more() -> None:
 def test_a_plain_variable_that_lies_nowhere_is_a_problem() -> None:
     spec = {"availabilityZone": in_secret("k"), "vpcId": in_config_map("k"), "subnetId": in_secret("x")}
     assert problems("aws", spec) == [
-        ".availabilityZone: Secret ns/s is not in the source",
-        ".vpcId: ConfigMap ns/c is not in the source",
-        ".subnetId: Secret ns/s is not in the source",
+        Expected(Code.CLOUD_SPEC_REFERENCE, ".availabilityZone: ", "Secret ns/s"),
+        Expected(Code.CLOUD_SPEC_REFERENCE, ".vpcId: ", "ConfigMap ns/c"),
+        Expected(Code.CLOUD_SPEC_REFERENCE, ".subnetId: ", "Secret ns/s"),
     ]
     assert problems("aws", spec, facts({"k": b"1"}, {})) == [
-        '.vpcId: ConfigMap ns/c has no key "k"',
-        '.subnetId: Secret ns/s has no key "x"',
+        Expected(Code.CLOUD_SPEC_REFERENCE, ".vpcId: ", "ConfigMap ns/c", '"k"'),
+        Expected(Code.CLOUD_SPEC_REFERENCE, ".subnetId: ", "Secret ns/s", '"x"'),
     ]
 
 
@@ -94,7 +95,7 @@ def test_a_variable_that_lies_nowhere_falls_back_with_a_warning() -> None:
     assert username(in_secret("k"), environment={"OS_USER_NAME": "env"}) == "env"
     assert username(in_secret("k")) == ""
     (warning,) = made("openstack", {"username": in_secret("k")}).warnings
-    assert "Secret ns/s is not in the source; like OSM, an empty text is used instead" in warning.what
+    assert warning == Expected(Code.CLOUD_SPEC_REFERENCE, "Secret ns/s")
 
 
 def test_bytes_of_a_secret_that_are_no_utf8_are_kept() -> None:
@@ -119,4 +120,5 @@ def test_a_boolean_variable_takes_no_text(value: Any) -> None:
 
 def test_a_boolean_in_a_secret_must_be_one_and_is_not_shown() -> None:
     (problem,) = problems("openstack", {"trustDevicePath": in_secret("k")}, facts({"k": b"hidden"}))
-    assert problem == ".trustDevicePath: what it refers to is neither true nor false"
+    assert placed([problem]) == [(Code.CLOUD_SPEC_REFERENCE, ".trustDevicePath")]
+    assert "hidden" not in str(problem)

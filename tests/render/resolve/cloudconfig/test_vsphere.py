@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from osm_gitops.errors import Code
+from tests.faults import Expected, placed
 from tests.render.resolve.cloudconfig.helpers import facts, in_secret, made, problems, text
 
 SPEC = {
@@ -65,13 +67,15 @@ def test_the_server_and_port_are_those_of_the_url(url: str, server: str, port: s
 
 def test_a_url_with_http_is_warned_about() -> None:
     (warning,) = made("vsphere", {**SPEC, "vsphereURL": "http://vc"}).warnings
-    assert "the server becomes http" in warning.what
+    assert placed([warning]) == [
+        (Code.CLOUD_SPEC_VALUE, "spec.template.spec.providerSpec.value.cloudProviderSpec.vsphereURL")
+    ]
 
 
 def test_a_url_that_is_none_is_refused_and_not_shown() -> None:
-    assert problems("vsphere", {**SPEC, "vsphereURL": "user:s3cret@v c"}) == [
-        ".vsphereURL: the address of vSphere is no URL"
-    ]
+    (problem,) = problems("vsphere", {**SPEC, "vsphereURL": "user:s3cret@v c"})
+    assert placed([problem]) == [(Code.CLOUD_SPEC_VALUE, ".vsphereURL")]
+    assert "s3cret" not in str(problem)
 
 
 def test_credentials_and_flags_come_from_the_environment() -> None:
@@ -93,7 +97,7 @@ def test_an_environment_variable_that_is_no_boolean_is_refused_only_where_it_dec
     known = facts(environment={"VSPHERE_ALLOW_INSECURE": "maybe"})
     assert text("vsphere", SPEC, known) == EXPECTED
     (problem,) = problems("vsphere", {**SPEC, "allowInsecure": {}}, known)
-    assert "VSPHERE_ALLOW_INSECURE is neither true nor false" in problem
+    assert problem == Expected(Code.CLOUD_SPEC_VALUE, "VSPHERE_ALLOW_INSECURE")
 
 
 def test_a_flag_that_lies_nowhere_falls_back_with_a_warning() -> None:
@@ -101,8 +105,10 @@ def test_a_flag_that_lies_nowhere_falls_back_with_a_warning() -> None:
         "vsphere", {**SPEC, "allowInsecure": in_secret("k")}, facts(environment={"VSPHERE_ALLOW_INSECURE": "1"})
     )
     assert config.text == EXPECTED
-    assert "Secret ns/s is not in the source" in config.warnings[0].what
+    assert config.warnings[0] == Expected(Code.CLOUD_SPEC_REFERENCE, "Secret ns/s")
 
 
 def test_the_cluster_is_not_used_but_must_resolve() -> None:
-    assert problems("vsphere", {**SPEC, "cluster": in_secret("k")}) == [".cluster: Secret ns/s is not in the source"]
+    assert problems("vsphere", {**SPEC, "cluster": in_secret("k")}) == [
+        Expected(Code.CLOUD_SPEC_REFERENCE, ".cluster: ", "Secret ns/s")
+    ]
