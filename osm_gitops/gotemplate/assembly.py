@@ -22,6 +22,7 @@ from osm_gitops.gotemplate.sandbox import Helper, Sandbox
 from osm_gitops.gotemplate.values import Nil, Pointer, Struct
 
 REMEMBERED: Final = 256  # results per template or file: a fleet has fewer kinds of pools, and memory is bounded
+_MOST_TEXTS: Final = 2_000  # templates and files of an engine that profiles may share
 REMEMBERED_SIZE: Final = 8 << 20  # characters of their texts, of the same reason
 
 
@@ -144,6 +145,8 @@ def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], fau
     try:
         engine.check_length(text)
         page.bodies = engine.parse_traced(name, text) if page.has_actions else {}
+        while len(engine.texts) >= _MOST_TEXTS:
+            del engine.texts[next(iter(engine.texts))]
         engine.texts[name, text, snippets] = page
     except TemplateFault as fault:
         fault.template = name
@@ -169,11 +172,14 @@ class _GoText:
         self.has_actions = "{{" in self.text
 
     def compiled(self) -> tuple[Program, Memo]:
-        if self.program is None or self.memo is None:
-            translation = self.engine.translate(self.name, self.bodies, self.snippets)
-            self.program = self.engine.compile(translation, self.name)
-            self.memo = memo(translation.reads, self.engine.root)
+        if self.program is None:
+            self.program = self._compile()
+        if self.memo is None:
+            self.memo = memo(self.program.reads, self.engine.root)
         return self.program, self.memo
+
+    def _compile(self) -> Program:
+        return self.engine.compile(self.engine.translate(self.name, self.bodies, self.snippets), self.name)
 
     def render(self, machine: Machine, snippets: Mapping[str, str]) -> str:
         """The output for one MachineDeployment; ``snippets`` are the literal results of templates."""
@@ -196,6 +202,12 @@ class CompiledHalf(Protocol):
 
     def reads_by_file(self) -> tuple[frozenset[str], ...]:
         """The data's fields that each file may use, in order. Raises TemplateFaults."""
+
+
+def forget_results(engine: Engine) -> None:
+    """Forget what was rendered from the Go templates and files of an engine, but not how to render them."""
+    for page in engine.texts.values():
+        cast("_GoText", page).memo = None
 
 
 @dataclass(slots=True)
@@ -280,12 +292,9 @@ class _Combined(_GoText):
 
     names: tuple[str, ...] = ()
 
-    def compiled(self) -> tuple[Program, Memo]:
-        if self.program is None or self.memo is None:
-            translation = self.engine.translate(self.name, self.bodies)
-            self.program = self.engine.compile(translation, self.name, lambda line: _origin(self.names, line))
-            self.memo = memo(translation.reads, self.engine.root)
-        return self.program, self.memo
+    def _compile(self) -> Program:
+        translation = self.engine.translate(self.name, self.bodies)
+        return self.engine.compile(translation, self.name, lambda line: _origin(self.names, line))
 
 
 def _origin(names: tuple[str, ...], line: int) -> tuple[str, int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.gotemplate.assembly import forget_results
 from osm_gitops.gotemplate.bounds import Bounds
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.desired import ALL_SECRET, NO_SECRETS, Desired, DesiredObject, SecretTexts, Side
@@ -189,7 +192,8 @@ class ClusterRenderer:
     def __init__(self, inputs: Inputs, settings: Settings, for_git: bool = True) -> None:
         self.inputs = inputs
         self.cluster = resolve_cluster(settings, inputs.facts)
-        engine, compiled = Engine(ROOT_TYPES, bounds_of(settings), inputs.values), CompiledProfiles()
+        engine, compiled = _engine(bounds_of(settings), json.dumps(dict(inputs.values))), CompiledProfiles()
+        forget_results(engine)  # they hold secrets of the cluster before
         self.renderer = PoolRenderer(engine, self.cluster, compiled, for_git=for_git)
         self.counterfactuals = Counterfactuals(inputs, settings, engine, compiled)
 
@@ -206,6 +210,13 @@ class ClusterRenderer:
             tuple(RenderedText(each.ref, each.side, dump(each.body).encode()) for each in objects),
             (*pool.warnings, *self.counterfactuals.warnings(machine, warnings)),
         )
+
+
+@lru_cache(maxsize=4)
+def _engine(bounds: Bounds, values: str) -> Engine:
+    """In a worker: one engine for the clusters of a fleet, which have most of their profiles in common. ``values`` are
+    JSON."""
+    return Engine(ROOT_TYPES, bounds, json.loads(values))
 
 
 def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> RenderedPool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from osm_gitops.gotemplate.assembly import _GoText
+from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.model.plan import Plan
 from osm_gitops.model.settings import Settings
-from osm_gitops.pipeline.rendering import render_cluster
+from osm_gitops.pipeline.rendering import ClusterRenderer, render_cluster
 from osm_gitops.plan.compare import PlanOptions
 from osm_gitops.plan.fingerprint import fingerprint
 from osm_gitops.report.text import Style, format_plan
@@ -54,3 +57,30 @@ def test_a_pool_is_rendered_once_whatever_looks_at_it(tmp_path: Path, monkeypatc
     assert len(plan.effective) == 6
     assert asked["render_pool"] == 2
     assert asked.keys() == {"ClusterRenderer", "render_pool", "secret_texts_of"}
+
+
+def test_clusters_with_the_same_profiles_compile_them_once_and_share_no_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = 0
+    real = Engine.load
+
+    def load(*args: Any) -> Any:
+        nonlocal compiled
+        compiled += 1
+        return real(*args)
+
+    monkeypatch.setattr(Engine, "load", load)
+    inputs = inputs_of(tmp_path, profile("a", "#!/bin/sh\n# one of its own\necho {{ .KubeVersion }}\n"), pool("p", "a"))
+    (machine,) = inputs.machines
+    first = ClusterRenderer(inputs, Settings(pause_image="first.example.com/pause:1"))
+    rendered = first.render(machine)
+    once = compiled
+    second = ClusterRenderer(inputs, Settings(pause_image="second.example.com/pause:1"))
+    pages = first.counterfactuals.engine.texts.values()
+    assert pages
+    assert all(isinstance(page, _GoText) and page.memo is None for page in pages)
+    again = second.render(machine)
+    assert 0 < once == compiled
+    assert [each.ref for each in again.objects] == [each.ref for each in rendered.objects]
+    assert first.render(machine) == rendered
