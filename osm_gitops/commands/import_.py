@@ -111,7 +111,9 @@ def import_objects(texts: Iterable[tuple[bytes, str]], wanted: Import) -> Import
         path = _place(manifest.ref)
         if path in places:
             what = f"has the same file {path} as {places[path].ref}"
-            imported.problems.append(_about(manifest, what, "Import the two kinds into separate folders"))
+            imported.problems.append(
+                _about(manifest, Code.FILES_COLLIDE, what, "Import the two kinds into separate folders")
+            )
             continue
         places[path] = manifest
         try:
@@ -168,11 +170,16 @@ def _collect(
     ref = manifest.ref
     if not (_NAME.fullmatch(ref.name) and _NAME.fullmatch(ref.namespace)):
         imported.problems.append(
-            _about(manifest, "the API server would refuse this name", "Use small letters, digits and hyphens")
+            _about(
+                manifest,
+                Code.OBJECT_NAME_REFUSED,
+                "the API server would refuse this name",
+                "Use small letters, digits and hyphens",
+            )
         )
     elif ref in found:
         what = f"is in the input twice: {found[ref].origin} and {manifest.origin}"
-        imported.problems.append(_about(manifest, what, "Remove one of them"))
+        imported.problems.append(_about(manifest, Code.DUPLICATE_OBJECT, what, "Remove one of them"))
     elif (raw.body.get("metadata") or {}).get("deletionTimestamp") is not None:
         imported.notes.append(f"{ref} is being deleted: skipped")
     else:
@@ -201,20 +208,29 @@ def _content(
         rule = replace(rule, selection=replace(rule.selection, encrypted_regex=_SECRET_PARTS))
     if rule is None:
         raise InputError(
-            [_about(manifest, "is a secret, and there is no recipient to encrypt it for", _NO_RECIPIENT, secret)]
+            [
+                _about(
+                    manifest,
+                    Code.SECRET_NOT_ENCRYPTED,
+                    "is a secret, and there is no recipient to encrypt it for",
+                    _NO_RECIPIENT,
+                    secret,
+                )
+            ]
         )
     sealed = encrypt(body, rule, now=wanted.now)
     left = next(secrets_in_plain_text(sealed), "")
     if left:
         needed = CREDENTIALS if manifest.ref.kind == MACHINE else HIDDEN
         fix = f"Set encrypted_regex: {needed} in the rule that matches {path}"
-        raise InputError([_about(manifest, f"{rule.where} leaves it in plain text", fix, left)])
+        what = f"{rule.where} leaves it in plain text"
+        raise InputError([_about(manifest, Code.SECRET_NOT_ENCRYPTED, what, fix, left)])
     return dump(sealed).encode()
 
 
-def _about(manifest: Manifest, what: str, fix: str, at: str = "") -> Problem:
+def _about(manifest: Manifest, code: Code, what: str, fix: str, at: str = "") -> Problem:
     where = manifest.line_of(at) if at else str(manifest.origin)
-    return Problem(Code.SECRET_NOT_ENCRYPTED, what, where=where, about=str(manifest.ref), field=at, fix=fix)
+    return Problem(code, what, where=where, about=str(manifest.ref), field=at, fix=fix)
 
 
 _STDIN = "-"
