@@ -194,7 +194,7 @@ def test_a_private_key_as_recipient_is_refused_and_not_repeated(tmp_path: Path) 
     ran = osm_gitops("init", "nodes", "--age-recipient", secret, "--age-recipient", "age1nothing")
     assert ran.code == 1
     assert Expected(Code.PRIVATE_KEY_AS_RECIPIENT) in told(ran.err)
-    assert "age1nothing is damaged" in ran.err
+    assert Expected(Code.RECIPIENT_INVALID, "age1nothing") in told(ran.err)
     assert secret not in ran.err
     assert not (tmp_path / "nodes").exists()
 

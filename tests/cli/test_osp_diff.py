@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from osm_gitops.errors import Code
 from osm_gitops.sources import builtin
 from tests.cli.running import osm_gitops
 from tests.cli.scenes import profile, write_fleet, write_tree
 from tests.cli.schemas import checked
+from tests.faults import Expected, told
 from tests.git.repos import git, new_repository
 from tests.profiles.sets import SOURCE, write_set
 
@@ -103,19 +105,19 @@ def test_a_file_is_compared_with_what_git_has_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "told"),
+    ("side", "fault"),
     [
-        ("none.yaml", "none.yaml"),
-        ("empty.yaml", "empty.yaml: no OperatingSystemProfile in it"),
-        ("tree", "tree: it has several profiles: kube-system/osp-a, kube-system/osp-b"),
-        ("osp-a@v9.0.0", 'no built-in profiles of version "v9.0.0". There are: v2.0.0, v2.1.0'),
-        ("osp-x@v2.0.0", 'there is no built-in profile "osp-x" in version v2.0.0'),
-        ("osp-b", 'OperatingSystemProfile "osp-b" not found. Did you mean osp-a?'),
+        ("none.yaml", Expected(Code.SOURCE_NOT_FOUND, "none.yaml: ")),
+        ("empty.yaml", Expected(Code.NO_PROFILE_IN_FILE, "empty.yaml: ")),
+        ("tree", Expected(Code.SEVERAL_PROFILES_IN_FILE, "tree: ", "kube-system/osp-a, kube-system/osp-b")),
+        ("osp-a@v9.0.0", Expected(Code.UNKNOWN_PROFILES_VERSION, '"v9.0.0"', "v2.0.0, v2.1.0")),
+        ("osp-x@v2.0.0", Expected(Code.PROFILE_NOT_FOUND, '"osp-x"', "v2.0.0")),
+        ("osp-b", Expected(Code.UNKNOWN_PROFILE, '"osp-b"', "osp-a?")),
     ],
 )
-def test_a_side_that_is_not_one_profile_is_refused(tmp_path: Path, side: str, told: str) -> None:
+def test_a_side_that_is_not_one_profile_is_refused(tmp_path: Path, side: str, fault: Expected) -> None:
     (tmp_path / "empty.yaml").write_text("a: b\n", "utf-8")
     write_tree(tmp_path / "tree", profile(), profile("osp-b"))
     ran = osm_gitops("osp", "diff", "osp-a", side)
     assert (ran.code, ran.out) == (1, "")
-    assert told in ran.err
+    assert fault in told(ran.err)

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from osm_gitops.config.spec import ClusterSpec, SourceSpec, TreeRef, tree_ref
+from osm_gitops.errors import Code
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.load import load_inputs
 from tests.cli.scenes import pool, profile, secret, write_tree
+from tests.faults import placed
 from tests.git.repos import git, new_repository, pin_git
 
 
@@ -43,7 +45,7 @@ def test_plain_secrets_are_warned_of_where_git_keeps_them(tmp_path: Path, monkey
     ref = TreeRef(tmp_path / "link" / "tree", "tree")
     inputs = load_inputs(ClusterSpec("c", SourceSpec(ref, ref, ref), (), None), Settings(), {})
     (warning,) = inputs.warnings
-    assert str(warning).startswith("tree/Secret-ours.yaml:1: Secret ns/ours: this Secret is in plain text in git. ")
+    assert placed([warning]) == [(Code.SECRET_IN_PLAIN_TEXT, "tree/Secret-ours.yaml:1: Secret ns/ours")]
     (repo / ".gitignore").write_text("tree/\n")
     assert load_inputs(ClusterSpec("c", SourceSpec(ref, ref, ref), (), None), Settings(), {}).warnings == ()
 

@@ -233,7 +233,7 @@ def test_a_kubeconfig_that_names_its_authority_as_a_file_gives_an_empty_one_and_
     found = _read_facts(api)
     assert found.facts.certificate_authority == ""
     (warning,) = found.warnings
-    assert "KubernetesCACert is empty" in str(warning)
+    assert warning.code is Code.CLUSTER_CA_UNKNOWN
     assert _read_facts(api, settings=Settings(kubernetes_ca_bundle="own")).warnings == ()
 
 
@@ -294,8 +294,8 @@ def test_profiles_of_kkp_that_may_not_be_read_are_an_error_of_who_needs_them(
     _create(management, profile("osp-a"))
     inputs = read_profiles(api, _machines(pool("a", "osp-a"), pool("b", "osp-missing")), "kube-system")
     assert list(inputs.profiles) == [("kube-system", "osp-a")]
-    assert [problem.what.partition(":")[0] for problem in inputs.unreadable] == [
-        f"list customoperatingsystemprofiles.{_OSM} in namespace {namespace}"
+    assert list(inputs.unreadable) == [
+        Expected(Code.REQUEST_REFUSED, f"list customoperatingsystemprofiles.{_OSM} in namespace {namespace}")
         for namespace in ("kube-system", "kubermatic")
     ]
     _create(management, profile("osp-missing"))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from osm_gitops.errors import Code, InputError
+from osm_gitops.errors import Code
 from osm_gitops.model.inputs import Facts
 from osm_gitops.model.settings import Settings
 from osm_gitops.render.resolve.cluster_info import base_kubeconfig, certificate_authority
@@ -202,7 +202,14 @@ def test_a_ca_that_is_a_file_in_cluster_info_is_empty() -> None:
     assert certificate_authority(Settings(), facts(cluster_info=info)) == ""
 
 
-@pytest.mark.parametrize("info", [None, "{", _cluster_info(ONE, TWO)])
-def test_without_a_ca_there_is_a_sentence(info: str | None) -> None:
-    with pytest.raises(InputError, match=r"CA certificate|exactly one cluster"):
+@pytest.mark.parametrize(
+    ("info", "code"),
+    [
+        (None, Code.CLUSTER_CA_MISSING),
+        ("{", Code.CLUSTER_CA_MISSING),
+        (_cluster_info(ONE, TWO), Code.CLUSTER_INFO_INVALID),
+    ],
+)
+def test_without_a_ca_there_is_a_problem(info: str | None, code: Code) -> None:
+    with refused(code):
         certificate_authority(Settings(), facts(cluster_info=info))
