@@ -26,6 +26,10 @@ def measures(folder: Path) -> Iterator[Row]:
     yield _plan(tree).row("plan of 10,000 MDs, one file per object")
     tree = _tree(folder / "form-secrets", [*machines, *_secrets(machines)], _one_line)
     yield _plan(tree).row("plan of 1,000 MDs with a Secret and a token each, one line of JSON")
+    fleet = _many_clusters(folder / "form-clusters", 500)
+    yield usage("plan", "--fleet", str(fleet)).row(
+        "plan of 500 clusters with 20 MDs each and the same profiles", "12 s"
+    )
     tree = _many_profiles(folder / "form-profiles")
     for name, wanted in (("first run", ""), ("again", "3 s CPU")):
         yield _plan(tree).row(f"plan of 400 MDs over 200 profiles, {name}", wanted)
@@ -33,6 +37,27 @@ def measures(folder: Path) -> Iterator[Row]:
 
 def _machines(count: int) -> _Bodies:
     return [machine(number, PROFILES[number % len(PROFILES)], distinct=False) for number in range(count)]
+
+
+def _many_clusters(folder: Path, count: int) -> Path:
+    """A fleet file and its trees; every cluster has the same profiles."""
+    folder.mkdir()
+    profiles = folder / "profiles"
+    profiles.mkdir()
+    for name, _, _ in PROFILES:
+        (profiles / f"{name}.yaml").write_bytes((OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes())
+    machines, clusters = _documents(_machines(20)), []
+    for number in range(count):
+        name = f"cluster-{number:03}"
+        (folder / name).mkdir()
+        write_surroundings(folder / name)
+        (folder / name / "machines.yaml").write_text(machines)
+        clusters.append({"name": name, "from": {"machineDeployments": name, "facts": name, "profiles": "profiles"}})
+    defaults = {"settings": {"externalCloudProvider": True}, "to": {"git": {"path": "state"}}}
+    head = {"apiVersion": "osm-gitops.io/v1alpha1", "kind": "Fleet", "defaults": defaults}
+    path = folder / "osm-gitops.yaml"
+    path.write_text(dump({**head, "clusters": clusters}))
+    return path
 
 
 def _many_profiles(folder: Path) -> Path:
