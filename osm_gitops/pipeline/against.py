@@ -1,7 +1,7 @@
-"""A plan against an earlier revision: what a change to the sources does, whatever the target holds.
+"""A plan against an earlier revision: the effect of a change to the sources, independent of the target.
 
-Both sides are read and rendered alike, so it needs no target, and no key where both are read with stand-ins: this is
-how a pull request from a fork shows what it changes.
+Both sides are read and rendered alike, so it needs no target, and no key if both are read with placeholders. So pull
+requests from forks can show their changes.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NAMED = 10
 
 
 def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) -> tuple[ClusterSpec, ...]:
-    """The clusters that a fleet file named at a revision; none where it was not there yet.
+    """The clusters of a fleet file at a revision; none if the file did not exist.
 
-    Raises InputError where there is no such revision, or the file was none that can be read.
+    Raises InputError if the revision does not exist, or if the file was invalid.
     """
     found = find_repository(path)
     if found is None:
-        raise input_error(Code.NO_WORK_TREE, "the fleet file is in no git repository", where=f"--against {revision}")
+        raise input_error(Code.NO_WORK_TREE, "the fleet file is not in a git repository", where=f"--against {revision}")
     root, inside = found
     with open_revision(root, revision, str(root), trust) as files:
         try:
@@ -47,9 +47,9 @@ def fleet_at(path: Path, display: str, revision: str, trust: Trust = TRUSTED) ->
 
 
 def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
-    """A cluster whose trees are read at a revision, if they lie in the repository that ``home`` is in.
+    """The cluster with its trees at a revision, if they are in the repository of ``home``.
 
-    Clusters, trees elsewhere, and those that name a revision of their own, stay as they are.
+    Live clusters, other trees, and trees with a revision are not changed.
     """
     parts = spec.source.parts
     repository = _repository(home)
@@ -65,8 +65,7 @@ def spec_at(spec: ClusterSpec, revision: str, home: Path) -> ClusterSpec:
 def given_at(
     overlays: Sequence[OverlayRef], revision: str, home: Path, trust: Trust = TRUSTED
 ) -> tuple[OverlayRef, ...]:
-    """Overlays that flags name, as they were at a revision; without those that were not there yet, which a flag is
-    there to try."""
+    """Overlays from flags at a revision, without those that did not exist yet."""
     repository = _repository(home)
     found = ((overlay, _overlay_at(overlay, revision, repository)) for overlay in overlays)
     return tuple(then for now, then in found if then == now or is_there(then, trust))
@@ -75,9 +74,9 @@ def given_at(
 def plan_against(
     clusters: Sequence[ClusterSpec], earlier: Sequence[ClusterSpec], revision: str, options: RunOptions
 ) -> Outcome:
-    """Plan all clusters as if their targets held what ``earlier`` renders to.
+    """Plan all clusters as if their targets had what ``earlier`` renders to.
 
-    What was wrong at that revision is a warning: a change that mends it must pass.
+    Problems of that revision are warnings, so that a change may correct them.
     """
     problems: list[Problem] = []
     plans: list[ClusterPlan] = []
@@ -103,7 +102,7 @@ def _plan(desired: Desired, spec: ClusterSpec | None, revision: str, options: Ru
         identical=frozenset(wanted.ref for wanted in earlier.objects if known.get(wanted.ref) == wanted.digest),
         warnings=tuple(_warnings(desired, earlier, troubles, revision)),
     )
-    # What was secret then is so now.
+    # Old secrets must be masked too.
     masked = replace(desired, sensitive=desired.sensitive | earlier.sensitive)
     return replace(make_cluster_plan(masked, current, options.plan), secret_before=earlier.secret_texts)
 
@@ -119,13 +118,13 @@ def _warnings(desired: Desired, earlier: Desired, troubles: Sequence[Problem], r
 
 def _gone(spec: ClusterSpec, revision: str) -> ClusterPlan:
     left = Problem(
-        Code.CLUSTER_LEFT_FLEET, f"it was in the fleet at {revision} and is so no more: its folder stays as it is"
+        Code.CLUSTER_LEFT_FLEET, f"it was removed from the fleet since {revision}: its folder is not changed"
     )
     return ClusterPlan(spec.name, (), warnings=(left,))
 
 
 def _part_at(part: SourceRef, revision: str, repository: Path | None) -> SourceRef:
-    # Where there is no repository at all, reading the revision says so.
+    # Without a repository, reading the revision reports the problem.
     if isinstance(part, LiveRef) or part.revision or _repository(part.path) != repository:
         return part
     return replace(part, revision=revision)

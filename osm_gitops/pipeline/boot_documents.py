@@ -1,5 +1,5 @@
-"""From pools to what lint checks look at: one renderer for each distinct cluster, all with the same compiled
-profiles, and the line of the source from which each line of a rendered file came.
+"""Rendered pools for lint checks: one renderer for each distinct cluster, all with the same compiled profiles, and the
+source line of each line of a rendered file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool
 from osm_gitops.render.user_data import user_data_warnings
 
-_ROOM_FOR_MARKS: Final = 8  # times the output without them
+_ROOM_FOR_MARKS: Final = 8  # factor of the output without them
 
 
 @dataclass(slots=True)
 class Renderers:
-    """``values`` are a user's own; ``settings`` the cluster's, from which the bounds are taken."""
+    """``values`` are the user's; ``settings`` are the cluster's, which have the limits."""
 
     settings: Settings
     values: Mapping[str, Json] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Renderers:
     _renderers: dict[tuple[int, bool], tuple[ClusterFacts, PoolRenderer]] = field(default_factory=dict)
 
     def made_up(self, combination: Combination) -> ClusterFacts:
-        """The cluster of a combination; the same object for all that have the same settings."""
+        """The cluster of a combination; the same object for equal settings."""
         key = tuple(variant.name for variant in combination.variants if variant.settings)
         if key not in self._clusters:
             settings = settings_of(combination, self._defaults())
@@ -51,7 +51,7 @@ class Renderers:
 
     @property
     def engine(self) -> Engine:
-        """The engine that renders without marks."""
+        """The engine without marks."""
         return self._engine(traced=False)[0]
 
     def renderer(self, cluster: ClusterFacts, *, traced: bool = False) -> PoolRenderer:
@@ -72,7 +72,7 @@ class Renderers:
         return self._engines[traced]
 
     def _defaults(self) -> Settings:
-        """OSM's defaults within the cluster's bounds: what is judged must not depend on one cluster's settings."""
+        """OSM's defaults with the cluster's limits: findings must not depend on other settings of one cluster."""
         bounds = {name: getattr(self.settings, name) for name in ("namespace", *BOUNDS)}
         return Settings(**bounds)
 
@@ -82,12 +82,12 @@ _DATA: Final = ".content.inline.data"
 
 @dataclass(slots=True)
 class Places:
-    """Places in a profile, as if rendering changed no line: for those who ask for the beginning of a file alone."""
+    """Places in a profile, as if rendering did not change lines: for the beginning of a file."""
 
     profile: OperatingSystemProfile
 
     def of_file(self, half: Half, index: int, line: int) -> str:
-        """``file:line`` of a line of the half's file at ``index``, for 0 of its path; empty where no profile has it."""
+        """``file:line`` of a line of the half's file at ``index`` (0: its path); empty if it is not from a profile."""
         files = self._texts(half).files
         return self._of_known(files[index][1], line) if index < len(files) else ""
 
@@ -95,7 +95,7 @@ class Places:
         return self.of_text(at, line) if line else self.of_text(f"{at.removesuffix(_DATA)}.path", 0)
 
     def of_text(self, at: str, line: int) -> str:
-        """``file:line`` of a line of the text that stands at the field ``at`` of the profile."""
+        """``file:line`` of a line of the text at the field ``at`` of the profile."""
         return self.profile.manifest.line_in(at, line)
 
     def _texts(self, half: Half) -> HalfTexts:
@@ -105,7 +105,7 @@ class Places:
 
 @dataclass(slots=True)
 class TracedPlaces(Places):
-    """Places of one pool's files. The pool is rendered once more, with marks, when one is asked for."""
+    """Places in one pool's files. The pool is rendered again with marks on first use."""
 
     pool: ResolvedPool
     cluster: ClusterFacts
@@ -125,7 +125,7 @@ class TracedPlaces(Places):
         return self.of_text(at if name == file.path else texts.places.get(name, at), found)
 
     def _lines_of(self, half: Half, index: int) -> Sequence[Line | None]:
-        """Where each line came from; nothing for a file that is as it stands in the profile."""
+        """The origin of each line; empty for a file that is a verbatim copy."""
         if (half, index) not in self._lines:
             self._lines[half, index] = self._found(half, index)
         return self._lines[half, index]
@@ -140,12 +140,12 @@ class TracedPlaces(Places):
         except InputError:
             return aligned(rendered.content, texts, index)
         plain, lines = self.renderers.tracer.read(_file(traced, half, index).content)
-        # Marks are text: a template that measures or encodes what it prints may print something else with them.
+        # Marks are text: a template that measures or encodes its output may print something else with them.
         return lines if plain == rendered.content else aligned(rendered.content, texts, index)
 
 
 def aligned(rendered: str, texts: HalfTexts, index: int) -> Sequence[Line | None]:
-    """Where each line probably came from: the next line of the file or its templates that reads the same."""
+    """The probable origin of each line: the next equal line of the file or its templates."""
     file = texts.files[index][0]
     sources = [(file.path, file.content), *((name, text) for name, (text, _) in texts.templates.items())]
     known: dict[str, list[Line]] = {}
@@ -170,18 +170,18 @@ def _file(config: OperatingSystemConfig, half: Half, index: int) -> File:
 
 
 UNITS = "/etc/systemd/system"
-"""Where units are shown to be: systemd reads them there."""
+"""The displayed folder of units, where systemd reads them."""
 
 
 def boot_document(pool: ResolvedPool, label: str, renderer: PoolRenderer, places: Places) -> BootDocument:
-    """What the pool boots from. Raises InputError where it cannot be rendered."""
+    """The pool's boot document. Raises InputError if it cannot be rendered."""
     return rendered(pool, label, renderer, places)[0]
 
 
 def rendered(
     pool: ResolvedPool, label: str, renderer: PoolRenderer, places: Places
 ) -> tuple[BootDocument, tuple[Problem, ...]]:
-    """What the pool boots from, and warnings about it. Raises InputError where it cannot be rendered."""
+    """The pool's boot document with warnings. Raises InputError if it cannot be rendered."""
     config = renderer.config(pool)
     document = _document(pool, label, config, renderer.user_data(pool, config), places)
     return document, user_data_warnings(config, pool.utility)

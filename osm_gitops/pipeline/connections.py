@@ -1,4 +1,4 @@
-"""The API servers of a run: each is connected to once, for all clusters of a fleet that are in it."""
+"""The API servers of a run: one connection each, shared by all clusters of the fleet."""
 
 from __future__ import annotations
 
@@ -16,24 +16,21 @@ if TYPE_CHECKING:
 
 
 def refuse_server(spec: ClusterSpec, part: str) -> None:
-    """Refuse to ask a server where the tree is not trusted; ``part`` is what of the fleet file asks for it.
-
-    Raises InputError.
-    """
+    """Raise InputError if the tree is untrusted; ``part`` is the part of the fleet file that names a server."""
     if spec.trust.untrusted:
         raise input_error(
             Code.SERVER_IN_UNTRUSTED_RUN,
-            f"{part} is a cluster, and an untrusted run asks no server",
-            fix="Name a tree in its place, choose other clusters with --cluster, or, if you trust the tree, run "
+            f"{part} is a cluster, and an untrusted run must not access servers",
+            fix="Name a tree instead, select other clusters with --cluster, or, if you trust the tree, run "
             "without --untrusted and --without-keys",
         )
 
 
 class Connections:
-    """Opens what a cluster of the fleet names, at the first use. ``environment`` is that of the process.
+    """Opens the connections of clusters on first use. ``environment`` is that of the process.
 
-    Nothing is asked of a server here. Where a kubeconfig leads nowhere, InputError says so; and for clusters of a tree
-    that is not trusted, of which no kubeconfig is even read.
+    Makes no request. Raises InputError for unusable kubeconfigs, and for clusters of an untrusted tree, whose
+    kubeconfigs are not read.
     """
 
     def __init__(
@@ -48,40 +45,40 @@ class Connections:
         self._checked: dict[ContextRef, Api] = {}
 
     def checked(self, check: Callable[[], None]) -> Connections:
-        """The same connections; ``check`` is called before every try of a request that writes."""
+        """The same connections; ``check`` is called before each attempt of a write."""
         return Connections(self._environment, self._open, check)
 
     def management(self, spec: ClusterSpec) -> Api:
-        """Where profiles and OSCs are."""
+        """The cluster of profiles and OSCs."""
         refuse_server(spec, "its management cluster")
         return self._api(spec.management)
 
     def worker(self, spec: ClusterSpec) -> Api:
-        """Where all else is; in the single mode the same as :meth:`management`."""
+        """The cluster of all other objects; may be the same as :meth:`management`."""
         refuse_server(spec, "its worker cluster")
         return self._api(spec.worker)
 
     def clusters(self, spec: ClusterSpec) -> Clusters:
         """Both sides."""
-        from osm_gitops.kube.api import Clusters  # noqa: PLC0415 - a run from trees to git needs none
+        from osm_gitops.kube.api import Clusters  # noqa: PLC0415 - not needed for runs from trees to git
 
         return Clusters(self.management(spec), self.worker(spec))
 
     def hosts(self, spec: ClusterSpec, sides: Collection[Side] = tuple(Side)) -> tuple[str, ...]:
-        """The servers of these sides as plans name them, a line each."""
+        """The servers of these sides for plans, one per line."""
         if spec.worker == spec.management:
             return (f"cluster {self.management(spec).display}",) if sides else ()
         apis = {Side.MANAGEMENT: self.management, Side.WORKER: self.worker}
         return tuple(f"{side.value} cluster {apis[side](spec).display}" for side in Side if side in sides)
 
     def close(self) -> None:
-        """End all connections; a further use makes new ones."""
+        """Close all connections. A later use opens new ones."""
         for api in self._open.values():
             api.close()
         self._open.clear()
 
     def _api(self, access: ContextRef) -> Api:
-        from osm_gitops.kube.api import connect  # noqa: PLC0415 - a run from trees to git needs none
+        from osm_gitops.kube.api import connect  # noqa: PLC0415 - not needed for runs from trees to git
 
         if access not in self._open:
             self._open[access] = connect(access, self._environment)
@@ -91,7 +88,7 @@ class Connections:
 
 
 def check_live_targets(specs: Iterable[ClusterSpec], connections: Connections) -> None:
-    """Two desired states in one cluster would prune each other; raises InputError with all that would."""
+    """Raise InputError if several desired states have the same cluster: they would prune each other."""
     live = [spec for spec in specs if isinstance(spec.target, LiveTarget)]
     problems = list(_shared_targets(live, connections)) if len(live) > 1 else []
     if problems:
@@ -104,13 +101,13 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
     for spec in specs:
         try:
             clusters = connections.clusters(spec)
-        except OsmGitopsError:  # told when the cluster is reached for; it stops no other
+        except OsmGitopsError:  # reported when the cluster is used; it stops no other
             continue
         worker, place = clusters.worker.host, (clusters.management.host, _namespace(spec))
         if worker in workers:
             other, display = workers[worker], clusters.worker.display
             what = f"it would be applied to the same worker cluster as cluster {other}: {display}"
-            fix = "Give each cluster its own context, or choose one of them with --cluster"
+            fix = "Use another context for each cluster, or select one of them with --cluster"
             yield Problem(Code.CLUSTERS_SHARE_TARGET, what, about=f"cluster {spec.name}", fix=fix)
         elif place in namespaces:
             what = (
@@ -121,7 +118,7 @@ def _shared_targets(specs: Iterable[ClusterSpec], connections: Connections) -> I
                 Code.CLUSTERS_SHARE_TARGET,
                 what,
                 about=f"cluster {spec.name}",
-                fix="Give each cluster its own management.namespace",
+                fix="Set another management.namespace for each cluster",
             )
         workers.setdefault(worker, spec.name)
         namespaces.setdefault(place, spec.name)

@@ -1,4 +1,4 @@
-"""A git target: plan from what is there, commit, push, and plan again where others pushed first."""
+"""A git target: plan, commit, push, and plan again if another push came first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def git_place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOpti
         branch=target.branch,
         own_branch=wanted.own_branch,
         remote=CLONE_REMOTE if cloned else target.remote,
-        # What is not pushed goes with the clone.
+        # Unpushed commits would be deleted with the clone.
         push=cloned or (target.push if wanted.push is None else wanted.push),
         clusters=tuple(spec.name for spec in specs),
         plaintext_secrets=options.plaintext_secrets,
@@ -48,7 +48,7 @@ def git_place(target: TargetSpec, specs: Sequence[ClusterSpec], options: RunOpti
 
 @dataclass(slots=True)
 class GitWork:
-    """What is to be done in one git target, while it is locked."""
+    """The work in one git target, while it is locked."""
 
     session: GitSession
     specs: list[ClusterSpec]
@@ -69,7 +69,7 @@ class GitWork:
         return self.session.remark
 
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
-        """Plan from what the remote has now. The sources may lie in the same repo, so they are read after."""
+        """Fetch and plan. The sources may be in the same repository, so they are read after fetching."""
         try:
             if self.session.is_published:
                 self.session.catch_up()
@@ -94,13 +94,13 @@ class GitWork:
                 problems.extend(failure.problems)
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
-        """Commit, and push where asked; then ``deliveries`` has what became of each cluster that was changed."""
+        """Commit, and push if configured. ``deliveries`` has the result of each changed cluster."""
         self.deliveries = self._deliver(options, confirm, problems)
 
     def finish(
         self, options: RunOptions, started: datetime, problems: Sequence[Problem]
     ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
-        """Figures alone: what is in git tells of itself."""
+        """Only metrics: git itself is the record."""
         return tuple(measure(spec.name, self._ended(spec.name, problems), started, options) for spec in self.specs), ()
 
     def _ended(self, cluster: str, problems: Sequence[Problem]) -> Ended:
@@ -118,7 +118,7 @@ class GitWork:
                 outcome = self.session.publish() if self.session.is_published else PushOutcome.KEPT
             except TargetError as failure:
                 problems.extend(failure.problems)
-                return {}  # it says what became of them
+                return {}  # its message explains what happened to the commits
             if outcome is not PushOutcome.MOVED:
                 self.pushed = outcome is PushOutcome.PUSHED
                 return done
@@ -131,13 +131,13 @@ class GitWork:
                 Code.PUSH_TOO_LATE,
                 f"the remote moved during {_PUSH_ATTEMPTS} attempts to push",
                 where=str(self.session.root),
-                fix="Run again when fewer others push to this branch",
+                fix="Run again when there are fewer pushes to this branch",
             )
         )
         return {}
 
     def _plan_again(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> bool:
-        """Whether to go on, with a plan from newer commits."""
+        """Plan from newer commits; returns whether to continue."""
         before = self.plans
         try:
             self._read_again()
@@ -148,11 +148,11 @@ class GitWork:
         return before == self.plans or confirm(Plan(tuple(self.plans)))
 
     def _read_again(self) -> None:
-        """Take what the fleet file says now; it may have come with the commits of others."""
+        """Read the fleet file again: the new commits may have changed it."""
         now = {spec.name: spec for spec in self.read()}
         for spec in self.specs:
             if spec.name not in now or now[spec.name].target != spec.target:
-                what = "the fleet file that others pushed has it no more, or with another target"
+                what = "newer commits removed it from the fleet file, or changed its target"
                 fix = "Nothing was changed for it. Run again"
                 raise target_error(Code.FLEET_FILE_CHANGED, what, about=f"cluster {spec.name}", fix=fix)
         self.specs = [now[spec.name] for spec in self.specs]

@@ -1,6 +1,4 @@
-"""The inputs of one run over a cluster: put together step by step, built once, each with the commit that it comes from
-and what of it is not as committed.
-"""
+"""Build the inputs of a cluster from its sources, with their commits and uncommitted differences."""
 
 from __future__ import annotations
 
@@ -31,11 +29,11 @@ _NAMED_FILES = 10
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where something comes from.
+    """The origin of a source.
 
-    ``source`` names it with its commit, as ``pools@4be1…``, with ``-dirty`` behind it where it holds more than the
-    commit, and without a commit where it is not ``in_git``. ``keeper`` tells which files git keeps. ``uncommitted``
-    names what differs from the commit; ``warnings`` say why that cannot be told.
+    ``source`` is its name with the commit (``pools@4be1…``), with ``-dirty`` if it differs from the commit, and without
+    a commit if it is not ``in_git``. ``keeper`` returns files that are in git. ``uncommitted`` are the differences from
+    the commit; ``warnings`` say why these are unknown.
     """
 
     source: str
@@ -46,7 +44,7 @@ class Origin:
 
 
 def origins_of(reads: Sequence[TreeRef], trust: Trust) -> tuple[Origin, ...]:
-    """The origins of files and folders that are read as they lie there; git is asked once for each repository."""
+    """The origins of local files and folders. git is run once for each repository."""
     roots = [find_work_tree(read.path.absolute()) for read in reads]
     found: dict[TreeRef, Origin] = {}
     for root in dict.fromkeys(roots):
@@ -57,8 +55,7 @@ def origins_of(reads: Sequence[TreeRef], trust: Trust) -> tuple[Origin, ...]:
 
 
 def named_files(spec: ClusterSpec, stack: Stack) -> tuple[TreeRef, ...]:
-    """What a cluster is made from beside its sources, as it lies there: the fleet file, overlays with those that they
-    are built on, and files that settings name."""
+    """Other local files of a cluster: the fleet file, overlays with their bases, and files in settings."""
     fleet = [spec.fleet_file] if spec.fleet_file is not None else []
     given = {overlay.display: overlay for overlay in spec.overlays}
     overlays = [TreeRef(each.path, each.display) for each in spec.overlays if not (each.built_in or each.revision)]
@@ -77,19 +74,19 @@ def named_files(spec: ClusterSpec, stack: Stack) -> tuple[TreeRef, ...]:
 
 
 def deciding_rules(spec: ClusterSpec, options: RunOptions) -> tuple[TreeRef, ...]:
-    """The ``.sops.yaml`` by which a cluster's folder in git is encrypted, named as it lies in its repository."""
+    """The ``.sops.yaml`` for a cluster's folder in git, with its path in the repository."""
     if not isinstance(spec.target, TargetSpec) or spec.trust.untrusted:
         return ()
     try:
         path = sealing_of(options).rule_file(spec.target.path)
     except InputError:
-        return ()  # told where the folder is compared
+        return ()  # reported when the folder is compared
     root = find_work_tree(path) if path is not None else None
     return (TreeRef(path, _inside(path, root)),) if path is not None and root is not None else ()
 
 
 def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]:
-    """What git cannot tell is a warning: the files are there all the same."""
+    """Ask git for the origins. Failures are warnings: the files can be read anyway."""
     inside = [_inside(read.path, root) for read in reads]
     try:
         repository = trust.repository(root)
@@ -100,7 +97,7 @@ def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]
             problem = Problem(Code.SOURCE_REVISION_UNKNOWN, what, where=str(root))
             yield from (Origin(read.display, keeper, warnings=(problem,), in_git=True) for read in reads)
             return
-        # A file that is named is read, whether git ignores it or not.
+        # Named files are read even if git ignores them.
         files = [path for read, path in zip(reads, inside, strict=True) if read.path.is_file()]
         ignored = repository.ignored(files) if files else ()
         changed = sorted({*repository.changed_paths(*inside), *ignored})
@@ -121,12 +118,12 @@ def _ask(root: Path, reads: Sequence[TreeRef], trust: Trust) -> Iterator[Origin]
 
 
 def in_git(origins: Iterable[Origin]) -> tuple[Origin, ...]:
-    """Those that are read from git."""
+    """Origins in git."""
     return tuple(origin for origin in origins if origin.in_git)
 
 
 def _kept(repository: Repository, files: Sequence[PurePath]) -> Collection[PurePath]:
-    """Those in the work tree that git does not ignore; all of them where it does not tell."""
+    """Files that git does not ignore; all files if git fails."""
     root = repository.root.resolve()
     inside = {file.relative_to(root).as_posix(): file for file in files if file.is_relative_to(root)}
     try:
@@ -145,10 +142,10 @@ ProfileKey = tuple[str, str]
 
 @dataclass(slots=True)
 class ClusterInputs:
-    """What :meth:`build` makes :class:`Inputs` of, field by field.
+    """The fields of :class:`Inputs`, mutable until :meth:`build`.
 
-    It begins with what the source of MachineDeployments gave. Facts and profiles of other sources take the places of
-    its own; what is told beside them (problems, warnings, notes) is told of all.
+    They start with the source of MachineDeployments. Facts and profiles of other sources replace those of this source;
+    problems, warnings and notes are collected from all.
     """
 
     machines: tuple[MachineDeployment, ...] = ()
@@ -171,44 +168,44 @@ class ClusterInputs:
 
     @classmethod
     def of(cls, read: Inputs) -> ClusterInputs:
-        """The inputs of one source, to be changed here; that source keeps its own mappings."""
+        """A mutable copy of the inputs of one source."""
         return cls(**_fields_of(read))
 
     def build(self) -> Inputs:
-        """The inputs, without what several sources report alike."""
+        """The inputs, without duplicate reports."""
         parts = _fields_of(self)
         return Inputs(**parts | {name: tuple(dict.fromkeys(parts[name])) for name in _REPORTED})
 
     def take_facts(self, read: Inputs) -> None:
-        """The facts of another source (``from.facts``)."""
+        """Use the facts of another source (``from.facts``)."""
         self.facts = read.facts
         self._tell(read)
 
     def take_profiles(self, read: Inputs) -> None:
-        """The profiles of another source (``--profiles-from``)."""
+        """Use the profiles of another source (``--profiles-from``)."""
         self.profiles = dict(read.profiles)
         self.broken = _of_both(self.broken, read.broken)
         self.unfit = _of_both(self.unfit, read.unfit)
         self._tell(read)
 
     def take_origins(self, origins: Iterable[Origin]) -> None:
-        """Files beside the sources that decide what is rendered, or who can read it."""
+        """Add files other than sources that affect rendering or encryption."""
         for each in origins:
             self.sources += (each.source,)
             self.uncommitted += each.uncommitted
             self.warnings += each.warnings
 
     def change_machines(self, change: Callable[[MachineDeployment], MachineDeployment]) -> None:
-        """Put other MachineDeployments in the places of those that are known."""
+        """Replace MachineDeployments."""
         self.machines = tuple(map(change, self.machines))
 
     def break_profiles(self, broken: Mapping[ObjectRef, tuple[Problem, ...]]) -> None:
-        """Profiles that must not be used: pools that name them fail with the reason."""
+        """Mark profiles as broken: pools that name them fail with these problems."""
         self.broken |= broken
         self.profiles = {key: each for key, each in self.profiles.items() if ObjectRef(PROFILE, *key) not in broken}
 
     def break_unfit(self) -> None:
-        """Break what has a name that no API server takes, where it else is only warned about (design.md, "Success and
+        """Mark objects whose names API servers refuse as broken, rather than warn (design.md, "Success and
         refusal")."""
         told = {problem for problems in self.unfit.values() for problem in problems}
         self.machines = tuple(each for each in self.machines if each.ref not in self.unfit)
@@ -235,6 +232,6 @@ def _fields_of(record: Inputs | ClusterInputs) -> dict[str, Any]:
 def _of_both(
     own: Mapping[ObjectRef, tuple[Problem, ...]], theirs: Mapping[ObjectRef, tuple[Problem, ...]]
 ) -> dict[ObjectRef, tuple[Problem, ...]]:
-    """The problems of all but profiles, and those of the profiles of another source."""
+    """Problems of other objects than profiles, and of the profiles of another source."""
     kept = {ref: problems for ref, problems in own.items() if ref.kind != PROFILE}
     return kept | {ref: problems for ref, problems in theirs.items() if ref.kind == PROFILE}

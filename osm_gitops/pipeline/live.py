@@ -1,4 +1,4 @@
-"""Live clusters as a target: their state is read, and a plan is made from it (design.md, "Planning")."""
+"""Read live clusters and plan (design.md, "Planning")."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from osm_gitops.targets.target import plan_for
 
 @dataclass(frozen=True, slots=True)
 class LiveInputs:
-    """What was read for a cluster, to be planned from. ``printing`` are pools whose profile prints the kubeconfig."""
+    """The inputs of a cluster for planning. ``printing`` are pools whose profile prints the kubeconfig."""
 
     settings: Settings
     inputs: ClusterInputs
@@ -45,10 +45,10 @@ class LiveInputs:
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What one look at a cluster gave: what should be, what would be done, and what machine-controller has done.
+    """One reading of a cluster: desired state, plan, and pools.
 
-    ``lacks_tokens``: what it was planned from, where tokens that pools print are yet to be made: placeholders are in
-    what was rendered, so it is for showing only. ``comparison``: where MachineDeployments come from a tree.
+    ``lacks_tokens`` are the inputs of the plan if tokens that pools print do not exist yet: the plan has placeholders,
+    and is only for display. ``comparison`` is set if MachineDeployments come from a tree.
     """
 
     desired: Desired
@@ -68,10 +68,7 @@ class LiveState:
 
 
 def read_live(spec: ClusterSpec, options: RunOptions, osm: OsmActivity) -> LiveState:
-    """Read a cluster's sources and its live state, tokens included, and plan. Changes nothing. Raises OsmGitopsError.
-
-    ``osm`` is what else may write there.
-    """
+    """Read a cluster's sources and live state, including tokens, and plan. Changes nothing. Raises OsmGitopsError."""
     prepare()
     settings = load_settings(spec)
     live = options.connections.clusters(spec)
@@ -99,7 +96,7 @@ def read_live(spec: ClusterSpec, options: RunOptions, osm: OsmActivity) -> LiveS
 def _comparison(
     source: SourceSpec, tree: TreeRef, inputs: ClusterInputs, found: PoolsOfTree, only: Sequence[str]
 ) -> Comparison:
-    """What of a tree and of the cluster can be compared: what nobody could read may be what the tree seems to lack."""
+    """Compare the MachineDeployments of a tree and the cluster. Unreadable ones may be those that the tree lacks."""
     living = (each.ref for each in inputs.machines if found.pools[each.ref].gate is not Gate.DELETING)
     left = Left(LeftReason.NOT_IN_SOURCE, f"{tree.display} has no such MachineDeployment")
     strays = {} if inputs.unreadable else found.strays
@@ -116,7 +113,7 @@ def _comparison(
 
 
 def plan_live(spec: ClusterSpec, options: RunOptions, read: LiveInputs) -> LiveState:
-    """Plan from what was read, against what is there now. Raises OsmGitopsError."""
+    """Plan from inputs against the current state. Raises OsmGitopsError."""
     settings, live = read.settings, options.connections.clusters(spec)
     if read.tokens is not None and read.printing:
         read.inputs.facts = read.tokens.added_to(read.inputs.facts, read.printing)
@@ -154,8 +151,8 @@ def plan_live(spec: ClusterSpec, options: RunOptions, read: LiveInputs) -> LiveS
 
 
 def _machine_changes(read: LiveInputs, desired: Desired) -> tuple[Change, ...]:
-    """What applying the MachineDeployments of a tree does, where that is wanted. One that cannot be rendered is left as
-    it is: its Machines would wait for a boot configuration that does not come."""
+    """The changes by applying the MachineDeployments of a tree, if enabled. Failed pools are not applied: their
+    Machines would wait for a boot configuration that is not written."""
     if read.comparison is None or not read.comparison.applied:
         return ()
     rendered = frozenset(desired.pools)
@@ -165,13 +162,13 @@ def _machine_changes(read: LiveInputs, desired: Desired) -> tuple[Change, ...]:
 
 
 def _keeps_profiles(spec: ClusterSpec) -> bool:
-    """Whether profiles are read where they would be written."""
+    """Whether profiles are read from the cluster that they would be written to."""
     return isinstance(spec.source.profiles, LiveRef)
 
 
 def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
-    """A MachineDeployment of a tree, with what only the cluster knows: that it is being deleted, its revision, and the
-    other annotations of servers, which count in OSM's hash."""
+    """A MachineDeployment of a tree, with live facts: deletion, revision, and other server-side annotations, which are
+    a part of OSM's hash."""
     if pool.gate is Gate.DELETING:
         return replace(machine, deleting=True)
     if not pool.server_annotations:
@@ -180,7 +177,7 @@ def _as_live(machine: MachineDeployment, pool: LivePool) -> MachineDeployment:
 
 
 def _tokens(inputs: ClusterInputs, settings: Settings, live: Clusters, now: datetime) -> Tokens | None:
-    """``None`` where no kubeconfig can be made: every pool fails with the reason when it is rendered."""
+    """The tokens; ``None`` if no kubeconfig can be created. Then rendering of each pool fails with the reason."""
     try:
         setup = TokenSetup.of(settings, inputs.facts, now)
     except InputError:

@@ -1,5 +1,4 @@
-"""What a tree has on its way into a cluster: which profiles may be written (design.md, "Profiles in clusters"), and
-which names."""
+"""Profiles that may be written to a cluster (design.md, "Profiles in clusters")."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ _DIGEST_SHOWN = 12
 def written_profiles(
     inputs: Inputs | ClusterInputs, *, from_cluster: bool
 ) -> Mapping[tuple[str, str], OperatingSystemProfile]:
-    """The profiles that a run may write into a cluster. Where it reads them ``from_cluster``, they are the built-in
-    ones: whoever put the others there goes on owning them, and a patched one would take the place of its base."""
+    """The profiles that a run may write to a cluster. If they are read ``from_cluster``, only built-in ones: others
+    belong to their creators, and a patched one would replace its base."""
     return {
         key: each
         for key, each in inputs.profiles.items()
@@ -40,7 +39,7 @@ def written_profiles(
 def unwritable_profiles(
     inputs: ClusterInputs, api: Api, settings: Settings, osm: OsmActivity, *, from_cluster: bool
 ) -> Mapping[ObjectRef, tuple[Problem, ...]]:
-    """Profiles that must not go to this cluster, and why: what is in the cluster stays as it is."""
+    """Profiles that must not be written to this cluster, and why."""
     written = written_profiles(inputs, from_cluster=from_cluster)
     return {
         ref: (problem,)
@@ -54,13 +53,13 @@ def unwritable_profiles(
 def _unfit_for(
     profiles: Mapping[tuple[str, str], OperatingSystemProfile], api: Api, settings: Settings
 ) -> Iterator[tuple[ObjectRef, Problem]]:
-    """Profiles that must not take the place of what the cluster has."""
+    """Profiles that must not replace those of the cluster."""
     for key, found in _live(profiles, api):
         profile = profiles[key]
         if not profile.built_in:
             problem = _unbumped(profile, found.get("spec") or {}, api.display)
         elif is_ours(found) or settings.replace_default_osps:
-            problem = None  # what was released under its version is what it says
+            problem = None  # a released version never changes
         else:
             problem = _foreign(profile, api.display)
         if problem is not None:
@@ -70,8 +69,8 @@ def _unfit_for(
 def _unreadable_ones(
     profiles: Mapping[tuple[str, str], OperatingSystemProfile], osm: OsmActivity
 ) -> Iterator[tuple[ObjectRef, Problem]]:
-    """Profiles in Jinja2, while a controller runs that would print ``{% if %}`` into boot scripts (design.md, "Profiles
-    in clusters")."""
+    """Profiles in Jinja2, while OSM's controller runs, which would print ``{% if %}`` into boot scripts (design.md,
+    "Profiles in clusters")."""
     if not osm.warnings:
         return
     telling = osm.warnings[0]
@@ -81,7 +80,7 @@ def _unreadable_ones(
             telling.fix,
         )
     else:
-        what = f"it is written in Jinja2, which Operating System Manager ({telling.about}) would take for text"
+        what = f"it is written in Jinja2, which Operating System Manager ({telling.about}) would print as text"
         fix = "Switch Operating System Manager off first, as docs/how-to/adoption.md says"
     for profile in profiles.values():
         if profile.jinja:
@@ -99,7 +98,7 @@ def _unreadable_ones(
 
 
 def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tuple[str, str], Mapping[str, Json]]]:
-    """The live objects of those that are there."""
+    """The live objects of existing profiles."""
     from osm_gitops.kube.kinds import PROFILE as KIND  # noqa: PLC0415 - a run from trees to git asks no server
 
     for namespace in sorted({namespace for namespace, _ in profiles}):
@@ -112,19 +111,19 @@ def _live(profiles: Collection[tuple[str, str]], api: Api) -> Iterator[tuple[tup
 def _foreign(profile: OperatingSystemProfile, host: str) -> Problem:
     return Problem(
         Code.PROFILE_NAME_TAKEN,
-        f"{host} has a profile of this name that osm-gitops did not write, and it counts as yours",
+        f"{host} has a profile of this name that osm-gitops did not write, so it belongs to you",
         where=f"built-in profiles {profile.built_in}",
         about=str(profile.manifest.ref),
-        fix="Read profiles from the cluster (--profiles-from cluster) to go on with it, or have the built-in one "
-        "take its place (--replace-default-osps)",
+        fix="Read profiles from the cluster (--profiles-from cluster) to use it, or replace it by the built-in one "
+        "(--replace-default-osps)",
     )
 
 
 def _unbumped(profile: OperatingSystemProfile, found: Mapping[str, Json], host: str) -> Problem | None:
     """Content that differs from the cluster's under the same version.
 
-    OSM and every reader take equal versions for equal content (osm-behaviour.md, "Webhooks"), so such a change would
-    reach nobody who holds the old one.
+    For OSM and other readers, equal versions mean equal content (osm-behaviour.md, "Webhooks"), so they would not
+    notice the change.
     """
     ours = whole_profile(profile)["spec"]
     if found.get("version") != profile.version:
@@ -149,7 +148,7 @@ def _digest(spec: Mapping[str, Json]) -> str:
 
 
 def _plain(value: Json) -> Json:
-    """Without nulls and empty containers, which Kubernetes' own comparison takes for absent (osm-behaviour.md,
+    """A value without nulls and empty containers, which Kubernetes' comparison treats as absent (osm-behaviour.md,
     "Webhooks")."""
     if isinstance(value, Mapping):
         found = {key: _plain(inner) for key, inner in value.items()}

@@ -1,4 +1,4 @@
-"""A run in live clusters: plan, write, until every pool has settled that can (design.md, "Writing to clusters")."""
+"""A run in live clusters: plan and write until all pools have settled (design.md, "Writing to clusters")."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from osm_gitops.report.metrics import Measured
 from osm_gitops.targets.cluster.lease import Held, holder_name, lease
 from osm_gitops.targets.cluster.record import record_run
 
-_MOVED_ON: Final = Left(LeftReason.NOT_AS_SHOWN, "it is not any more what the plan showed")
+_MOVED_ON: Final = Left(LeftReason.NOT_AS_SHOWN, "it differs from the plan that was shown")
 
 
 def hold(spec: ClusterSpec, options: RunOptions) -> AbstractContextManager[Held]:
-    """Keep all other runs from writing to a cluster while this one does. Raises OsmGitopsError where one is at work."""
+    """Lock a cluster against other runs. Raises OsmGitopsError if another run is active."""
     return lease(
         options.connections.management(spec),
         load_settings(spec).namespace,
@@ -46,7 +46,7 @@ def live_works(
     options: RunOptions,
     locks: ExitStack,
 ) -> Iterator[Work]:
-    """A work of a ``kind`` for each live cluster, which ``locks`` hold; where another run is at work it says so."""
+    """A work of a ``kind`` for each live cluster, locked in ``locks``, or LockedOut if another run is active."""
     for spec in clusters:
         try:
             osm = osm_in_target(spec, options)
@@ -58,7 +58,7 @@ def live_works(
 
 @dataclass(slots=True)
 class LiveWork:
-    """What is to be done in one cluster, while its Lease is held."""
+    """The work in one cluster, while its Lease is held."""
 
     spec: ClusterSpec
     held: Held
@@ -83,21 +83,21 @@ class LiveWork:
         return [*self.look.desired.pools, *self.look.desired.failed] if self.look else []
 
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
-        """Plan; a cluster that cannot be planned adds its problems."""
+        """Plan, or add the problems."""
         self.look = None
         try:
-            # Tokens keep the connections that they were read by.
+            # Tokens keep using these connections.
             self.look = self.read(options.checked(self.held.check))
             problems.extend(self.look.problems)
         except OsmGitopsError as failure:
             problems.extend(named(self.spec.name, failure.problems))
 
     def read(self, options: RunOptions) -> LiveState:
-        """Look at the cluster, and plan. Raises OsmGitopsError."""
+        """Read the cluster, and plan. Raises OsmGitopsError."""
         return read_live(self.spec, options, self.osm)
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
-        """Write what was planned, and once more what had to wait for machine-controller, for as long as it may."""
+        """Carry out the plan, then wait for machine-controller and write pools that were not ready."""
         if self.stale:
             before = self.plans
             self.prepare(options, problems)
@@ -138,11 +138,11 @@ class LiveWork:
         return (measured,), tuple(named(self.spec.name, (*warnings, *self._warnings())))
 
     def _warnings(self) -> tuple[Problem, ...]:
-        """What the plan does not say yet."""
+        """Warnings that are not in the plan."""
         return self.look.tokens.warnings() if self.look and self.look.tokens else ()
 
     def _with_tokens(self, look: LiveState, options: RunOptions) -> LiveState:
-        """The same, planned again with the tokens that pools print: the first step of delivery makes them."""
+        """Create the tokens that pools print, the first step of delivery, and plan again with them."""
         read = look.lacks_tokens
         if read is None or read.tokens is None:
             return look
@@ -152,7 +152,7 @@ class LiveWork:
 
     def _write(self, look: LiveState, options: RunOptions) -> None:
         if look.plan.refusals:
-            # Tokens end while somebody makes up their mind.
+            # Tokens must not expire while a user decides.
             self._deliver(replace(look, plan=_kept_tokens(look.plan)), options)
             raise UnsafePlanError(look.plan.refusals)
         self._deliver(look, options)
@@ -164,7 +164,7 @@ class LiveWork:
         self.delivery = self.delivery.followed_by(done, {change.pool for change in look.plan.changes})
 
     def _settle(self, look: LiveState, options: RunOptions) -> None:
-        """Look again at pools that machine-controller had not got to; nothing else is written any more."""
+        """Read pools that wait for machine-controller again, and write only these."""
         shown = look.plan
         for pause in options.live.pauses():
             waiting = _may_settle(self.delivery, look)
@@ -173,8 +173,8 @@ class LiveWork:
             options.note(f"{self.spec.name}: pools that wait for machine-controller: {len(waiting)}")
             options.live.wait(pause)
             look = self._with_tokens(self.read(options), options)
-            # The guards have let these pools pass; what became of others, or is going, is the next run's business. A
-            # MachineDeployment is applied once a run: where it differs again, a webhook changes what is applied.
+            # The guards have accepted these pools; the next run does all others and deletions. A MachineDeployment is
+            # applied once per run: if it differs again, a webhook changes it.
             there = {ref for ref in waiting if ref in look.pools and look.pools[ref].gate is not Gate.DELETING}
             changes = tuple(
                 change for change in look.plan.changes if change.pool in there and not is_machine_change(change)
@@ -185,7 +185,7 @@ class LiveWork:
             self._deliver(narrowed, options)
 
     def _as_shown(self, look: LiveState, shown: ClusterPlan, same: Callable[[Change, Change], bool]) -> LiveState:
-        """``look`` without the pools for which anything else would be done than what was ``shown``: they are left."""
+        """``look`` without pools whose changes differ from those that were ``shown``: they are skipped."""
         then = {change.ref: change for change in shown.changes}
         content = (change for change in look.plan.effective if not change.upkeep)
         other = {change.pool for change in content if change.ref not in then or not same(change, then[change.ref])}
@@ -196,13 +196,14 @@ class LiveWork:
 
 
 def _kept_tokens(plan: ClusterPlan) -> ClusterPlan:
-    """Of a plan what keeps machines joining: tokens and kubeconfigs, and nothing that goes."""
+    """Only the renewals of tokens and kubeconfigs of a plan, without deletions."""
     kept = (each for each in plan.changes if each.upkeep and each.ref.kind == SECRET.name)
     return replace(plan, changes=tuple(each for each in kept if each.action is not Action.DELETE))
 
 
 def _is_same_but_for_its_revision(now: Change, then: Change) -> bool:
-    """Whether machines boot with what was shown: metadata alone may be other, for machine-controller numbers pools."""
+    """Whether the boot configuration is the one that was shown. Metadata may differ: machine-controller sets
+    revisions."""
     return now.action is then.action and _content(now) == _content(then)
 
 
@@ -211,7 +212,7 @@ def _content(change: Change) -> Mapping[str, Json]:
 
 
 def _may_settle(delivery: Delivery, look: LiveState) -> frozenset[ObjectRef]:
-    """Pools that were left and that another look may find ready."""
+    """Skipped pools that may become ready."""
     over = {Gate.PAUSED, Gate.DELETING}
     left = (ref for ref, why in delivery.left.items() if why != _MOVED_ON)
     return frozenset(ref for ref in left if ref not in look.pools or look.pools[ref].gate not in over)
@@ -220,13 +221,13 @@ def _may_settle(delivery: Delivery, look: LiveState) -> frozenset[ObjectRef]:
 def record(
     spec: ClusterSpec, held: Held, ended: Ended, started: datetime, options: RunOptions
 ) -> tuple[Measured, tuple[Problem, ...]]:
-    """Leave behind in the clusters what the run came to; its figures, and what could not be left."""
+    """Record the run in the clusters; returns its metrics, and failures to record."""
     live = options.connections.clusters(spec)
     ran = measure(spec.name, ended, started, options).ran
     recorded = record_run(live, held, ran, ended.uids)
     good = recorded.record.last_good_run
     last_good = datetime.fromisoformat(good).astimezone(UTC) if good else None
-    # What the run itself has failed with need not be told again as a warning.
+    # Problems of the run itself are not repeated as warnings.
     known = {problem.what for problem in ended.problems}
     warnings = tuple(problem for problem in recorded.warnings if problem.what not in known)
     return Measured(replace(recorded.ran, requests=_requests(live)), last_good), warnings

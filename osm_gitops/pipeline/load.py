@@ -1,4 +1,4 @@
-"""Reading what one cluster's run needs: settings, and objects of trees and clusters."""
+"""Read the settings and inputs of one cluster."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ if TYPE_CHECKING:
 
 
 def load_settings(spec: ClusterSpec) -> Settings:
-    """The cluster's settings. Raises InputError with every problem."""
+    """The cluster's settings. Raises InputError with all problems."""
     return checked_settings(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
 
 
 def given_settings(spec: ClusterSpec) -> tuple[RawSetting, ...]:
-    """What the cluster's settings come from, one entry a name. Raises InputError with every problem of its overlays."""
+    """The raw values of the cluster's settings. Raises InputError with all problems of its overlays."""
     return _given(spec.settings, load_stack(spec.overlays, spec.trust), spec.trust)
 
 
 def checked_settings(raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRUSTED) -> Settings:
-    """Settings that fit this program: ``raw`` and, below them, those of overlays. Raises InputError with every
-    problem."""
+    """Parse ``raw`` settings and those of overlays. Raises InputError with all problems."""
     given = _given(raw, stack, trust)
     texts = {join(each.folder, name): text for each in stack.overlays for name, text in each.texts.items()}
     settings = parse_settings(given, lambda path: texts[path] if path in texts else _read_text(path, trust))
@@ -55,7 +54,7 @@ def checked_settings(raw: Sequence[RawSetting], stack: Stack, trust: Trust = TRU
 
 
 def _given(raw: Sequence[RawSetting], stack: Stack, trust: Trust) -> tuple[RawSetting, ...]:
-    """Flags, environment and fleet file win over overlays. A tree that is not trusted cannot allow itself more."""
+    """Flags, environment and fleet file take precedence over overlays. An untrusted tree cannot raise limits."""
     given = [each for each in (*stack.settings, *raw) if not _goes_too_far(each, trust)]
     return tuple({each.name: each for each in given}.values())
 
@@ -65,13 +64,13 @@ def _goes_too_far(setting: RawSetting, trust: Trust) -> bool:
 
 
 def _refused_bounds(spec: ClusterSpec, stack: Stack) -> tuple[Problem, ...]:
-    """Settings of a tree that is not trusted that do not count."""
+    """Warnings for ignored settings of an untrusted tree."""
     return tuple(
         Problem(
             Code.LIMIT_NOT_RAISED,
-            f"an untrusted run does not raise {each.name}: its default counts",
+            f"an untrusted run does not raise {each.name}: the default is used",
             where=each.where,
-            fix=f"Give --{each.name} if templates need it",
+            fix=f"Use --{each.name} if templates need it",
         )
         for each in (*stack.settings, *spec.settings)
         if _goes_too_far(each, spec.trust)
@@ -87,19 +86,18 @@ def load_inputs(
     *,
     tokens: bool = True,
 ) -> Inputs:
-    """The cluster's objects, each part from a tree or from a cluster. Raises InputError or ClusterError where one
-    cannot be read.
+    """Read the cluster's inputs from trees and clusters. Raises InputError or ClusterError.
 
-    SOPS-encrypted manifests are opened with ``keys``, else with those that ``environment`` leads to. One that no key
-    opens is among the problems. ``KeySearch(environment, without_keys=True)`` opens none: every encrypted value is
-    then a stand-in that follows from its ciphertext and fits where the value is used, so that inputs which are read
-    so can be rendered and compared with each other, and with nothing else. Stand-ins count as secrets.
+    SOPS-encrypted manifests are decrypted with ``keys``, by default those of ``environment``. With
+    ``KeySearch(environment, without_keys=True)`` encrypted values become placeholders, which are derived from the
+    ciphertext and have a valid format, so that such inputs can be rendered and compared with each other only.
+    Placeholders count as secrets.
 
-    Without ``tokens`` those of a cluster are left out: a run that keeps them reads them anyway. Of the built-in
-    profiles those are there that pools refer to. What the cluster's overlays say is applied to all of it.
+    Without ``tokens`` the tokens of a cluster are not read. Of the built-in profiles, those that pools use are
+    included. Overlays are applied.
 
-    MachineDeployments of a tree count as their authors wrote them (:func:`as_authored`), and so do the annotations of
-    live ones where the target is git, unless the cluster is :attr:`ClusterSpec.frozen`.
+    Server-side annotations of MachineDeployments in a tree are removed (:func:`as_authored`), and those of live ones if
+    the target is git, unless the cluster is :attr:`ClusterSpec.frozen`.
     """
     reader = SourceReader(spec, settings, environment, keys or KeySearch(environment), connections)
     return gather_inputs(reader, tokens=tokens).build()
@@ -108,7 +106,7 @@ def load_inputs(
 def load_all_profiles(
     spec: ClusterSpec, settings: Settings, environment: Mapping[str, str], keys: KeySearch, connections: Connections
 ) -> Inputs:
-    """As :func:`load_inputs`, with the built-in profiles that no pool refers to."""
+    """As :func:`load_inputs`, with all built-in profiles."""
     reader = SourceReader(spec, settings, environment, keys, connections)
     return gather_inputs(reader, unused=True).build()
 
@@ -116,10 +114,9 @@ def load_all_profiles(
 def gather_inputs(
     reader: SourceReader, *, tokens: bool = True, unused: bool = False, rules: Iterable[Origin] = ()
 ) -> ClusterInputs:
-    """As :func:`load_inputs`, for those who add more before the inputs are built.
+    """As :func:`load_inputs`, but mutable.
 
-    With ``unused`` the built-in profiles are there that no pool refers to. ``rules`` are origins of files that decide
-    about the result and are not rendered from.
+    ``unused``: include all built-in profiles. ``rules`` are origins of files that affect only encryption.
     """
     spec, settings = reader.spec, reader.settings
     source = spec.source
@@ -130,7 +127,9 @@ def gather_inputs(
             found.machines = authored.machines
             found.broken = dict(sorted({**found.broken, **authored.broken}.items()))
             found.warnings += authored.warnings
-        elif isinstance(spec.target, TargetSpec):  # `refresh` alone knows the revision when what is in git arrives
+        elif isinstance(
+            spec.target, TargetSpec
+        ):  # only `refresh` knows the revision, when objects from git are applied
             found.change_machines(without_server_annotations)
     from_cluster = isinstance(source.profiles, LiveRef)
     unreadable = found.unreadable
@@ -138,12 +137,12 @@ def gather_inputs(
         found.take_facts(reader.facts(found.machines, tokens=tokens))
     if source.profiles != source.machines or isinstance(source.profiles, LiveRef):
         profiles = reader.profiles(found.machines)
-        # What a server holds can be told apart by name, whatever is wrong with it.
+        # Objects of a server are known by name, even if they are invalid.
         unreadable = () if from_cluster else profiles.unreadable
         found.take_profiles(profiles)
     stack = load_stack(spec.overlays, spec.trust)
     found.hosts = reader.hosts()
-    for each in reader.origins:  # the trees name themselves
+    for each in reader.origins:  # trees add their names themselves
         found.uncommitted += each.uncommitted
         found.warnings += each.warnings
     found.take_origins(_origins_beside(spec, stack))
@@ -154,7 +153,7 @@ def gather_inputs(
     )
     found.warnings += _refused_bounds(spec, stack)
     without_defaults = found.build()
-    hidden = () if unused else unreadable  # a list of profiles tells of both
+    hidden = () if unused else unreadable  # a list of profiles shows both
     add_default_profiles(found, settings, from_cluster=from_cluster, unused=unused, unreadable=hidden)
 
     def unread() -> Iterable[OperatingSystemProfile]:
@@ -170,7 +169,7 @@ def gather_inputs(
 
 
 def _origins_beside(spec: ClusterSpec, stack: Stack) -> list[Origin]:
-    """Where the fleet file, overlays and files of settings come from, as far as git or an overlay has them."""
+    """The origins of fleet file, overlays and files in settings, if they are in git."""
     files = [each for each in named_files(spec, stack) if spec.trust.allows(each.path)]
     overlays = {each.path for each in spec.overlays}
     found = zip(files, origins_of(files, spec.trust), strict=True)
@@ -178,7 +177,7 @@ def _origins_beside(spec: ClusterSpec, stack: Stack) -> list[Origin]:
 
 
 class SourceReader:
-    """Reads the parts of one cluster's source; every tree once, of clusters what MachineDeployments need."""
+    """Reads the parts of one cluster's source: each tree once, and of clusters only what MachineDeployments need."""
 
     def __init__(
         self,
@@ -201,7 +200,7 @@ class SourceReader:
         if isinstance(part, TreeRef):
             return self._tree(part)
         refuse_server(self.spec, "from.machineDeployments")
-        from osm_gitops.sources.cluster import read_machines  # noqa: PLC0415 - a run from trees to git asks no server
+        from osm_gitops.sources.cluster import read_machines  # noqa: PLC0415 - not needed for runs from trees to git
 
         return read_machines(self._worker)
 
@@ -210,7 +209,7 @@ class SourceReader:
         if isinstance(part, TreeRef):
             return self._tree(part)
         refuse_server(self.spec, "from.facts")
-        from osm_gitops.sources.cluster import read_facts  # noqa: PLC0415 - a run from trees to git asks no server
+        from osm_gitops.sources.cluster import read_facts  # noqa: PLC0415 - not needed for runs from trees to git
 
         return read_facts(self._worker, machines, self.settings, self._environment, tokens=tokens)
 
@@ -221,7 +220,7 @@ class SourceReader:
         refuse_server(self.spec, "from.profiles")
         management = self._connections.management(self.spec)
         at_hand = default_profiles(self.settings)
-        from osm_gitops.sources.cluster import read_profiles  # noqa: PLC0415 - a run from trees to git asks no server
+        from osm_gitops.sources.cluster import read_profiles  # noqa: PLC0415 - not needed for runs from trees to git
 
         return read_profiles(management, machines, self.settings.namespace, at_hand)
 
@@ -246,7 +245,7 @@ class SourceReader:
         trust.check(tree.path, tree.display)
         if tree.revision:
             with open_revision(tree.path, tree.revision, tree.display, trust) as files:
-                # A branch moves on; the commit tells for ever what was read.
+                # Name the commit: a branch changes.
                 return self._objects(files, f"{tree.display}@{files.commit}")
         (origin,) = origins_of([tree], trust)
         self.origins.append(origin)

@@ -1,4 +1,4 @@
-"""Where the figures of a run go: a file, a Pushgateway, or both."""
+"""Metrics of a run: written to a file, a Pushgateway, or both."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MetricSinks:
-    """Where they go; ``environment`` says which proxy leads to the Pushgateway."""
+    """The sinks; ``environment`` has the proxy for the Pushgateway."""
 
     file: Path | None = None
     gateway: Pushgateway | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def publish(self, runs: Sequence[Measured]) -> tuple[Problem, ...]:
-        """Tell the figures; what could not be told, which fails no run."""
+        """Write the metrics; returns failures, which are warnings."""
         problems: list[Problem] = []
         if self.file is not None and runs:
             try:
@@ -36,18 +36,18 @@ class MetricSinks:
                 self._push(run)
             except OsmGitopsError as failure:
                 problems += failure.problems
-                break  # the next group would wait as long
+                break  # the next group would time out too
         return tuple(problems)
 
     def _push(self, run: Measured) -> None:
         assert self.gateway is not None
         group = {"job": JOB, "cluster": run.ran.cluster}
-        # What this run could not find out, the gateway may still know.
+        # The gateway may have metrics that this run does not know.
         self.gateway.push(exposition([run]), group, self.environment, whole=run.last_good is not None)
 
 
 def _with_times_of(path: Path, runs: Sequence[Measured]) -> Sequence[Measured]:
-    """``runs`` that know when the last good one was, from the file as it is, where they could not find out."""
+    """``runs`` with the time of the last good run from the existing file, if unknown."""
     known = last_good_runs((read_file(path) or b"").decode(errors="replace"))
     return [run if run.last_good else replace(run, last_good=known.get(run.ran.cluster)) for run in runs]
 

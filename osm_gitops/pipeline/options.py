@@ -1,4 +1,4 @@
-"""How a run works, and what it comes to: the words that all parts of a run share."""
+"""Options and results of a run, shared by all of its parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST_PAUSE: Final = 8.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitOptions:
-    """How a run commits and pushes; ``None`` leaves it to the fleet file. ``clone`` was made for this run."""
+    """Options of commits and pushes; ``None`` uses the fleet file. ``clone`` was made for this run."""
 
     push: bool | None = None
     sign: bool | None = None
@@ -38,10 +38,9 @@ class GitOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOptions:
-    """How a run reads and writes clusters. ``settle`` is how long it waits for pools that machine-controller has not
-    got to yet, and ``lock_timeout`` how long for another run; ``now`` tells the time in UTC, ``wait`` lets so many
-    seconds pass. ``as_shown``: somebody said yes to a plan, so nothing but what it showed may be written.
-    ``beside_osm``: write although Operating System Manager writes too."""
+    """Options of live clusters. ``settle`` is the time to wait for machine-controller, ``lock_timeout`` for another
+    run. ``now`` returns the time in UTC, ``wait`` sleeps. ``as_shown``: a user confirmed a plan, so only its changes
+    may be written. ``beside_osm``: write although Operating System Manager writes too."""
 
     settle: timedelta = timedelta(seconds=30)
     lock_timeout: timedelta = timedelta(seconds=LOCK_TIMEOUT)
@@ -52,8 +51,8 @@ class LiveOptions:
     wait: Callable[[float], None] = time.sleep
 
     def pauses(self) -> Iterator[float]:
-        """Seconds to wait before each further look at pools that have to settle, ever longer, until ``settle`` is over:
-        the time that looking takes counts too."""
+        """Increasing seconds to wait before reading pools again, until ``settle`` has passed, including the time of
+        reading."""
         left, pause = self.settle.total_seconds(), _FIRST_PAUSE
         while left > 0:
             began = self.now()
@@ -64,10 +63,9 @@ class LiveOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How a run works. ``environment`` is the process's, read at its outer end; ``tell`` takes sentences, ``note``
-    those for ``-v``, ``advance`` the progress of a cluster's work; ``keys`` open what is encrypted, and
-    ``connections`` lead to the clusters. ``only`` are globs of names of pools; empty chooses all. ``check`` raises
-    LostLockError where another run may write to the cluster by now."""
+    """Options of a run. ``environment`` is that of the process. ``tell`` prints messages, ``note`` those for ``-v``,
+    ``advance`` reports progress of a cluster. ``keys`` decrypt. ``only`` are globs of pool names; empty selects all.
+    ``check`` raises LostLockError if another run may write to the cluster."""
 
     environment: Mapping[str, str]
     keys: KeySearch
@@ -84,16 +82,16 @@ class RunOptions:
     check: Callable[[], None] = lambda: None
 
     def checked(self, check: Callable[[], None]) -> RunOptions:
-        """The same, with ``check`` called before every try of a request that writes to a cluster."""
+        """The same, with ``check`` called before each attempt of a write to a cluster."""
         return replace(self, connections=self.connections.checked(check), check=check)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to: a plan of the clusters that could be planned, and what failed as a whole.
+    """The result of a run: the plan of clusters that could be planned, and problems of whole clusters.
 
-    ``deliveries`` tell by cluster what became of the plan. ``measured`` are the figures of every cluster, ``warnings``
-    what could not be left behind for those who look at clusters later.
+    ``deliveries`` are the results by cluster, ``measured`` the metrics of all clusters, ``warnings`` failures to record
+    the run.
     """
 
     plan: Plan
@@ -118,14 +116,14 @@ Confirm = Callable[[Plan], bool]
 """Shows a plan and asks whether to apply it."""
 
 ReadClusters = Callable[[], Sequence[ClusterSpec]]
-"""Reads the clusters of a run, again where the fleet file may have come anew with the commits of others."""
+"""Reads the clusters of a run from the fleet file, again after new commits."""
 
 
 class Work(Protocol):
-    """What a run does in one target, which nobody else writes in the meantime.
+    """The work of a run in one locked target.
 
-    ``moved``: it met newer commits of others; works after it are then ``stale`` and plan again. ``deliveries`` has what
-    became of each cluster that was changed, ``published`` where commits went, ``remark`` what the user should know.
+    ``moved``: there were newer commits, so later works are ``stale`` and plan again. ``deliveries`` are the results of
+    changed clusters, ``published`` the branches of commits, ``remark`` a note for the user.
     """
 
     stale: bool
@@ -149,23 +147,23 @@ class Work(Protocol):
     def remark(self) -> str: ...
 
     def prepare(self, options: RunOptions, problems: list[Problem]) -> None:
-        """Read and plan; what fails adds its problems."""
+        """Read and plan, or add problems."""
 
     def deliver(self, options: RunOptions, confirm: Confirm, problems: list[Problem]) -> None:
-        """Do what was planned, and ask again where a new plan differs."""
+        """Carry out the plan, and confirm again if a new plan differs."""
 
     def finish(
         self, options: RunOptions, started: datetime, problems: Sequence[Problem]
     ) -> tuple[tuple[Measured, ...], tuple[Problem, ...]]:
-        """Leave behind what the run came to, given what this work added to ``problems``: figures, and warnings."""
+        """Record the run, given the ``problems`` of this work; returns metrics and warnings."""
 
 
 def named(cluster: str, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Problems of a whole cluster, which they name."""
+    """Problems with the name of their cluster."""
     return (problem.at(about=f"cluster {cluster}") for problem in problems)
 
 
 def sealing_of(options: RunOptions) -> FileEncryption:
-    """Encryption as a run asks for it. Above a clone lie folders of others, whose rules are not ours."""
+    """The encryption of a run. Rules above a temporary clone are ignored."""
     encryption = FileEncryption(options.environment, options.age_recipients, options.keys)
     return encryption.anew(options.git.clone.root) if options.git.clone else encryption

@@ -1,7 +1,7 @@
-"""Whether Operating System Manager writes to a cluster too: its Deployment, and the Lease of its controller.
+"""Detect whether Operating System Manager writes to a cluster too: by its Deployment, and the Lease of its controller.
 
-Both are looked for in the management namespace. In KKP the Deployment is in the seed cluster; in the user cluster the
-Lease alone tells.
+Both are read from the management namespace. With KKP the Deployment is in the seed cluster, so the user cluster has
+only the Lease.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from osm_gitops.sources.osm_deployment import OsmDeployment
 
 RECENT: Final = timedelta(minutes=1)
-"""A running controller renews its Lease every two seconds; the rest is for clocks that differ."""
+"""A running controller renews its Lease every two seconds; the rest is for clock differences."""
 _FORBIDDEN: Final = 403
 _UNTIL_THEN: Final = "Until then, apply and refresh write only with --beside-osm"
 
 
 @dataclass(frozen=True, slots=True)
 class OsmActivity:
-    """What is known of OSM's controller, each problem about the object that tells.
+    """The state of OSM's controller, each as a problem about an object.
 
-    ``running``: it writes. ``starting``: it is wanted, and no replica is ready. ``unknown``: what may not be read.
+    ``running``: it writes. ``starting``: it is scaled up, but no replica is ready. ``unknown``: reading is forbidden.
     """
 
     running: tuple[Problem, ...] = ()
@@ -43,8 +43,8 @@ class OsmActivity:
         return (*self.running, *self.starting, *self.unknown)
 
     def refuse(self, cluster: str, options: LiveOptions, *, unknown: bool = True) -> None:
-        """Raise UnsafePlanError where the controller writes, and with ``unknown`` where it may as far as is known,
-        unless the run is to write beside it."""
+        """Raise UnsafePlanError if the controller writes (``unknown``: or may write), unless the run may write beside
+        it."""
         if options.beside_osm:
             return
         found = (*self.running, *(self.unknown if unknown else ()))
@@ -53,25 +53,23 @@ class OsmActivity:
 
 
 def osm_in_target(spec: ClusterSpec, options: RunOptions) -> OsmActivity:
-    """What is known of OSM's controller where a run's target is. Raises InputError and ClusterError."""
+    """The state of OSM's controller in the target of a run. Raises InputError and ClusterError."""
     return read_osm_activity(options.connections.management(spec), load_settings(spec).namespace, options.live.now())
 
 
 def osm_in_sources(spec: ClusterSpec, options: RunOptions) -> OsmActivity:
-    """The same for a run into git, which asks no server but those that it reads sources from.
-
-    Raises InputError and ClusterError."""
+    """The same for a run to git, which accesses only servers that are sources. Raises InputError and ClusterError."""
     source, single = spec.source, spec.management == spec.worker
     asked = source.parts if single else (source.profiles,)
     return osm_in_target(spec, options) if any(isinstance(part, LiveRef) for part in asked) else OsmActivity()
 
 
 def read_osm_activity(management: Api, namespace: str, now: datetime) -> OsmActivity:
-    """Look for OSM's controller, in two requests, or in one where its Deployment says that it runs.
+    """Search for OSM's controller with one or two requests.
 
-    What this user may not read is ``unknown``. Raises ClusterError for a server that does not answer.
+    Forbidden reads are ``unknown``. Raises ClusterError if the server does not answer.
     """
-    from osm_gitops.kube.kinds import LEASE  # noqa: PLC0415 - a run from trees to git asks no server
+    from osm_gitops.kube.kinds import LEASE  # noqa: PLC0415 - not needed for runs from trees to git
     from osm_gitops.sources.osm_deployment import OSM_LEASE, find_osm  # noqa: PLC0415 - as above
 
     unknown: list[Problem] = []
@@ -130,7 +128,7 @@ def _unknown(problem: Problem) -> Problem:
 
 
 def _is_renewed(lease: Mapping[str, Json], where: str, now: datetime) -> bool:
-    """Whether somebody holds it and has said so lately. A controller that ends leaves it as it is, or gives it back."""
+    """Whether a controller holds and recently renewed it. At its end a controller releases it or just stops."""
     spec = lease.get("spec") or {}
     if not (spec.get("holderIdentity") and spec.get("renewTime")):
         return False

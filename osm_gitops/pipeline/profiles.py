@@ -1,5 +1,5 @@
-"""The profiles of a cluster: the built-in ones beside those of a source and which of them take precedence (design.md,
-"Sources and targets of a command" and "Profiles in clusters"), and what overlays make of them ("Overlays").
+"""The profiles of a cluster: built-in ones and those of a source, their precedence (design.md, "Sources and targets of
+a command" and "Profiles in clusters"), and patches of overlays ("Overlays").
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ from osm_gitops.workers.process import LimitReached
 
 
 def default_profiles(settings: Settings) -> frozenset[tuple[str, str]]:
-    """The built-in profiles, each as ``(namespace, name)``; none where they are switched off.
-
-    Raises InputError where there is no such version of them.
-    """
+    """``(namespace, name)`` of the built-in profiles; none if they are disabled. Raises InputError for an unknown
+    version."""
     if settings.disable_default_osps:
         return frozenset()
     return frozenset((settings.namespace, name) for name in builtin.names(_version(settings)))
@@ -52,10 +50,10 @@ def add_default_profiles(
 ) -> None:
     """Add the built-in profiles that pools refer to, or all of them (``unused``).
 
-    A profile of the source wins. Only where profiles were read ``from_cluster``, one that carries our label and says
-    that it is built in is nobody else's: the version that is asked for takes its place, and with
-    ``--replace-default-osps`` that of any. Where documents of the source are ``unreadable``, any of them may be a
-    profile that wins: those that it lacks are broken then. Raises InputError where there is no such version.
+    A profile of the source takes precedence. If profiles are read ``from_cluster``, built-in profiles with our label
+    are replaced by the configured version, with ``--replace-default-osps`` all profiles of these names. If documents of
+    the source are ``unreadable``, they may contain a profile with precedence, so missing profiles are broken. Raises
+    InputError for an unknown version.
     """
     every = at_hand = default_profiles(settings)
     if not unused:
@@ -77,7 +75,7 @@ def built_in_profile(name: str, version: str) -> OperatingSystemProfile:
 
 
 def _gives_way(inputs: ClusterInputs, key: tuple[str, str], settings: Settings, from_cluster: bool) -> bool:
-    """Whether the source has nothing of this name that wins."""
+    """Whether the source has no profile of this name with precedence."""
     ref, found = ObjectRef(PROFILE, *key), inputs.profiles.get(key)
     if from_cluster and settings.replace_default_osps:
         return True
@@ -88,17 +86,17 @@ def _gives_way(inputs: ClusterInputs, key: tuple[str, str], settings: Settings, 
 
 
 def _break(inputs: ClusterInputs, keys: Iterable[ProfileKey], unreadable: Sequence[Problem]) -> None:
-    """Break profiles that may be in what could not be read."""
+    """Mark profiles as broken that may be in unreadable documents."""
     for key in keys:
         ref = ObjectRef(PROFILE, *key)
-        what = "the built-in profile is not taken: what cannot be read here may be one of that name, which would win"
+        what = "the built-in profile is not used: an unreadable document may contain one of this name, with precedence"
         inputs.broken[ref] = (
             Problem(
                 Code.BUILT_IN_PROFILE_NOT_TAKEN,
                 what,
                 where=unreadable[0].where,
                 about=str(ref),
-                fix="Correct what cannot be read first",
+                fix="Correct the unreadable document first",
             ),
         )
 
@@ -139,26 +137,25 @@ def _version(settings: Settings) -> str:
 
 
 OtherProfiles = Callable[[], Iterable[OperatingSystemProfile]]
-"""Profiles that are at hand but were not read, as no pool needs them; read only where a question needs them."""
+"""Returns profiles that no pool needs. They are read only on demand."""
 
 
 def load_stack(overlays: Sequence[OverlayRef], trust: Trust = TRUSTED) -> Stack:
-    """What overlays say together. Raises InputError with every problem of them."""
+    """The combined overlays. Raises InputError with all problems."""
     return call(stack_overlays, read_overlays(overlays, trust)) if overlays else Stack()
 
 
 def apply_overlays(
     inputs: ClusterInputs, stack: Stack, others: OtherProfiles = tuple, *, partial: bool = False
 ) -> None:
-    """Leave the profiles that the cluster gets, patched, and add its values.
+    """Select and patch the profiles of the cluster, and add its values.
 
-    A profile that a patch does not fit is broken. Raises InputError where an overlay says something that is for
-    nothing at all: a patch, a name of a profile, a value. Of ``partial`` inputs, which lack profiles that the cluster
-    has, nobody can tell.
+    Profiles for which a patch fails are broken. Raises InputError for unused parts of an overlay: a patch, a name of a
+    profile, a value. This check is skipped for ``partial`` inputs, which lack profiles of the cluster.
     """
     if not stack.overlays:
         return
-    work = _Work(inputs, stack, others, Series(tuple, stack.overlays))
+    work = _OverlayRun(inputs, stack, others, Series(tuple, stack.overlays))
     for key, profile in inputs.profiles.items():
         work.take(key, profile)
     problems = [] if partial else [*work.idle_patches(), *work.idle_choices(), *work.idle_values()]
@@ -174,7 +171,7 @@ def apply_overlays(
 
 
 @dataclass(slots=True)
-class _Work:
+class _OverlayRun:
     inputs: ClusterInputs
     stack: Stack
     others: OtherProfiles
@@ -186,7 +183,7 @@ class _Work:
     warnings: list[Problem] = field(default_factory=list)
 
     def take(self, key: tuple[str, str], profile: OperatingSystemProfile) -> None:
-        """Patch a profile, if the cluster gets it at all."""
+        """Patch a profile, if it is selected."""
         ref = profile.manifest.ref
         if not self.stack.gets(profile.name):
             self.left_out[ref] = self.stack.chosen_at
@@ -206,7 +203,7 @@ class _Work:
         self.warnings += found.warnings
         known = {(each.what, each.field) for each in read_profile(profile.manifest).warnings}
         checked = read_profile(found.manifest)
-        # What the API server would drop from a patch does not do what was meant.
+        # The API server would drop unknown fields of a patch.
         dropped = [each for each in checked.warnings if (each.what, each.field) not in known]
         problems = (*found.problems, *(() if found.problems else (*checked.problems, *dropped)))
         if problems or checked.value is None:
@@ -216,7 +213,7 @@ class _Work:
             self.patched[ref] = found.applied
 
     def at_hand(self) -> Iterator[OperatingSystemProfile]:
-        """All profiles, those last that no pool needs."""
+        """All profiles; those that no pool needs come last."""
         yield from self.inputs.profiles.values()
         yield from self.others()
 
@@ -224,7 +221,7 @@ class _Work:
         return [ref.name for ref in self.inputs.broken if ref.kind == PROFILE]
 
     def idle_patches(self) -> Iterator[Problem]:
-        """Patches that are for no profile; of broken ones only the name is known, and of derived ones no patch is."""
+        """Patches that match no profile. Of broken profiles only the name is known; derived ones cannot be patched."""
         for overlay in self.stack.overlays:
             for patch in overlay.patches:
                 if any(fnmatchcase(name, patch.name) for name in self.broken_names()):
@@ -236,31 +233,29 @@ class _Work:
         named = f'"{patch.name}"' + (f" for {patch.os_name}" if patch.os_name else "")
         return Problem(
             Code.PATCH_FOR_NO_PROFILE,
-            f"this patch is for no profile: there is none that {named} names",
+            f"this patch matches no profile: there is none for {named}",
             where=patch.spot.where,
             about=f"overlay {overlay.display}",
             fix=self._names(patch.name),
         )
 
     def idle_choices(self) -> Iterator[Problem]:
-        """Entries of ``profiles`` that name none."""
+        """Entries of ``profiles`` that match none."""
         for glob in self.stack.profiles or ():
             names = (*self.broken_names(), *(profile.name for profile in self.at_hand()))
             if not any(fnmatchcase(name, glob) for name in names):
-                what = f'there is no profile that "{glob}" names'
+                what = f'no profile matches "{glob}"'
                 yield Problem(
                     Code.PROFILE_NOT_FOUND, what, where=self.stack.chosen_at, field="profiles", fix=self._names(glob)
                 )
 
     def _names(self, word: str) -> str:
         names = sorted({profile.name for profile in self.at_hand()})
-        return did_you_mean(word, names) if names else "There are no profiles at hand"
+        return did_you_mean(word, names) if names else "There are no profiles"
 
     def idle_values(self) -> Iterator[Problem]:
-        """Values that nothing reads: misspelt, or meant for other profiles. A built-in overlay sets what it can.
-
-        A profile that a patch has broken may read any.
-        """
+        """Values that no profile reads. Built-in overlays are not checked, and profiles broken by a patch may read
+        any."""
         if self.broken:
             return
         waiting = {path: given for path, given in self.stack.values.items() if not given.overlay.built_in}

@@ -1,4 +1,5 @@
-"""Desired state of one cluster: every pool resolved and rendered in a worker process; one that fails stops no other."""
+"""Desired state of one cluster: each pool is resolved and rendered in a worker process. A failed pool stops no
+other."""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ from osm_gitops.workers.process import LimitReached
 from osm_gitops.yaml.emit import dump
 
 _MOST_REACHED: Final = 3
-"""Pools of one profile that may reach a limit: those after them would most likely too, and each takes its time."""
+"""Pools of one profile that may reach a limit: the others would probably too, which takes time."""
 RENDERINGS: Final = 4
-"""How often a pool is rendered to find out what was made from secrets."""
+"""Renderings of a pool to find lines made from secrets."""
 _NARROWED = Problem(Code.NARROWED_RUN, "--only was given, so this run deletes nothing")
 
 
@@ -48,13 +49,13 @@ def render_cluster(
     *,
     for_git: bool = True,
 ) -> Desired:
-    """Render all pools of a cluster, or those whose name matches a glob in ``only``.
+    """Render all pools of a cluster, or those that match a glob in ``only``.
 
-    ``for_git``: objects carry annotations for Flux and Argo CD, as what is applied to a cluster directly does not.
+    ``for_git``: add annotations for Flux and Argo CD, which are not needed for direct apply.
     """
     machines = [machine for machine in inputs.machines if not machine.deleting]
     chosen = [machine for machine in machines if is_chosen(machine.name, only)]
-    work = _Work(inputs, settings, for_git)
+    work = _ClusterRun(inputs, settings, for_git)
     work.render(chosen, advance)
     for ref, problems in inputs.broken.items():
         if ref.kind == "MachineDeployment" and is_chosen(ref.name, only):
@@ -83,13 +84,13 @@ def render_cluster(
 
 
 def prepare() -> None:
-    """Start a worker that :func:`render_cluster` will need: it is ready when what it renders has been read."""
+    """Start a worker for :func:`render_cluster` while the inputs are read."""
     warm_up(render_pool, patched)
 
 
 @dataclass(slots=True)
-class _Work:
-    """What rendering has given so far."""
+class _ClusterRun:
+    """The results of rendering so far."""
 
     inputs: Inputs
     settings: Settings
@@ -104,12 +105,12 @@ class _Work:
     reached: Counter[tuple[str, str] | None] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        # Each call brings its machine: the state is what all pools share.
+        # The state is what all pools share; each call has its machine.
         shared = replace(self.inputs, machines=())
         self.series = Series(ClusterRenderer, shared, self.settings, self.for_git, limits=limits_of(self.settings))
 
     def render(self, machines: list[MachineDeployment], advance: Advance) -> None:
-        """Render pools; where what all of them need is missing every one fails with it."""
+        """Render pools. If shared inputs are missing, all pools fail with this problem."""
         if not machines:
             return
         try:
@@ -126,14 +127,14 @@ class _Work:
                 else:
                     self._take(machine, outcome)
                 advance(len(self.pools) + len(self.failed), len(machines))
-        except InputError as failure:  # what the pools share is itself more than a worker takes
+        except InputError as failure:  # the shared state exceeds the limits of a worker
             rendered = set(self.pools)
             self.failed |= {each.ref: failure.problems for each in machines if each.ref not in rendered}
 
     def _calls(
         self, machines: Iterable[MachineDeployment], under_way: deque[MachineDeployment]
     ) -> Iterator[tuple[MachineDeployment]]:
-        """What the worker is asked for, drawn as it works."""
+        """The calls for the worker, created on demand."""
         for machine in machines:
             profile = wanted_profile(machine, self.settings.namespace)
             if self.reached[profile] >= _MOST_REACHED:
@@ -170,7 +171,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class RenderedText:
-    """One object of a pool, as a worker hands it over: its canonical text, which is made once a run."""
+    """One rendered object of a worker, with its canonical text."""
 
     ref: ObjectRef
     side: Side
@@ -179,7 +180,7 @@ class RenderedText:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPool:
-    """What a worker makes of a pool."""
+    """A rendered pool of a worker."""
 
     profile: tuple[str, str]
     objects: tuple[RenderedText, ...]
@@ -187,7 +188,7 @@ class RenderedPool:
 
 
 class ClusterRenderer:
-    """In a worker: what the pools of a cluster share."""
+    """In a worker: the shared state of the pools of a cluster."""
 
     def __init__(self, inputs: Inputs, settings: Settings, for_git: bool = True) -> None:
         self.inputs = inputs
@@ -203,7 +204,7 @@ class ClusterRenderer:
             pool = resolve_pool(machine, self.inputs, self.cluster)
             objects, warnings = self.renderer.render(pool)
         except InputError as failure:
-            # A template can put anything into the sentence with which it fails.
+            # The message of a failed template may contain secrets.
             raise InputError(self.counterfactuals.problems(machine, failure.problems)) from None
         return RenderedPool(
             (pool.profile.namespace, pool.profile.name),
@@ -225,12 +226,12 @@ def render_pool(cluster: ClusterRenderer, machine: MachineDeployment) -> Rendere
 
 
 def secret_texts_of(cluster: ClusterRenderer, machine: MachineDeployment | None) -> SecretTexts:
-    """In a worker: what of a pool's objects was made from secrets; of the profiles, where none is named."""
+    """In a worker: parts of a pool's objects, or of the profiles without a pool, that were made from secrets."""
     return cluster.counterfactuals.secret_texts(machine)
 
 
 class _SecretTexts:
-    """Finds out what was made from secrets, for pools of which content is shown."""
+    """Finds parts made from secrets, for pools whose content is shown."""
 
     def __init__(self, series: Series[ClusterRenderer], machines: Mapping[ObjectRef, MachineDeployment]) -> None:
         self._series = series
@@ -238,31 +239,31 @@ class _SecretTexts:
         self._last: tuple[ObjectRef | None, SecretTexts] | None = None
 
     def find(self, pool: ObjectRef | None) -> SecretTexts:
-        """Of a pool, or of the profiles where none is named."""
+        """The parts of a pool, or of the profiles without a pool."""
         machine = None if pool is None else self._machines.get(pool)
         if pool is not None and machine is None:
             return NO_SECRETS
         if self._last is None or self._last[0] != pool:
             try:
                 found: SecretTexts = self._series.ask(secret_texts_of, machine, times=RENDERINGS)
-            except InputError:  # it takes too much, or cannot be rendered with other secrets
+            except InputError:  # it reaches a limit, or cannot be rendered with other secrets
                 found = ALL_SECRET
             self._last = (pool, found)
         return self._last[1]
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """How much a template may use, as the settings say."""
+    """The limits of a template by the settings."""
     return Bounds(settings.max_output_bytes, settings.max_loop_steps, settings.max_template_depth)
 
 
 def limits_of(settings: Settings) -> Limits:
-    """How much a worker may use for one pool, as the settings say."""
+    """The limits of a worker for one pool by the settings."""
     return Limits(settings.max_render_seconds, settings.max_render_memory * MEBIBYTE)
 
 
 def _objects_of(machine: MachineDeployment, namespace: str) -> Iterator[ObjectRef]:
-    """Everything that may exist for a pool: it stays as it is when the pool is not rendered."""
+    """All objects that may exist for a pool. They are kept if the pool is not rendered."""
     yield ObjectRef("OperatingSystemConfig", namespace, machine.config_name)
     for name in (machine.bootstrap_secret_name, machine.provisioning_secret_name, machine.edge_script_name):
         yield ObjectRef("Secret", CLOUD_INIT_NAMESPACE, name)

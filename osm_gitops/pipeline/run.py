@@ -1,4 +1,4 @@
-"""One run over clusters: load → desire → plan → deliver; a cluster that fails stops no other."""
+"""One run over clusters: load → render → plan → deliver. A failed cluster stops no other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from osm_gitops.targets.target import plan_for
 
 
 def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outcome:
-    """Plan all clusters; changes nothing, takes no lock."""
+    """Plan all clusters, without changes or locks."""
     problems: list[Problem] = []
     plans = []
     pools: list[ObjectRef] = []
@@ -43,10 +43,10 @@ def plan_clusters(clusters: Sequence[ClusterSpec], options: RunOptions) -> Outco
 def _planned(
     spec: ClusterSpec, options: RunOptions, encryption: FileEncryption, problems: list[Problem]
 ) -> Iterator[tuple[Desired, ClusterPlan]]:
-    """A cluster's desired state and plan, or nothing but problems."""
+    """A cluster's desired state and plan, or ``None`` with problems added."""
     try:
         if isinstance(spec.target, LiveTarget):
-            from osm_gitops.pipeline.live import read_live  # noqa: PLC0415 - a run from trees to git asks no server
+            from osm_gitops.pipeline.live import read_live  # noqa: PLC0415 - not needed for runs from trees to git
 
             refuse_server(spec, "to")
             look = read_live(spec, options, osm_in_target(spec, options))
@@ -68,8 +68,8 @@ def _planned(
 
 
 def _git_refusals(spec: ClusterSpec, options: RunOptions, encryption: FileEncryption) -> tuple[Problem, ...]:
-    """What apply would refuse whatever is planned. None for a folder outside of git, with which plans compare all the
-    same, and none in an untrusted run: it uses no recipients and runs few commands of git."""
+    """Problems of the git target that would stop apply. None for a folder outside of git, which plans accept, and none
+    in an untrusted run, which uses no recipients and few commands of git."""
     target = _folder(spec)
     if spec.trust.untrusted or find_work_tree(target.path) is None:
         return ()
@@ -77,9 +77,9 @@ def _git_refusals(spec: ClusterSpec, options: RunOptions, encryption: FileEncryp
 
 
 def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) -> Outcome:
-    """Plan all clusters and commit or write, target by target, after ``confirm`` said yes to the whole plan.
+    """Plan all clusters, ``confirm`` the whole plan, then deliver target by target.
 
-    A push that meets newer commits plans again from them, and asks again.
+    If a push finds newer commits, plans and confirms again.
     """
     return carry_out(lambda locks: _works(read, options, locks), options, confirm, options.only)
 
@@ -87,8 +87,8 @@ def apply_clusters(read: ReadClusters, options: RunOptions, confirm: Confirm) ->
 def carry_out(
     works_of: Callable[[ExitStack], Iterable[Work]], options: RunOptions, confirm: Confirm, only: Sequence[str] = ()
 ) -> Outcome:
-    """Do the works of a run: plan all, deliver one after the other what ``confirm`` said yes to, and leave behind what
-    each came to. They are locked while it lasts. Each glob of ``only`` has to match a pool."""
+    """Carry out the works of a run: plan all, confirm, deliver one after the other, and record the results. All targets
+    are locked meanwhile. Each glob of ``only`` must match a pool."""
     started = options.live.now()
     problems: list[Problem] = []
     with ExitStack() as locks:
@@ -116,7 +116,7 @@ def _whole(works: Sequence[Work]) -> Plan:
 
 
 def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterator[Work]:
-    """A work for each target, locked by ``locks``. Clusters whose folders share a work tree are one work."""
+    """A work for each target, locked in ``locks``. Clusters with folders in the same work tree are one work."""
     groups: dict[TargetSpec, list[ClusterSpec]] = {}
     live = []
     for spec in read():
@@ -133,16 +133,16 @@ def _works(read: ReadClusters, options: RunOptions, locks: ExitStack) -> Iterato
         except OsmGitopsError as failure:
             yield LockedOut(tuple(spec.name for spec in specs), failure.problems)
     if live:
-        from osm_gitops.pipeline.live_work import LiveWork, live_works  # noqa: PLC0415 - a run from trees to git asks no server
+        from osm_gitops.pipeline.live_work import LiveWork, live_works  # noqa: PLC0415 - not needed for runs from trees to git
 
         yield from live_works(live, LiveWork, options, locks)
 
 
 def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
     return Outcome(
-        # A push that met newer commits has planned again.
+        # A push that found newer commits has planned again.
         plan=_whole(works),
-        # What could not be read is told once, however often it was planned.
+        # Report problems once, even if the plan was repeated.
         problems=tuple(dict.fromkeys(problems)),
         deliveries={cluster: done for work in works for cluster, done in work.deliveries.items()},
         pushed=tuple(dict.fromkeys(place for work in works for place in work.published)),
@@ -152,5 +152,7 @@ def _outcome(works: Sequence[Work], problems: Sequence[Problem]) -> Outcome:
 
 def _folder(spec: ClusterSpec) -> TargetSpec:
     if not isinstance(spec.target, TargetSpec):
-        raise target_error(Code.NO_TARGET, "no target is named", about=f"cluster {spec.name}", fix="Give one with --to")
+        raise target_error(
+            Code.NO_TARGET, "no target is configured", about=f"cluster {spec.name}", fix="Name one with --to"
+        )
     return spec.target

@@ -1,4 +1,4 @@
-"""The desired state of each cluster of a run; a cluster that cannot be read stops no other."""
+"""The desired state of each cluster of a run. An unreadable cluster stops no other."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from osm_gitops.sources.manifests import PROFILE
 def desired_states(
     clusters: Sequence[ClusterSpec], options: RunOptions, problems: list[Problem], *, into_git: bool = False
 ) -> Iterator[tuple[ClusterSpec, Desired]]:
-    """The desired state of each cluster; one that cannot be read at all adds its problems. ``into_git``: it is compared
-    with what git has, where some pools are left (:func:`_left`)."""
+    """The desired state of each cluster. Unreadable clusters add their problems. ``into_git``: for comparison with git,
+    where some pools are skipped (:func:`_left`)."""
     prepare()
     for spec in clusters:
         try:
             settings = load_settings(spec)
-        except InputError as failure:  # a flag or a place in the fleet file is named already
+        except InputError as failure:  # it already names a flag or a place in the fleet file
             problems.extend(failure.problems)
             continue
         try:
@@ -48,13 +48,13 @@ def desired_states(
 
 
 def _rules(spec: ClusterSpec, options: RunOptions) -> tuple[Origin, ...]:
-    """The ``.sops.yaml`` of the target, where git has it: it decides who can decrypt the result."""
+    """The ``.sops.yaml`` of the target if it is in git: it has the recipients."""
     return in_git(origins_of(deciding_rules(spec, options), spec.trust))
 
 
 def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options: RunOptions) -> Desired:
-    """Render a cluster. Where profiles are read from the cluster, the only profiles in the result are the built-in ones
-    that the cluster lacks or has from osm-gitops: the others belong to those who created them."""
+    """Render a cluster. If profiles are read from the cluster, the result has only built-in profiles that the cluster
+    lacks or has from osm-gitops: others belong to their creators."""
     advance = options.advance(spec.name, "pools rendered")
     for_git = not isinstance(spec.target, LiveTarget)
     desired = render_cluster(spec.name, inputs, settings, options.only, advance, for_git=for_git)
@@ -71,15 +71,15 @@ def desired_state(spec: ClusterSpec, inputs: Inputs, settings: Settings, options
 
 
 def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[ObjectRef, Left]:
-    """Pools of which git keeps what it has, with the reason: those that are paused, and live ones whose MachineSet of
-    their revision has not their template. machine-controller makes machines of that MachineSet, with what the cluster
-    has under its revision, so what is rendered from another template must not take its place.
+    """Skipped pools, whose files in git are kept: paused ones, and live ones whose MachineSet of the current revision
+    has another template. machine-controller creates machines from that MachineSet, with the objects of its revision, so
+    these must not be replaced by objects of another template.
 
-    Takes a list where MachineDeployments are live. Raises ClusterError."""
+    Takes a list request for live MachineDeployments. Raises ClusterError."""
     if isinstance(spec.source.machines, TreeRef):
         specs = ((machine.ref, machine.manifest.body.get("spec")) for machine in inputs.machines)
         return {ref: PAUSED for ref, body in specs if isinstance(body, Mapping) and body.get("paused") is True}
-    from osm_gitops.targets.cluster.pools import read_gates  # noqa: PLC0415 - a run from trees to git asks no server
+    from osm_gitops.targets.cluster.pools import read_gates  # noqa: PLC0415 - not needed for runs from trees to git
 
     pools = read_gates(options.connections.worker(spec), inputs.machines)
     held = {Gate.PAUSED, Gate.WAITING}
@@ -87,7 +87,7 @@ def _left(spec: ClusterSpec, inputs: Inputs, options: RunOptions) -> Mapping[Obj
 
 
 def check_only(only: Sequence[str], pools: Sequence[ObjectRef], problems: list[Problem]) -> None:
-    """A glob that no pool matches is a slip; ``pools`` are those of all clusters."""
+    """Add a problem for each glob that matches none of ``pools``, those of all clusters."""
     if not problems:
         unmatched = (glob for glob in only if not any(is_chosen(pool.name, [glob]) for pool in pools))
         problems.extend(
@@ -97,7 +97,7 @@ def check_only(only: Sequence[str], pools: Sequence[ObjectRef], problems: list[P
 
 
 def unusable(inputs: Inputs) -> Iterator[Problem]:
-    """Problems that belong to no pool: documents that nobody can read, and broken profiles."""
+    """Problems without a pool: unreadable documents and broken profiles."""
     yield from inputs.unreadable
     for ref, broken in inputs.broken.items():
         if ref.kind == "OperatingSystemProfile":

@@ -1,6 +1,4 @@
-"""Pools and facts that are made up, so that every branch of a profile is taken, and pools of a tree are rendered,
-without a cluster.
-"""
+"""Synthetic pools and facts: to take each branch of a profile, and to render pools of a tree, without a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from osm_gitops.render.resolve.machine_spec import provisioning_utility
 from osm_gitops.render.resolve.pools import IN_TREE_PROVIDERS, ResolvedPool
 
 MINORS: Final = tuple(f"v1.{minor}.4" for minor in range(31, 37))
-"""The Kubernetes versions that profiles are judged for: every supported minor, old to new."""
+"""The Kubernetes versions for checks of profiles: each supported minor, ascending."""
 
 PEM: Final = "\n".join(
     (
@@ -53,10 +51,10 @@ _MACHINE: Final = MachineDeployment(
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Something about a cluster or a pool that is not as it is by default.
+    """A difference from the defaults of a cluster or a pool.
 
-    ``fields`` are those of the template data that it changes; none where it shows in every profile. Only one of a
-    ``group`` can be. ``systems`` are the operating systems that have it, none for all.
+    ``fields`` are the changed fields of template data; empty if it affects all profiles. Variants of one ``group``
+    exclude each other. ``systems`` are the operating systems that support it, empty for all.
     """
 
     name: str
@@ -69,11 +67,11 @@ class Variant:
 
     @property
     def key(self) -> str:
-        """What only one variant of a combination can have."""
+        """The key that is unique in a combination."""
         return self.group or self.name
 
     def shows(self, profile: OperatingSystemProfile, reads: frozenset[str]) -> bool:
-        """Whether it can make a difference for a profile whose templates read these fields."""
+        """Whether it may affect a profile whose templates read these fields."""
         fits = not self.systems or profile.os_name in self.systems
         return fits and (not self.fields or ALL_FIELDS in reads or bool(self.fields & reads))
 
@@ -143,7 +141,7 @@ VARIANTS: Final = (
     Variant(
         "three feature gates",
         frozenset({"KubeletFeatureGates"}),
-        # None that contradicts what kubelets are told in every profile of OSM's, as nobody sets such a one.
+        # Without gates that contradict the kubelet configuration of OSM's profiles.
         {"feature_gates": {"EventedPLEG": False, "NodeSwap": True, "RotateKubeletServerCertificate": True}},
         group="gates",
     ),
@@ -204,7 +202,7 @@ VARIANTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """A provider, a Kubernetes version, and what is not as it is by default, which ``told`` says in words."""
+    """A provider, a Kubernetes version, and variants, which ``told`` describes."""
 
     provider: str
     kube_version: str
@@ -218,9 +216,9 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What takes the branches of a profile whose templates read certain ``fields`` of the data.
+    """The combinations for a profile whose templates read certain ``fields``.
 
-    ``first`` are the variants that can all be at once, ``versions`` those of Kubernetes that make a difference.
+    ``first`` are variants that can be combined, ``versions`` the Kubernetes versions that make a difference.
     """
 
     providers: tuple[str, ...]
@@ -229,7 +227,7 @@ class Matrix:
     first: tuple[Variant, ...]
 
     def grid(self) -> Iterator[Combination]:
-        """Every provider with every version at the defaults, with the oldest and newest with all settings too."""
+        """Each provider and version with defaults, and with all settings for the oldest and newest version."""
         for provider in self.providers:
             for version in self.versions:
                 yield Combination(provider, version)
@@ -237,8 +235,8 @@ class Matrix:
                 yield Combination(provider, version, self.first, _ALL)
 
     def variations(self, providers: Iterable[str]) -> Iterator[Combination]:
-        """For providers of which no two are treated alike: all settings with every version; each setting alone and
-        each one missing, with the oldest and the newest."""
+        """For providers that differ in profiles: all settings with each version; each setting alone, and all but one,
+        with the oldest and newest version."""
         newest = self.versions[-1]
         for provider in providers:
             for version in self.versions if self.variants else ():
@@ -278,7 +276,7 @@ def settings_of(combination: Combination, base: Settings) -> Settings:
 
 
 def made_up_pool(combination: Combination, profile: OperatingSystemProfile, cluster: ClusterFacts) -> ResolvedPool:
-    """The pool of a combination, as if its MachineDeployment had been resolved."""
+    """The resolved pool of a combination."""
     own: dict[str, Any] = {}
     os_spec: dict[str, Any] = {}
     for variant in combination.variants:
@@ -318,7 +316,7 @@ _REGISTRY: Final = "registry.example.com"
 
 
 def with_stand_ins(facts: Facts, settings: Settings) -> tuple[Facts, tuple[str, ...]]:
-    """The facts with stand-ins for what every pool needs, and the names of those that were put in."""
+    """The facts, with placeholders for missing ones that all pools need, and the names of these."""
     secrets = {key: made for key, made in _secrets(settings) if key not in facts.secrets}
     known = replace(facts, incomplete=False)
     maps = {} if _knows_its_server(known) else {CLUSTER_INFO: _cluster_info()}

@@ -74,7 +74,7 @@ def test_no_built_in_profile_takes_the_place_of_one_that_cannot_be_read(tmp_path
     broken.write_text(broken.read_text("utf-8") + "  bad: [\n", "utf-8")
     ran = osm_gitops(*arguments)
     assert ran.code == 1
-    assert "the built-in profile is not taken: what cannot be read here may be one of that name" in ran.err
+    assert "the built-in profile is not used: an unreadable document may contain one of this name" in ran.err
     assert {path: path.read_bytes() for path in (repository / "state").rglob("*.yaml")} == before
     assert "osp-a" in osm_gitops("osp", "list", "--from", "repo/tree").out
 

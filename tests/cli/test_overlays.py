@@ -285,11 +285,11 @@ def test_everything_that_is_wrong_in_overlays_is_told_at_once_with_its_line() ->
         (
             "patches:\n- {target: {name: osp-c}, merge: {spec: {osVersion: x}}}",
             (
-                'a/overlay.yaml:4: overlay a: this patch is for no profile: there is none that "osp-c" names. '
+                'a/overlay.yaml:4: overlay a: this patch matches no profile: there is none for "osp-c". '
                 "Did you mean osp-a?"
             ),
         ),
-        ("profiles: [osp-a, osp-z]", 'a/overlay.yaml:3: cluster default: profiles: there is no profile that "osp-z"'),
+        ("profiles: [osp-a, osp-z]", 'a/overlay.yaml:3: cluster default: profiles: no profile matches "osp-z"'),
         (
             "values: {mirrors: x}",
             (

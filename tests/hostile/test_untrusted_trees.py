@@ -337,7 +337,7 @@ def test_two_clusters_of_the_tree_are_not_even_looked_up(tree: Path) -> None:
     one = "{name: %s, from: pools, to: cluster, management: {kubeconfig: /dev/stdin, context: %s}}"
     write_fleet(tree, f"clusters:\n- {one % ('a', 'a')}\n- {one % ('b', 'b')}\n")
     ran = osm_gitops("plan", "--untrusted")
-    assert ran.err.count("an untrusted run asks no server") == 2
+    assert ran.err.count("an untrusted run must not access servers") == 2
 
 
 # -- paths that lead out --

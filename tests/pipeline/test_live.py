@@ -151,7 +151,7 @@ def test_what_somebody_said_yes_to_is_all_that_is_written_after_waiting(applying
 
     applying.meanwhile = [another_template]
     outcome = applying.run(as_shown=True)
-    assert whys(outcome.deliveries["prod"].left) == {ref("a"): "it is not any more what the plan showed"}
+    assert whys(outcome.deliveries["prod"].left) == {ref("a"): "it differs from the plan that was shown"}
     assert (applying.revision("a"), applying.waited) == (None, [1.0])
     applying.run()  # nobody was asked, so what is desired now is written
     assert applying.revision("a") == "1"
