@@ -28,8 +28,8 @@ _ENCRYPTED_PARTS = frozenset({"data", "stringData", "spec"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """What a user asked for. ``leaving`` are pools whose live MachineDeployment is being deleted: they do not count as
-    deleted; ``strays`` are live and not in the source."""
+    """Options of a plan. ``leaving`` are pools whose live MachineDeployment is being deleted: they do not count as
+    deletions. ``strays`` are live and not in the source."""
 
     limits: Limits = field(default_factory=Limits)
     leaving: frozenset[ObjectRef] = field(default_factory=frozenset)
@@ -39,12 +39,12 @@ class PlanOptions:
 def make_cluster_plan(
     desired: Desired, current: CurrentState, options: PlanOptions, machines: Sequence[Change] = ()
 ) -> ClusterPlan:
-    """Compare every object on its own by content and say what would happen, and why.
+    """Compare each object by content, and plan its change with the reason.
 
-    ``machines`` are changes of MachineDeployments, which are compared elsewhere. A plan is made even where it must not
-    be applied: ``refusals`` say so.
+    ``machines`` are changes of MachineDeployments, which are compared elsewhere. A plan that must not be applied has
+    ``refusals``.
     """
-    comparing = _Comparing(current, _groups_present(desired, current))
+    comparing = _Comparison(current, _groups_present(desired, current))
     changes = [comparing.change(wanted) for wanted in desired.objects]
     if current.live:
         changes = comparing.with_shut_gates(changes, desired)
@@ -62,7 +62,7 @@ def make_cluster_plan(
     for ref, found in sorted(current.objects.items()):
         if ref in wanted_refs or not _may_go(found, leaving):
             continue
-        # A failed pool may need any profile: which one, its manifest may not even tell. Nobody asked those left out.
+        # A failed pool may need any profile: its manifest may be unreadable. Unselected pools were not read.
         needed = ref.kind == "OperatingSystemProfile" and (bool(desired.failed) or desired.narrowed)
         if ref in desired.foreign:
             kept.append(ref)
@@ -95,8 +95,8 @@ def make_cluster_plan(
 
 
 def _is_left(change: Change, desired: Desired) -> bool:
-    """Whether an object stays as it is, for the cluster may make machines of it now. What is missing is still made:
-    nothing can be made of it before it has a revision."""
+    """Whether to keep an object, since the cluster may create machines from it now. Missing objects are still created:
+    they are not used before they have a revision."""
     is_changed = change.action in {Action.UPDATE, Action.REPLACE} and not change.same_content
     return is_changed and change.pool in desired.left
 
@@ -106,7 +106,7 @@ def _unchanged(change: Change) -> Change:
 
 
 def _foreign_profile(ref: ObjectRef) -> Problem:
-    """Why the file of a profile stays: earlier versions wrote what they had read from a cluster."""
+    """Why the file of a profile is kept: earlier versions wrote profiles that they had read from a cluster."""
     annotations = "kustomize.toolkit.fluxcd.io/prune=disabled argocd.argoproj.io/sync-options=Prune=false"
     command = f"kubectl annotate operatingsystemprofile {ref.name} --namespace {ref.namespace} {annotations}"
     return Problem(
@@ -119,12 +119,12 @@ def _foreign_profile(ref: ObjectRef) -> Problem:
 
 
 def group_name(pool: ObjectRef) -> str:
-    """The part of object names that stands for a pool (osm-behaviour.md, "Object names")."""
+    """The pool's part of object names (osm-behaviour.md, "Object names")."""
     return f"{pool.name}-{pool.namespace}"
 
 
 def group_of(ref: ObjectRef) -> str:
-    """The pool's part of an object's name; empty for what belongs to no pool."""
+    """The pool's part of an object's name; empty for objects without a pool."""
     if ref.kind == "Secret" and ref.name.startswith(EDGE_SCRIPT_PREFIX):
         return ref.name.removeprefix(EDGE_SCRIPT_PREFIX)
     for kind, suffix in _CONFIG_SUFFIXES:
@@ -134,20 +134,19 @@ def group_of(ref: ObjectRef) -> str:
 
 
 def is_gate(ref: ObjectRef, group: str) -> bool:
-    """Whether this is the bootstrap Secret of the pool with these names: machine-controller creates no machine while it
-    is not there."""
+    """Whether this is the bootstrap Secret of the pool: machine-controller creates no machine without it."""
     return ref.kind == "Secret" and bool(group) and ref.name == f"{group}-bootstrap-config"
 
 
 def is_ours(body: Mapping[str, Json] | None) -> bool:
-    """Whether an object carries our label: only then may it be deleted."""
+    """Whether an object has our label: only then it may be deleted."""
     metadata = (body or {}).get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
     return isinstance(labels, Mapping) and labels.get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
 def _may_go(found: CurrentObject, leaving: frozenset[str]) -> bool:
-    """Ours alone may be deleted, and what OSM left for a pool whose MachineDeployment is being deleted."""
+    """Whether an object may be deleted: ours, and OSM's for a pool whose MachineDeployment is being deleted."""
     if found.body is None or is_ours(found.body):
         return True
     annotations = found.body.get("metadata", {}).get("annotations") or {}
@@ -159,7 +158,7 @@ def _group_of(change: Change) -> str:
 
 
 def _groups_present(desired: Desired, current: CurrentState) -> set[str]:
-    """Pools of which the target has at least one object of those desired."""
+    """Pools with at least one desired object in the target."""
     return {
         group_name(wanted.pool)
         for wanted in desired.objects
@@ -168,9 +167,9 @@ def _groups_present(desired: Desired, current: CurrentState) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparing:
-    """One comparison. ``present`` are pools of which the target has something; ``packer`` keeps what is there of what
-    changes, and ``known`` the texts that differ: pools that change alike share them."""
+class _Comparison:
+    """One comparison. ``present`` are pools with objects in the target. ``packer`` stores current bodies of changes,
+    and ``known`` their differing texts: pools with equal changes share them."""
 
     current: CurrentState
     present: set[str]
@@ -178,7 +177,7 @@ class _Comparing:
     known: dict[str, str] = field(default_factory=dict)
 
     def change(self, wanted: DesiredObject) -> Change:
-        """What becomes of one desired object."""
+        """The change of one desired object."""
         group = group_name(wanted.pool) if wanted.pool else ""
         change = Change(
             wanted.ref,
@@ -201,10 +200,10 @@ class _Comparing:
         return changed
 
     def _changed(self, change: Change, found: CurrentObject, wanted: DesiredObject) -> Change:
-        """What becomes of an object that is there."""
+        """The change of an existing object."""
         if found.body is None:
             unread = f": {found.trouble}" if found.trouble else ""
-            return replace(change, action=Action.UPDATE, reason=f"what is there could not be read{unread}")
+            return replace(change, action=Action.UPDATE, reason=f"the existing object could not be read{unread}")
         there, body, live = parsed(found.body), parsed(wanted.body), self.current.live
         if found.hidden:
             return self._hidden(change, there, body)
@@ -220,7 +219,7 @@ class _Comparing:
             change, action=action, reason=reason, metadata_only=_is_same(_content(before), _content(after))
         )
         if live:
-            # What is applied is all of it; to lose ``immutable`` in an update would be refused.
+            # An apply has all fields; removing ``immutable`` in an update would be refused.
             whole = body
             if there.get("immutable") is True:
                 before = {**before, "immutable": True}
@@ -233,31 +232,31 @@ class _Comparing:
         return replace(change, before=kept, texts=self._shared(texts))
 
     def _hidden(self, change: Change, there: Mapping[str, Json], body: Mapping[str, Json]) -> Change:
-        """What changes inside cannot be told: only what is clear is compared and shown."""
+        """The change of an encrypted object: only its plain parts are compared and shown."""
         before, after = _clear(_normal(there)), _clear(_normal(body))
         replaced = change.ref.kind in self.current.immutable_kinds or before.get("immutable") is True
         texts = changed_texts(before, after)
         causes = "" if _is_same(before, after) else why_changed(before, after, texts)
-        unseen = "encrypted content changed, which a private key would show"
+        unseen = "encrypted content changed (visible with a private key)"
         reason = f"{causes}; {unseen}" if causes else unseen
         action = Action.REPLACE if replaced else Action.UPDATE
         return replace(change, action=action, reason=reason, before=before, texts=self._shared(texts))
 
     def _must_replace(self, before: Mapping[str, Json], after: Mapping[str, Json], there: Mapping[str, Json]) -> bool:
-        """Whether something immutable is in the way of an update. ``before`` is what is compared of ``there``."""
+        """Whether an immutable part forbids an update. ``before`` is the compared form of ``there``."""
         if after.get("kind") in self.current.immutable_kinds:
             return bool(before.get("spec") != after.get("spec"))
         if after.get("kind") != "Secret":
             return False
         if before.get("type") != after.get("type"):
             return True
-        # In a folder the loss of ``immutable`` is a change that only delete and create brings to a cluster.
+        # Removing ``immutable`` in a folder needs delete and create in the cluster.
         loses_immutable = after.get("immutable") is not True and not self.current.live
         return there.get("immutable") is True and (before.get("data") != after.get("data") or loses_immutable)
 
     def with_shut_gates(self, changes: list[Change], desired: Desired) -> list[Change]:
-        """Where a Secret of a pool is replaced, its bootstrap Secret is too: it goes first and comes back last, so that
-        no machine is created while another one is missing (design.md, "Order of writes")."""
+        """If a Secret of a pool is replaced, so is its bootstrap Secret: deleted first and created last, so that no
+        machine is created while another one is missing (design.md, "Order of writes")."""
         groups = {each.group for each in changes if each.action is Action.REPLACE and each.ref.kind == "Secret"}
         wanted = {each.ref: each.body for each in desired.objects} if groups else {}
         return [
@@ -268,7 +267,7 @@ class _Comparing:
     def _shut(self, gate: Change, body: Mapping[str, Json]) -> Change:
         if gate.action not in {Action.UPDATE, Action.UNCHANGED}:
             return gate
-        why = "it is away while another Secret of the pool is replaced"
+        why = "it is removed while another Secret of the pool is replaced"
         reason = f"{gate.reason}; {why}" if gate.reason else why
         if gate.action is Action.UNCHANGED:
             return replace(
@@ -288,12 +287,12 @@ class _Comparing:
 
 
 def same_content(found: Mapping[str, Json], wanted: DesiredObject) -> bool:
-    """Whether a live object holds what is desired, so that nothing of it needs to be kept."""
+    """Whether a live object has the desired content."""
     return _is_same(*comparable(found, parsed(wanted.body), live=True))
 
 
 def _is_same(before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
-    # Python takes 1, 1.0 and True for equal: what it takes for equal is compared as JSON text.
+    # 1, 1.0 and True are equal in Python, so equal values are compared as JSON text.
     return before == after and json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
@@ -302,7 +301,7 @@ def _content(body: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _rewritten(change: Change, why: str) -> Change:
-    """The same content in another form: there is nothing to show."""
+    """The change of an object with the same content in another encoding."""
     return replace(change, action=Action.UPDATE, reason=why, before=change.after, same_content=True)
 
 
@@ -327,11 +326,11 @@ def _deletion(
 ) -> Change:
     group, gone = group_of(found.ref), None
     if not group:
-        reason = "no pool uses it" if found.ref.kind == "OperatingSystemProfile" else "not desired any more"
+        reason = "no pool uses it" if found.ref.kind == "OperatingSystemProfile" else "no longer desired"
     elif group in pool_groups:
-        reason = "its pool does not need it any more"
+        reason = "its pool no longer needs it"
     elif group in strays:
-        reason = "its MachineDeployment is in the cluster and not in the source any more"
+        reason = "its MachineDeployment is in the cluster, but no longer in the source"
     else:
         reason, gone = "pool is gone", pool_of_group(group, namespaces)
     return Change(
@@ -348,8 +347,8 @@ def _deletion(
 
 
 def pool_of_group(group: str, namespaces: Iterable[str]) -> ObjectRef | None:
-    """The pool that is gone and that a group was made for. ``a-b-c`` is ``a`` in ``b-c`` or ``a-b`` in ``c``, so it is
-    known only where one of the ``namespaces`` of the cluster's pools, or that of machine-controller, fits."""
+    """The deleted pool of a group. ``a-b-c`` is ``a`` in ``b-c`` or ``a-b`` in ``c``, so it is known only if one of the
+    ``namespaces`` of the cluster's pools, or that of machine-controller, matches."""
     fitting = [each for each in {DEFAULT_POOL_NAMESPACE, *namespaces} if group.endswith(f"-{each}")]
     return PoolNames(group.removesuffix(f"-{fitting[0]}"), fitting[0]).ref if len(fitting) == 1 else None
 
@@ -357,13 +356,13 @@ def pool_of_group(group: str, namespaces: Iterable[str]) -> ObjectRef | None:
 def comparable(
     found: Mapping[str, Json], wanted: Mapping[str, Json], *, live: bool
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Both bodies in the form in which they are compared: nulls gone, defaults filled in, kubectl's copy
-    of the object left out. Of a live object only the labels and annotations count that are desired."""
+    """Both bodies for comparison: without nulls and kubectl's copy of the object, with defaults. Of a live object only
+    desired labels and annotations are compared."""
     before, after = _normal(found), _normal(wanted)
     if live:
         before.pop("status", None)
         before["metadata"] = _only_desired(before.get("metadata", {}), after.get("metadata", {}))
-        # What differs only in ``immutable`` is the same to every reader.
+        # ``immutable`` alone makes no difference to readers.
         before.pop("immutable", None)
         after.pop("immutable", None)
         if after.get("kind") == "OperatingSystemProfile":
@@ -388,7 +387,7 @@ def without_nulls(value: Json) -> Json:
     kind = type(value)
     if kind is str:
         return value
-    if kind is dict or isinstance(value, Mapping):  # the usual cases first: asking an abstract class is slow
+    if kind is dict or isinstance(value, Mapping):  # fast path: isinstance() of an abstract class is slow
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):
         return [without_nulls(inner) for inner in value]

@@ -1,9 +1,8 @@
-"""What is inside the objects: files, units and keys as named texts, so that a diff can show them.
+"""The content of objects: files, units and keys as named texts for diffs.
 
-Every difference between two bodies shows in at least one text: what is not taken apart is shown as JSON. Equal parts
-are not looked at. User-data is read back in the fixed layout in which OSM writes it, cloud-init text and Ignition JSON
-(osm-behaviour.md, "User-data"), not as YAML: OSM's text need not be valid YAML. What does not have that layout is left
-whole.
+Each difference between two bodies is in at least one text: other parts are shown as JSON. Equal parts are skipped.
+User-data is parsed by the fixed layout of OSM's cloud-init text and Ignition JSON (osm-behaviour.md, "User-data"), not
+as YAML: OSM's text need not be valid YAML. Text with another layout is not split.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _SSH_KEYS = re.compile(r"\nssh_authorized_keys:\n((?:- '[^\n]*'\n)*)")
 
 
 def user_data_texts(text: str, half: str) -> list[_NamedText] | None:
-    """Files, keys and the rest of a cloud-config Secret by name; ``None`` where the layout is another."""
+    """Files, keys and the rest of a cloud-config Secret by name; ``None`` for another layout."""
     if text.startswith("#cloud-config"):
         return list(_cloud_init(text, half))
     if text.startswith('{"ignition"'):
@@ -45,7 +44,7 @@ def _cloud_init(text: str, half: str) -> Iterator[_NamedText]:
     table, rest, end = [], [], 0
     for head in _FILE_HEAD.finditer(text):
         if head.start() < end:
-            continue  # a file's content that looks like a file's head
+            continue  # content that looks like the head of a file
         rest.append(text[end : head.start()])
         content, end = _block(text, head.end())
         encoding = head["encoding"] or ""
@@ -63,14 +62,14 @@ def _cloud_init(text: str, half: str) -> Iterator[_NamedText]:
 
 
 def _block(text: str, start: int) -> tuple[str, int]:
-    """The content that is indented by four blanks from ``start`` on, and where it ends."""
+    """The content that is indented by four spaces from ``start`` on, and its end."""
     end = start
     while text.startswith("    ", end):
         stop = text.find("\n", end)
         if stop < 0:
             return _dedent(text[start:]), len(text)
         end = stop + 1
-    # The line break before the next entry belongs to the layout.
+    # The line break before the next entry is a part of the layout.
     return _dedent(text[start : max(start, end - 1)]), max(start, end - 1) if end > start else start
 
 
@@ -129,7 +128,7 @@ def _ignition_unit_texts(unit: dict[str, Json], name: str) -> Iterator[_NamedTex
 
 
 def _data_url(source: str) -> str:
-    """The text of ``data:,…``; any other address stays as it is."""
+    """The text of ``data:,…``; other URLs are returned unchanged."""
     return _known_url(source) if len(source) < _SHORT_URL else _decoded_url(source)
 
 
@@ -142,22 +141,22 @@ def _decoded_url(source: str) -> str:
         return source
 
 
-# The files of some profiles: their pools have most of them in common.
+# Cached, since pools of a profile share most files.
 _known_url = lru_cache(maxsize=512)(_decoded_url)
 
 
-# A part of a body by its keys: it is looked into only where it differs.
+# A part of a body, by its keys. Only parts that differ are split.
 _Part: TypeAlias = tuple[str, ...]
 
 _HALVES = {"bootstrapConfig": "bootstrap", "provisioningConfig": "provisioning"}
 _DATA = frozenset({"data", "stringData"})
-# Keys of Secrets that hold boot configuration: text to be shown, with the secrets in it masked.
+# Keys of Secrets with boot configuration: shown as text, with masked secrets.
 BOOT_TEXTS = frozenset({"cloud-config", "fetch-bootstrap-script"})
 _TAKEN_APART = frozenset({"files", "units", "userSSHKeys", "templates", "supportedContainerRuntimes"})
 
 
 def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> tuple[TextChange, ...]:
-    """The texts in which two bodies of one object differ, in reading order."""
+    """The texts that differ between two bodies of one object, in reading order."""
     changes: list[TextChange] = []
     for part in _parts(before, after):
         old, new = _take_apart(before, part), _take_apart(after, part)
@@ -168,7 +167,7 @@ def changed_texts(before: Mapping[str, Json] | None, after: Mapping[str, Json] |
 
 
 def _whole(part: _Part, before: Mapping[str, Json] | None, after: Mapping[str, Json] | None) -> TextChange:
-    """A difference that taking apart does not show: white space of a layout, or bytes that are no text."""
+    """A difference that is not in a text: white space of the layout, or bytes that are not text."""
     old, new = _value(before, part), _value(after, part)
     if part[0] in _DATA:
         old, new = decoded_data(before or {}).get(part[1]), decoded_data(after or {}).get(part[1])
@@ -180,7 +179,7 @@ def _whole(part: _Part, before: Mapping[str, Json] | None, after: Mapping[str, J
 
 
 def decoded_data(body: Mapping[str, Json]) -> dict[str, str | bytes]:
-    """A Secret's ``data`` and ``stringData``; bytes where a value is no text (or no base64)."""
+    """A Secret's ``data`` and ``stringData``; bytes for values that are not text (or not base64)."""
     found: dict[str, str | bytes] = {}
     for key, value in _mapping(body.get("data")).items():
         found[key] = _decode(value)
@@ -201,7 +200,7 @@ def _decode(value: Json) -> str | bytes:
 
 
 class _Texts:
-    """Texts under distinct names: a second text of a name gets a number."""
+    """Texts with unique names: a second text of a name gets a number."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -252,7 +251,7 @@ def _take_apart(body: Mapping[str, Json] | None, part: _Part) -> dict[str, str]:
 
 
 def _without_copies(metadata: Json) -> Json:
-    """Metadata without the content of kubectl's copy of the object, which holds all its secrets."""
+    """Metadata without the content of kubectl's copy of the object, which has all its secrets."""
     annotations = dict(_mapping(_mapping(metadata).get("annotations")))
     if LAST_APPLIED in annotations:
         annotations[LAST_APPLIED] = "(not shown)"

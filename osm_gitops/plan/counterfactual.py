@@ -1,9 +1,8 @@
-"""What would be rendered if every secret were another one: a line that differs was made from a secret.
+"""Render with other secrets: lines that differ were made from secrets.
 
-No function that a template calls can hide from this what it did to a secret: whatever its result is, it is another one
-for another secret. What a condition on a secret prints is found only as far as one of the variants decides otherwise.
-A substitute follows from the value and the name of the variant alone, so the same value is replaced alike wherever it
-is found, in every run. Comparing lines is linear in the length of the texts, so that no text is too long for it.
+This finds the results of all functions of a template, since they differ for another secret. The output of a condition
+on a secret is found only if a variant changes the condition. A substitute depends only on the value and the name of the
+variant, so equal values get equal substitutes in each run. Comparing lines takes linear time.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ from osm_gitops.render.resolve.cluster_info import ClusterFacts, resolve_cluster
 from osm_gitops.render.resolve.pools import ResolvedPool, resolve_pool
 
 Texts = Mapping[str, str]
-"""Texts by the names that reports have for them."""
+"""Texts by their names in reports."""
 
 
 def secret_lines(text: str, others: Iterable[str]) -> frozenset[str]:
-    """The lines of ``text``, without the white space around them, that are others where secrets are others.
+    """The lines of ``text``, stripped, that differ with other secrets.
 
-    Of texts with equally many lines each line is compared with its counterpart; else all between the lines that are
-    alike at both ends is made from secrets.
+    Texts with the same number of lines are compared line by line. Otherwise all lines between the equal ones at start
+    and end count as made from secrets.
     """
     lines = text.split("\n")
     return frozenset(lines[at].strip() for other in others for at in differing(lines, other.split("\n")))
 
 
 def differing(ours: Sequence[str], others: Sequence[str]) -> Iterable[int]:
-    """Which entries of ``ours`` differ from ``others``."""
+    """The entries of ``ours`` that differ from ``others``."""
     if len(ours) == len(others):
         return [at for at, entry in enumerate(ours) if entry != others[at]]
     start, end = alike_at_ends(ours, others)
@@ -55,7 +54,7 @@ def differing(ours: Sequence[str], others: Sequence[str]) -> Iterable[int]:
 
 
 def alike_at_ends(ours: Sequence[str], others: Sequence[str]) -> tuple[int, int]:
-    """How many entries of two sequences are equal at their beginning, and how many others at their end."""
+    """The numbers of equal entries at the start and at the end of two sequences."""
     shorter = min(len(ours), len(others))
     start = 0
     while start < shorter and ours[start] == others[start]:
@@ -67,9 +66,9 @@ def alike_at_ends(ours: Sequence[str], others: Sequence[str]) -> tuple[int, int]
 
 
 def secret_texts(texts: Texts, others: Sequence[Texts], wholly: Iterable[str] = ()) -> SecretTexts:
-    """What of ``texts`` was made from secrets; ``others`` are the same, made from other secrets.
+    """The parts of ``texts`` that were made from secrets; ``others`` are rendered with other secrets.
 
-    ``wholly`` are names of texts that are secret from the first line to the last.
+    ``wholly`` are names of completely secret texts.
     """
     lines: set[str] = set()
     touched: set[str] = set()
@@ -85,14 +84,14 @@ def secret_texts(texts: Texts, others: Sequence[Texts], wholly: Iterable[str] = 
     return SecretTexts(lines=frozenset(lines), texts=frozenset(touched), known=frozenset(texts))
 
 
-# More characters at the end of a longer substitute: base64 takes them in fours.
+# Characters appended to longer substitutes: a multiple of four, for base64.
 _MORE: Final = 4
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?")
 _PEM_MARK: Final = re.compile(r"\s*-----(?:BEGIN|END) [A-Z0-9 ]+-----\s*")
 _OTHER_LETTERS: Final = "àçéîõüß"
 _PUNCTUATION: Final = "!#%+,.:=@^_~"
-# What strconv.ParseBool takes: the only other value that is a truth value too.
+# Values of strconv.ParseBool, each with the opposite.
 _TRUTH_VALUES: Final = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("t", "f"), ("T", "F"), ("1", "0"))
 _OPPOSITES: Final = {one: other for pair in _TRUTH_VALUES for one, other in (pair, pair[::-1])}
 
@@ -101,9 +100,9 @@ _OPPOSITES: Final = {one: other for pair in _TRUTH_VALUES for one, other in (pai
 class Variant:
     """A way to replace values.
 
-    Every character gives way to another one. ``longer``: the substitute has another length, and letters, digits and
-    punctuation give way to characters of any kind; else all but letters and digits stays, so that formats do.
-    ``keeps_truth``: true gives way to false, for secrets that are read as a truth value.
+    Each letter and digit is replaced by another, other characters are kept, so that formats stay valid. ``longer``: the
+    substitute has another length, and any characters. ``keeps_truth``: true is replaced by false, for secrets that are
+    parsed as booleans.
     """
 
     salt: str
@@ -111,7 +110,7 @@ class Variant:
     keeps_truth: bool = False
 
     def substitute(self, value: str) -> str:
-        """Another value in the place of ``value``; an empty one stays."""
+        """The substitute of ``value``; an empty text is kept."""
         if not value.strip():
             return value
         if self.keeps_truth and value in _OPPOSITES:
@@ -132,7 +131,7 @@ class Variant:
             return line
         spoken = any(map(str.isalnum, line))
         if not spoken and not alone:
-            return line  # brackets and rules between the lines of a text
+            return line  # lines with only brackets or rules
         kept = len(line)
         if self.longer and _BASE64.fullmatch(line):
             kept = len(line.rstrip("="))
@@ -147,7 +146,7 @@ class Variant:
         return "".join(alphabet[byte % len(alphabet)] for byte in noise)
 
     def _any_other(self, char: str, byte: int) -> str:
-        """A digit for a letter, a letter for all else: in hexadecimal, neither digit of it is the same."""
+        """A digit for a letter, a letter for others: both hexadecimal digits of the code differ."""
         if char.isspace():
             return char
         return _choice(ascii_lowercase if char.isdecimal() or not char.isalnum() else digits[1:], char, byte)
@@ -165,7 +164,7 @@ def _other_mark(char: str, byte: int) -> str:
 
 
 def _choice(alphabet: str, char: str, byte: int) -> str:
-    """Of the alphabet, another character: with two other digits in hexadecimal where there is such a one."""
+    """Another character of the alphabet, if possible with two other hexadecimal digits of its code."""
     others = [each for each in alphabet if each != char]
     distant = [each for each in others if ord(each) >> 4 != ord(char) >> 4 and (ord(each) ^ ord(char)) & 15]
     near = [each for each in others if (ord(each) ^ ord(char)) & 15]
@@ -174,17 +173,17 @@ def _choice(alphabet: str, char: str, byte: int) -> str:
 
 
 VARIANTS: Final = (Variant("first"), Variant("second"), Variant("third", longer=True))
-"""What is made of a secret differs from what is made of at least one of these."""
+"""Output from a secret differs for at least one of these variants."""
 
 
 NOT_SHOWN: Final = "the message is not shown: it is made from secrets"
-_KEPT: Final = 64  # pools: reports ask for each object of one after the other
+_KEPT: Final = 64  # pools: reports ask for each object of a pool
 _HALVES: Final = ("bootstrap", "provisioning")
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A pool as it would be with certain secrets, and what renders it."""
+    """A pool with certain secrets, and its renderer."""
 
     inputs: Inputs
     shared: ClusterFacts
@@ -196,9 +195,9 @@ class Scene:
 
 @dataclass(slots=True)
 class Counterfactuals:
-    """Renders pools of one cluster from other secrets, when it is asked about them.
+    """Renders pools of one cluster with other secrets, on demand.
 
-    ``engine`` is one for the values of ``inputs``, and ``compiled`` the profiles that it has compiled so far.
+    ``engine`` has the values of ``inputs``, and ``compiled`` the profiles that it has compiled.
     """
 
     inputs: Inputs
@@ -212,7 +211,7 @@ class Counterfactuals:
     _profiles: SecretTexts | None = None
 
     def secret_texts(self, machine: MachineDeployment | None) -> SecretTexts:
-        """What of the objects of a pool was made from secrets; of the profiles, where none is named."""
+        """The parts of a pool's objects, or of the profiles without a pool, that were made from secrets."""
         if machine is None:
             if self._profiles is None:
                 self._profiles = together(self._profile_texts())
@@ -226,21 +225,21 @@ class Counterfactuals:
         return self._found[pool]
 
     def scenes(self, machine: MachineDeployment) -> tuple[Scene, ...] | None:
-        """The pool as it is, then with other secrets; ``None`` where it cannot be rendered with others."""
+        """The pool with its secrets, then with others; ``None`` if it cannot be rendered with others."""
         try:
             return (self.scene(machine, None), *(self.other(machine, variant) for variant in VARIANTS))
         except InputError:
             return None
 
     def other(self, machine: MachineDeployment, variant: Variant) -> Scene:
-        """The pool with other secrets. Raises InputError where it cannot be rendered with them."""
+        """The pool with other secrets. Raises InputError if it cannot be rendered with them."""
         try:
             return self.scene(machine, variant)
         except InputError:
             return self.scene(machine, replace(variant, keeps_truth=True))
 
     def scene(self, machine: MachineDeployment, variant: Variant | None) -> Scene:
-        """The pool with the secrets of a variant. Raises InputError where it cannot be rendered."""
+        """The pool with the secrets of a variant. Raises InputError if it cannot be rendered."""
         inputs, shared, renderer = self._world(variant)
         if variant is not None:
             machine = other_machine(machine, self.inputs.sensitive, variant.substitute)
@@ -248,13 +247,13 @@ class Counterfactuals:
         return Scene(inputs, shared, pool, renderer, *renderer.render(pool))
 
     def problems(self, machine: MachineDeployment, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-        """Why a pool cannot be rendered, without the texts that a template has made from secrets."""
+        """Why a pool cannot be rendered, without texts made from secrets."""
         found = tuple(problems)
-        told = [each for each in found if each.code is not Code.TEMPLATE_LIMIT]  # those may have taken long
+        told = [each for each in found if each.code is not Code.TEMPLATE_LIMIT]  # rendering again would take long
         return self._public(found, told, lambda: (self._problems_of(machine, variant) for variant in VARIANTS))
 
     def warnings(self, machine: MachineDeployment, warnings: Iterable[Problem]) -> tuple[Problem, ...]:
-        """Warnings about what a pool renders to, without what a template has made from secrets."""
+        """Warnings about a rendered pool, without texts made from secrets."""
         found = tuple(warnings)
 
         def others() -> Iterator[Iterable[Problem]]:
@@ -269,8 +268,8 @@ class Counterfactuals:
         unsure: Sequence[Problem],
         others: Callable[[], Iterable[Iterable[Problem]]],
     ) -> tuple[Problem, ...]:
-        """Problems, those of them that are ``unsure`` only where ``others`` have them too. What was found out about a
-        sentence for one pool holds for all pools: many fail alike."""
+        """Problems; ``unsure`` ones only if ``others`` have them too. The result for a message is cached for all pools,
+        since many fail alike."""
         unknown = {_sentence(each) for each in unsure} - self._is_public.keys()
         if unknown:
             public = set(unknown)
@@ -302,13 +301,13 @@ class Counterfactuals:
             except InputError as failure:
                 self._impossible[variant] = failure.problems
                 raise
-            # Profiles with other texts have their templates in common with those that were compiled, but not all else.
+            # The variant's profiles share compiled templates, but have other texts.
             compiled = self.compiled if inputs.profiles is self.inputs.profiles else {}
             self._worlds[variant] = (inputs, shared, PoolRenderer(self.engine, shared, compiled))
         return self._worlds[variant]
 
     def _profile_texts(self) -> Iterator[SecretTexts]:
-        """Of profiles, which are not rendered, what stood encrypted."""
+        """The encrypted parts of profiles, which are not rendered."""
         sealed = {line.strip() for text in self.inputs.sensitive for line in text.split("\n")} - {""}
         for profile in self.inputs.profiles.values() if sealed else ():
             texts = changed_texts(None, profile_object(profile).body)
@@ -317,7 +316,7 @@ class Counterfactuals:
 
 
 def public_problems(problems: Iterable[Problem], others: Sequence[Collection[Problem]]) -> tuple[Problem, ...]:
-    """Problems without the sentences that are made from secrets: those that not all of ``others`` have too."""
+    """Problems without messages made from secrets: those that all of ``others`` have too."""
     return tuple(
         problem if all(problem in each for each in others) else replace(problem, what=NOT_SHOWN, fix="")
         for problem in problems
@@ -333,7 +332,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def compared(ours: Scene, others: Sequence[Scene], sealed: frozenset[str]) -> SecretTexts:
-    """What of the objects of a pool was made from secrets; ``sealed`` are the texts that stood encrypted."""
+    """The parts of a pool's objects that were made from secrets; ``sealed`` are texts that were encrypted."""
     profile = ours.pool.profile
     wholly = dict.fromkeys(_sealed_names(profile, sealed))
     found = [
@@ -344,7 +343,7 @@ def compared(ours: Scene, others: Sequence[Scene], sealed: frozenset[str]) -> Se
 
 
 def _texts(made: DesiredObject) -> Texts:
-    """What templates can put something into: not the metadata, which holds digests of ours."""
+    """The parts of an object that templates can affect: all but metadata, which has our digests."""
     body: Mapping[str, object] = {key: value for key, value in made.body.items() if key != "metadata"}
     if made.ref.kind == "Secret":
         body = {**body, "metadata": {"name": made.ref.name}}
@@ -357,7 +356,7 @@ def _sealed_names(profile: OperatingSystemProfile, sealed: frozenset[str]) -> It
 
 
 def _reading(ours: Scene, others: Sequence[Scene]) -> Iterator[str]:
-    """The files whose templates read a field that is another one where secrets are others."""
+    """The files whose templates read a field that depends on secrets."""
     data = ours.renderer.data(ours.pool)
     secret = {
         name

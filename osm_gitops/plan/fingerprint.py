@@ -1,4 +1,4 @@
-"""The fingerprint of a plan: equal where two plans do the same to the same state."""
+"""The fingerprint of a plan: equal for plans with the same changes to the same state."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from osm_gitops.model.plan import Action, Change, ClusterPlan
 
 
 def fingerprint(plan: ClusterPlan) -> str:
-    """SHA-256 over what the plan is made from and all that it does, in hex.
+    """SHA-256 over the current state and all changes, in hexadecimal.
 
-    One digest over everything, unchanged objects too: it tells nobody which of two values a secret has. Upkeep does
-    not count, for it falls due by the clock, nor does what stands in the plan's way.
+    One digest over all objects, so that it does not help to guess the value of a secret. Maintenance is not included,
+    since it depends on the time, nor are refusals.
     """
     digest = hashlib.sha256()
     for text in _texts(plan):
@@ -35,7 +35,7 @@ def _texts(plan: ClusterPlan) -> Iterator[str]:
 
 
 def _before(change: Change) -> str:
-    """What the target has: without what the API server counts, so that only content can move."""
+    """The current state, without counters of the API server."""
     body = parsed(change.before or {})
     metadata = {key: body.get("metadata", {}).get(key) for key in ("name", "namespace", "labels", "annotations")}
     rest = {key: value for key, value in body.items() if key not in {"metadata", "status"}}

@@ -1,4 +1,4 @@
-"""Guards: what a plan may not do unless it is asked for (design.md, "Guards")."""
+"""Guards: changes that a plan may have only with an explicit option (design.md, "Guards")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osm_gitops.model.plan import Action, ClusterPlan
 
 @dataclass(frozen=True, slots=True)
 class MaxDelete:
-    """How many pools of a cluster may go: a number, or a share in percent."""
+    """Maximum number of pools to delete per cluster: a number, or a share in percent."""
 
     number: int
     percent: bool = False
@@ -32,8 +32,8 @@ HALF = MaxDelete(50, percent=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the user allows: an empty desired set, how many deletions, how many changed pools, and with
-    ``require_clean`` nothing that is not committed."""
+    """Limits of a plan: an empty desired set, deletions, changed pools, and with ``require_clean`` uncommitted
+    sources."""
 
     allow_empty: bool = False
     max_delete: MaxDelete = HALF
@@ -42,14 +42,14 @@ class Limits:
 
 
 def parse_max_delete(text: str) -> MaxDelete:
-    """Read ``N`` or ``P%``; :class:`~osm_gitops.errors.InputError` for anything else."""
+    """Parse ``N`` or ``P%``. Raises InputError."""
     match = re.fullmatch(r"([0-9]{1,9})(%?)", text)
     if match is None or (match[2] and int(match[1]) > 100):
         raise input_error(
             Code.INVALID_VALUE,
             f'"{text}" is neither a number of pools nor a share of them',
             where="--max-delete",
-            fix='Write for example "3" or "25%"',
+            fix='Use for example "3" or "25%"',
         )
     return MaxDelete(int(match[1]), percent=bool(match[2]))
 
@@ -57,12 +57,12 @@ def parse_max_delete(text: str) -> MaxDelete:
 def refusals(
     plan: ClusterPlan, desired: Desired, limits: Limits, *, known: int, leaving: frozenset[str]
 ) -> tuple[Problem, ...]:
-    """Why a plan must not be applied. ``leaving`` are the names (``<md>-<ns>``) of pools that are being
-    deleted anyway, and ``known`` is how many others the target has."""
+    """Why a plan must not be applied. ``leaving`` are names (``<md>-<ns>``) of pools that are being deleted anyway,
+    ``known`` is the number of other pools in the target."""
     about = f"cluster {plan.cluster}"
     found = [replace(problem, fix=_COMMIT) for problem in desired.uncommitted] if limits.require_clean else []
-    # Where people delete all pools, nothing is desired with good reason, and their finalizers wait for this run. A
-    # cluster without pools so far has nothing to lose.
+    # If all MachineDeployments are being deleted, their finalizers wait for this run. A cluster without pools has
+    # nothing to delete.
     if not (desired.objects or desired.keep or desired.failed or leaving):
         if limits.allow_empty:
             return tuple(found)
@@ -76,7 +76,7 @@ def refusals(
                 f"{len(deleted)} of {known} pools would be deleted ({some(sorted(deleted), _NAMED_POOLS)}), "
                 f"which is more than {_limit(limits.max_delete)}",
                 about=about,
-                fix=f"If that is meant, use --max-delete {len(deleted)}",
+                fix=f"If this is intended, use --max-delete {len(deleted)}",
             )
         )
     changed = len({each.group for each in plan.effective if each.group and not each.same_content} - leaving)
@@ -86,27 +86,27 @@ def refusals(
                 Code.TOO_MANY_CHANGES,
                 f"{changed} pools would change, more than the {limits.max_changed_pools} allowed",
                 about=about,
-                fix=f"Narrow the run with --only, or use --max-changed-pools {changed}",
+                fix=f"Select fewer pools with --only, or use --max-changed-pools {changed}",
             )
         )
     return tuple(found)
 
 
 def nothing_desired(cluster: str) -> Problem:
-    """Why objects of an empty source are not deleted."""
+    """The problem of an empty source, which would delete all objects."""
     what = "nothing is desired: the source has no MachineDeployment that can be rendered"
-    return Problem(Code.NOTHING_DESIRED, what, about=f"cluster {cluster}", fix="If that is meant, use --allow-empty")
+    return Problem(Code.NOTHING_DESIRED, what, about=f"cluster {cluster}", fix="If this is intended, use --allow-empty")
 
 
 def refuse_unsafe(plans: Iterable[ClusterPlan]) -> None:
-    """Raise :class:`~osm_gitops.errors.UnsafePlanError` with all refusals of the plans, if there are any."""
+    """Raise UnsafePlanError with all refusals of the plans, if any."""
     problems = [problem for plan in plans for problem in plan.refusals]
     if problems:
         raise UnsafePlanError(problems)
 
 
 def _deleted_pools(plan: ClusterPlan, desired: Desired) -> set[str]:
-    """Pools that lose an object and are not desired (any more)."""
+    """Pools that lose an object and are not desired."""
     wanted = {f"{pool.name}-{pool.namespace}" for pool in (*desired.pools, *desired.failed)}
     deleted = {change.group for change in plan.changes if change.action is Action.DELETE and change.group}
     return deleted - wanted

@@ -1,5 +1,5 @@
-"""MachineDeployments of a tree and of the cluster: in what they differ, what it takes to apply them (design.md,
-"Planning"), and which credentials in them a plan must not show.
+"""MachineDeployments of a tree and of the cluster: their differences, changes to apply them (design.md, "Planning"),
+and credentials that a plan must not show.
 
 Templates are compared given the defaults that machine-controller's mutating webhook adds. It rewrites ``spec.template``
 when a MachineDeployment is created and when its template changes:
@@ -10,8 +10,8 @@ when a MachineDeployment is created and when its template changes:
   may write a variable ``{value: x}`` as ``x``.
 - ``spec.metadata.labels``: KubeVirt adds labels for the topology.
 
-Nothing else of the provider config may be added, for machines boot with it. ``versions.kubelet`` is compared without a
-leading ``v``, which makes no difference to what is rendered.
+No other additions to the provider config are ignored, since machines boot with it. ``versions.kubelet`` is compared
+without a leading ``v``, which makes no difference to rendering.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _IGNITION: Final = "ignition"
 
 
 def template_difference(wanted: Json, live: Json) -> str:
-    """The first field in which a live template is not ``wanted`` with the webhook's defaults, as a path such as
-    ``spec.template.spec.versions.kubelet``; empty where there is none. It holds no value, for some are secrets."""
+    """The path of the first field of a live template that differs from ``wanted`` with the webhook's defaults, such as
+    ``spec.template.spec.versions.kubelet``, without values; empty if there is none."""
     ours, theirs = _with_defaults(wanted), _with_defaults(live)
     config, found = _at(ours, _CONFIG), _at(theirs, _CONFIG)
     where = ".".join((_ROOT, *_CONFIG))
@@ -62,8 +62,8 @@ def template_difference(wanted: Json, live: Json) -> str:
 
 
 def digests_as_written(template: Json) -> frozenset[str]:
-    """Digests (:func:`template_digest`) of all templates that the webhook may have made ``template`` of, as far as that
-    can be told from it alone: without the default of Flatcar, and with ``v`` before the kubelet's version."""
+    """Digests (:func:`template_digest`) of all templates from which the webhook may have made ``template``: without the
+    default of Flatcar, and with ``v`` before the kubelet's version."""
     return frozenset(map(template_digest, _as_written(template)))
 
 
@@ -84,7 +84,7 @@ def _as_written(template: Json) -> Iterator[Json]:
 
 
 def _with_defaults(template: Json) -> Json:
-    """A template in the form in which what one wrote and what the webhook made of it are alike."""
+    """A normal form that is equal for a template before and after the webhook."""
     found = copy.deepcopy(template)
     versions, config = _at(found, ("spec", "versions")), _at(found, _CONFIG)
     if isinstance(versions.get("kubelet"), str):
@@ -108,7 +108,7 @@ def _plain(value: Json) -> Json:
 
 
 def _at(value: Json, path: tuple[str, ...]) -> dict[str, Json]:
-    """The map there; an empty one where there is none: a definition of the kind lets anything be there."""
+    """The map at a key; empty for other values, which the CRD allows."""
     found = value_at(value, path)
     return found if isinstance(found, dict) else {}
 
@@ -122,7 +122,7 @@ def _changed_key(wanted: Json, live: Json, path: str) -> str:
 
 
 def _lacking(wanted: Json, live: Json, path: str) -> str:
-    """The first field of ``wanted`` that ``live`` has otherwise or not: maps may have more, lists may not."""
+    """The first field of ``wanted`` that differs in ``live``: maps may have more entries, lists may not."""
     if isinstance(wanted, Mapping):
         found = live if isinstance(live, Mapping) else {}
         inner = (_lacking(wanted[key], found.get(key), f"{path}.{key}") for key in sorted(wanted))
@@ -134,21 +134,21 @@ def _lacking(wanted: Json, live: Json, path: str) -> str:
 
 
 def is_same(one: Json, other: Json) -> bool:
-    """Whether two values are equal in JSON; what is empty equals what is absent."""
-    # As JSON text, because Python takes 1, 1.0 and True for equal.
+    """Whether two values are equal as JSON; empty values equal absent ones."""
+    # As JSON text, since 1, 1.0 and True are equal in Python.
     return (not one and not other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 REPLICAS: Final = "spec.replicas"
-"""What autoscalers and people change in the cluster."""
+"""The field that autoscalers and people change in the cluster."""
 
 _TEMPLATE: Final = "spec.template."
 _NAMED: Final = 5
 
 
 def differing_fields(wanted: Json, live: Json, path: str = "") -> Iterator[str]:
-    """The paths of what is wanted and otherwise in a live object: maps there may have more, lists may not. What is
-    empty equals what is absent."""
+    """Paths of wanted fields that differ in a live object: maps may have more entries, lists may not. Empty values
+    equal absent ones."""
     if isinstance(wanted, Mapping):
         found = live if isinstance(live, Mapping) else {}
         for key, value in wanted.items():
@@ -159,13 +159,13 @@ def differing_fields(wanted: Json, live: Json, path: str = "") -> Iterator[str]:
 
 
 def manifest_of(machine: MachineDeployment) -> dict[str, Json]:
-    """A MachineDeployment of a tree as it is applied."""
+    """The body to apply for a MachineDeployment of a tree."""
     applied: dict[str, Json] = without_nulls(authored(machine.manifest))
     return applied
 
 
 def difference(wanted: Mapping[str, Json], live: Mapping[str, Json], owned: Iterable[FieldPath] = ()) -> Difference:
-    """In what a live object is not what is wanted; ``owned`` are the paths of the fields that our applies own in it."""
+    """How a live object differs from the wanted one; ``owned`` are the paths of fields that our applies own."""
     templates = (value_at(each, ("spec", "template")) for each in (wanted, live))
     has_template = not template_difference(*templates)  # but for what a webhook adds or rewrites
     fields = tuple(
@@ -184,20 +184,20 @@ def difference(wanted: Mapping[str, Json], live: Mapping[str, Json], owned: Iter
 
 
 def _part(live: Json, wanted: Json) -> Json:
-    """What a live value has of what is wanted."""
+    """The part of a live value that corresponds to the wanted one."""
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return live
     return {key: _part(live[key], value) for key, value in wanted.items() if key in live}
 
 
 def is_machine_change(change: Change) -> bool:
-    """Whether a change applies a MachineDeployment; its finalizer is upkeep."""
+    """Whether a change applies a MachineDeployment; changes of its finalizer are maintenance."""
     return change.ref.kind == "MachineDeployment" and not change.upkeep
 
 
 def machine_change(machine: MachineDeployment, pool: LivePool) -> Change | None:
-    """What applying a MachineDeployment does, ``None`` for nothing. One that is being deleted is left alone, and comes
-    back when it is gone and the source still has it."""
+    """The change by applying a MachineDeployment, or ``None``. One that is being deleted is not changed; if the source
+    still has it, a later run creates it again."""
     if pool.gate is Gate.DELETING:
         return None
     ref, wanted, group = machine.ref, manifest_of(machine), group_name(machine.ref)
@@ -220,17 +220,17 @@ def machine_change(machine: MachineDeployment, pool: LivePool) -> Change | None:
         before=found.before,
         after=wanted,
         texts=changed_texts(found.before, wanted),
-        metadata_only=True,  # of what machines boot with the objects beside it tell
+        metadata_only=True,  # the other objects show changes of the boot configuration
         rolls_machines=rolls,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The MachineDeployments of a tree, beside those of its cluster.
+    """The MachineDeployments of a tree compared with those of its cluster.
 
-    ``source`` is the tree as the user names it. ``pools`` are those of the tree, ``strays`` those that only the cluster
-    has, with a ``why`` that says so. ``applied: this program applies those of the tree.
+    ``source`` is the displayed name of the tree. ``pools`` are those of the tree, ``strays`` those that are only in the
+    cluster, with the reason ``why``. ``applied``: osm-gitops applies those of the tree.
     """
 
     source: str
@@ -239,13 +239,13 @@ class Comparison:
     applied: bool = False
 
     def warnings(self) -> Iterator[Problem]:
-        """What is in one of the two only, and what is in both with other values."""
+        """Warnings about MachineDeployments that are only in one of both, or differ."""
         if self.strays:
             yield Problem(
                 Code.POOLS_NOT_IN_SOURCE,
-                f"the cluster also has {_named(tuple(self.strays))}, which gets no boot configuration from here",
+                f"the cluster also has {_named(tuple(self.strays))}, which gets no boot configuration from this source",
                 where=self.source,
-                fix="Add it here, delete it from the cluster, or read all MachineDeployments from the cluster "
+                fix="Add it to the source, delete it from the cluster, or read all MachineDeployments from the cluster "
                 "(from: {machineDeployments: cluster})",
             )
         if self.applied:
@@ -269,7 +269,7 @@ class Comparison:
                 Code.POOLS_DIFFER,
                 f"the cluster has other values in {_named(refs)}: {some(fields, _NAMED)}",
                 where=self.source,
-                fix="Apply this source, or change it to what the cluster has",
+                fix="Apply this source, or change it to the values of the cluster",
             )
 
 
@@ -280,7 +280,7 @@ def _named(refs: Sequence[ObjectRef]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A MachineDeployment as the tree or as the cluster has it; ``sealed`` are texts of it that count as encrypted."""
+    """A MachineDeployment of the tree or of the cluster; ``sealed`` are texts that count as encrypted."""
 
     body: Mapping[str, Json] = field(repr=False)
     sealed: AbstractSet[str] = field(repr=False)
@@ -296,8 +296,8 @@ def with_secrets_of(
     machines: Mapping[ObjectRef, MachineDeployment],
     sealed: AbstractSet[str],
 ) -> Desired:
-    """``desired`` that also tells what of ``changes`` of ``machines`` is secret. ``sealed`` are the texts that stood
-    encrypted in the source; what a live MachineDeployment has in the place of one counts as encrypted too."""
+    """``desired`` with the secrets in ``changes`` of ``machines``. ``sealed`` are texts that were encrypted in the
+    source; values at the same place of a live MachineDeployment count as encrypted too."""
     sides: dict[ObjectRef, tuple[_Side, ...]] = {}
     sensitive = set(desired.sensitive)
     for change in changes:

@@ -14,7 +14,7 @@ _NAMED_TEXTS = 3
 
 
 def why_changed(before: Mapping[str, Json], after: Mapping[str, Json], texts: Sequence[TextChange]) -> str:
-    """The causes that annotations tell, then the ``texts`` that differ; never a secret value."""
+    """Causes shown by annotations, then the names of ``texts`` that differ, without values."""
     old, new = _annotations(before), _annotations(after)
     causes = list(_causes(old, new))
     changes = [change for change in texts if change.name != "metadata"]

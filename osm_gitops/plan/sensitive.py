@@ -1,4 +1,4 @@
-"""Which values of a run's inputs no report may show (design.md, "Masking")."""
+"""Values of a run's inputs that no report may show (design.md, "Masking")."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from osm_gitops.model.settings import Settings
 from osm_gitops.plan.content import BOOT_TEXTS
 from osm_gitops.sops.leaves import sealed_type
 
-# Data of Secrets that anyone may know.
+# Data of Secrets that is not secret.
 _PUBLIC_DATA = re.compile(
     r"(?i)usage-bootstrap-.*|auth-extra-groups|expiration|description|namespace|(?:.*[-_.])?ca(?:[-_.](?:crt|cert|pem|bundle))?"
     r"|tls\.crt|certificate-authority(?:-data)?|server|client-certificate(?:-data)?"
 )
-# What a service account's JSON tells anyone.
+# Keys of a service account's JSON that are not secret.
 _PUBLIC_LEAF = re.compile(r"type|project_id|auth_uri|token_uri|universe_domain|email|.*_cert_url")
 _SECRET_KEY = re.compile(
     r"(?i).*(?:pass(?:word|wd|phrase)?|secret|token|credentials?|kubeconfig|service-?_?account|auth|subscriptionmanageruser"
@@ -37,11 +37,11 @@ _USERINFO = re.compile(r"://([^/\s\"'<>]+)@")
 _HARMLESS = re.compile(
     r"(?i)true|false|null|none|yes|no|disabled|enabled|https?://[^@\s]*|-----(?:BEGIN|END) [A-Z ]+-----"
 )
-# What is rendered of an encrypted template stands between these.
+# The literal text of an encrypted template is between these.
 _TEMPLATE_ACTION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-# ``key: value`` of a line, whose key tells nothing that anyone may know.
+# ``key: value`` of a line, except public keys.
 _YAML_VALUE = re.compile(r"(?m)^([ \t-]*(?!apiVersion|kind)[\w-]+:[ \t]+[\"']?)(\w[^\s\"',{}\[\]]*)")
-# Shorter lines tell nothing of where they come from.
+# Shorter lines are not specific.
 _TELLING = 6
 _CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
@@ -51,24 +51,23 @@ PUBLIC_WORDS = frozenset(
      "ubuntu", "flatcar", "rockylinux", "openstack", "vsphere", "hetzner", "nutanix", "kubevirt", "digitalocean",
      "baremetal", "scaleway", "alibaba", "anexia", "linode", "external"}
 )  # fmt: skip
-"""Words that are no secret wherever they come from, as they are known: they are not looked for in texts."""
+"""Well-known words that are never masked."""
 
-# Words that choose how a machine is set up; with another one in their place nothing can be rendered.
+# Words that select the setup of a machine: with substitutes, rendering would fail.
 _CHOICES = PUBLIC_WORDS | {"amzn2", "rhel", "aws", "azure", "gce", "edge", "cloud-init", "ignition", "IPv4", "IPv6"}
 
 _PROVIDER_SPEC = tuple(PROVIDER_CONFIG_FIELD.split("."))
 
 Replace = Callable[[str], str]
-"""Takes a secret text, and returns what takes its place."""
+"""Returns the substitute of a secret text."""
 
 
 def collect_sensitive(
     facts: Facts, machines: Iterable[MachineDeployment], settings: Settings, encrypted: Iterable[str] = ()
 ) -> frozenset[str]:
-    """Every value of Secrets, credentials and addresses with credentials, with its pieces.
+    """All values of Secrets, credentials, and addresses with credentials, with their parts.
 
-    ``encrypted`` are further texts that somebody took for secret. Values are whole texts; how they are
-    looked for is the report's matter.
+    ``encrypted`` are texts that were encrypted in the source. Values are whole texts; reports search for them.
     """
     found: set[str] = set()
 
@@ -87,10 +86,10 @@ def collect_sensitive(
 
 
 def with_other_secrets(inputs: Inputs, settings: Settings, other: Replace) -> tuple[Inputs, Settings]:
-    """The same inputs and settings with another value in the place of each that :func:`collect_sensitive` finds.
+    """The inputs and settings with a substitute for each value that :func:`collect_sensitive` finds.
 
-    Both walk the same way, so that neither knows a secret that the other one does not. Templates that stood encrypted
-    stay, as they would not be the same templates: see :func:`sealed_templates`.
+    Both use the same code, so they find the same secrets. Encrypted templates are not replaced: see
+    :func:`sealed_templates`.
     """
     sealed = inputs.sensitive
 
@@ -111,7 +110,7 @@ def with_other_secrets(inputs: Inputs, settings: Settings, other: Replace) -> tu
 
 
 def other_machine(machine: MachineDeployment, sealed: AbstractSet[str], other: Replace) -> MachineDeployment:
-    """A MachineDeployment with other credentials, and another value for each text of it that is ``sealed``."""
+    """A MachineDeployment with other credentials, and substitutes for its ``sealed`` texts."""
     spec, annotations = machine.provider_spec, machine.annotations
     if sealed:
         spec, annotations = _sealed_leaves(spec, sealed, other), _sealed_leaves(annotations, sealed, other)
@@ -138,9 +137,9 @@ def provider_spec_of(body: Mapping[str, Json]) -> Json:
 
 
 def sealed_templates(half: ProfileConfig, sealed: AbstractSet[str]) -> frozenset[str]:
-    """The paths of the files of a half whose text, or a part of it, stood encrypted: all that they render to is secret.
+    """The paths of files of a half whose text was encrypted, at least in part: all of their output is secret.
 
-    ``sealed`` are the texts that stood so.
+    ``sealed`` are the texts that were encrypted.
     """
     if not sealed:
         return frozenset()
@@ -159,7 +158,7 @@ def sealed_templates(half: ProfileConfig, sealed: AbstractSet[str]) -> frozenset
 
 
 def _untemplated(profile: OperatingSystemProfile, unsealed: Callable[[Json], Json]) -> OperatingSystemProfile:
-    """A profile with other values for what stood encrypted and is no template: units and modules."""
+    """A profile with substitutes for encrypted parts that are not templates: units and modules."""
 
     def half(config: ProfileConfig) -> ProfileConfig:
         modules = config.modules
@@ -185,7 +184,7 @@ def _sealed_leaves(document: Json, sealed: AbstractSet[str], other: Replace) -> 
 
 
 def _sealed_text(text: str, other: Replace) -> str:
-    """Another text for one that stood encrypted: of a kubeconfig also its names and addresses are secret."""
+    """The substitute of an encrypted text. Of a kubeconfig, names and addresses are secret too."""
     if "clusters:" not in text:
         return _secret_text(text, other)
     return _YAML_VALUE.sub(lambda found: found[1] + _secret_text(found[2], other), text)

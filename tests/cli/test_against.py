@@ -70,8 +70,7 @@ def test_a_cluster_that_is_new_or_gone(repo: Path) -> None:
     assert ran.code == 0, ran.err
     assert "### `other`: 7 to create" in ran.out
     assert (
-        "Warning in `prod`: `it was removed from the fleet since HEAD: its folder is not changed [OG3342]`"
-        in ran.out
+        "Warning in `prod`: `it was removed from the fleet since HEAD: its folder is not changed [OG3342]`" in ran.out
     )
 
 

@@ -146,7 +146,7 @@ def test_the_bootstrap_secret_is_replaced_with_any_other_secret_of_its_pool() ->
     }
     (gate,) = (change for change in plan.effective if change.ref.name == "a-kube-system-bootstrap-config")
     assert "immutable" not in dict(gate.after or {})
-    assert gate.reason == "it is away while another Secret of the pool is replaced"
+    assert gate.reason == "it is removed while another Secret of the pool is replaced"
 
 
 def _left_by_osm(name: str, *annotations: str) -> CurrentState:
@@ -319,7 +319,7 @@ def test_of_an_object_that_no_key_opens_only_what_is_clear_is_compared_and_kept(
     body = {**(found.body or {}), "data": {"cloud-config": "ENC[AES256_GCM,data:x]"}}
     have = CurrentState(objects={ref: replace(found, body=body, hidden=True)})
     (change,) = _plan(wanted, have).effective
-    assert change.reason == "encrypted content changed, which a private key would show"
+    assert change.reason == "encrypted content changed (visible with a private key)"
     assert change.texts == ()
     assert "data" not in (change.before or {})
     assert change.after == wanted.objects[0].body
@@ -334,4 +334,4 @@ def test_an_unreadable_file_is_written_anew_and_says_what_is_wrong_with_it() -> 
     (ref, found), = current(wanted).objects.items()  # fmt: skip
     have = CurrentState(objects={ref: replace(found, body=None, trouble="its MAC does not fit")})
     (change,) = _plan(wanted, have).effective
-    assert change.reason == "what is there could not be read: its MAC does not fit"
+    assert change.reason == "the existing object could not be read: its MAC does not fit"

@@ -156,7 +156,7 @@ def test_with_a_digest_key_a_run_without_a_private_key_sees_and_writes_changes(t
     assert not _plan(tmp_path, desired({"a": "x\n"}), _DIGEST_KEY).has_changes
     plan = _write(tmp_path, desired({"a": "z\n"}), _DIGEST_KEY)
     assert {(change.action, change.reason) for change in plan.effective} == {
-        (Action.UPDATE, "encrypted content changed, which a private key would show")
+        (Action.UPDATE, "encrypted content changed (visible with a private key)")
     }
     assert not _plan(tmp_path, desired({"a": "z\n"}), {**person.environment, **_DIGEST_KEY}).has_changes
 
@@ -199,7 +199,7 @@ def test_an_edited_file_is_read_for_real(tmp_path: Path, person: Person) -> None
     assert not _plan(tmp_path, wanted, person.environment).has_changes
     path.write_text(re.sub(r"cloud-config: ENC\[AES256_GCM,data:..", "cloud-config: ENC[AES256_GCM,data:AA", good))
     (change,) = _plan(tmp_path, wanted, person.environment).effective
-    assert change.reason.startswith("what is there could not be read: ")
+    assert change.reason.startswith("the existing object could not be read: ")
 
 
 def test_files_for_others_than_the_rules_name_are_warned_about(tmp_path: Path, person: Person) -> None:

@@ -43,5 +43,5 @@ def test_tokens_of_a_source_without_pools_go_only_when_asked_for(tokens: Tokens)
         upkeep = Maintenance(machines=(), pools={}, tokens=tokens, allow_empty=allow_empty)
         return [problem.fix for problem in upkeep.added_to(ClusterPlan("prod", ())).refusals]
 
-    assert refusals() == ["If that is meant, use --allow-empty"]
+    assert refusals() == ["If this is intended, use --allow-empty"]
     assert refusals(allow_empty=True) == []
