@@ -45,7 +45,7 @@ class ProfileHalf:
 
 @dataclass(frozen=True, slots=True)
 class CompiledProfile:
-    """A profile whose templates are compiled, once for all pools that use it."""
+    """A profile with compiled templates, shared by all pools that use it."""
 
     profile: OperatingSystemProfile
     bootstrap: ProfileHalf
@@ -88,7 +88,7 @@ class HalfTexts:
 
 
 def half_texts(config: ProfileConfig, field: str) -> HalfTexts:
-    """The texts of the half that stands at ``field`` of its profile (osm-behaviour.md, "Two renderings", steps 1 and
+    """The texts of the half at ``field`` of its profile (osm-behaviour.md, "Two renderings", steps 1 and
     2)."""
     files = [(file, f"{field}.files[{index}].content.inline.data") for index, file in enumerate(config.files)]
     templates = {name: (text, f"{field}.templates.{name}") for name, text in config.templates.items()}

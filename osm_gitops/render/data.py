@@ -129,7 +129,7 @@ class RhelConfig(Struct):
     RHELActivationKey: str = ""
 
 
-# Go's type of every root field: what the translator may rely on.
+# Go's type of each root field, for the translator.
 ROOT_TYPES: Mapping[str, str] = {
     "KubeVersion": "string",
     "ClusterDNSIPs": "[]net.IP",

@@ -21,14 +21,14 @@ _KINDS: Final = (
     "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "snapshot", "slice", "scope"
 )  # fmt: skip
 _EXTENSIONS: Final = tuple(f".{kind}" for kind in _KINDS)
-# The reader holds this much at once, and checks only what it holds.
+# The size of the reader's buffer: it checks only what is in the buffer.
 _BUFFER: Final = 4096
 _LONGEST_LINE: Final = 2048
 
 
 @lru_cache(maxsize=256)
 def unit_json(unit: Unit) -> tuple[str, tuple[str, ...]]:
-    """The JSON of a unit, and what is wrong with it as sentences about this unit."""
+    """The JSON of a unit, and problems as sentences about this unit."""
     faults: list[str] = []
     name = _name(unit.name, faults, "its name")
     if not name.endswith(_EXTENSIONS):
@@ -66,7 +66,7 @@ def _name(text: str, faults: list[str], about: str) -> str:
 
 
 def _contents(text: str, base: int, faults: list[str], about: str) -> tuple[str, list[str]]:
-    """The content as it is read back, and the section of each of its options."""
+    """The content as read back, and the section of each option."""
     try:
         contents = literal_block(text, base)
         return contents, parse_unit(contents)
@@ -129,11 +129,11 @@ class _UnitReader:
         self.held = min(len(self.text), self.at + _BUFFER)
 
     def through(self, delimiter: bytes) -> bytes | None:
-        """The text up to and with ``delimiter``; ``None``, and the rest consumed, if there is none."""
+        """The text up to and including ``delimiter``; ``None`` if there is none, and the rest is consumed."""
         start = self.at
         found = self.text.find(delimiter, start)
         end = len(self.text) if found < 0 else found + 1
-        # A full buffer is taken out whole, a smaller one is filled up.
+        # A full buffer is returned whole, a smaller one is filled up.
         while end > self.held:
             if self.held - self.at >= _BUFFER:
                 self.at = self.held
@@ -201,8 +201,7 @@ _FIX: Final = "OSM hands it to Ignition by way of YAML: change the profile so th
 def render_ignition(half: ConfigHalf, ssh_keys: Sequence[str], field: str, *, with_machine_name: bool) -> str:
     """One half as Ignition JSON; ``field`` (``spec.bootstrapConfig``) names it in errors.
 
-    ``ssh_keys`` are trimmed and unique. Raises InputError with everything that OSM or
-    its transpiler would refuse.
+    ``ssh_keys`` are trimmed and unique. Raises InputError with everything that OSM or its transpiler would refuse.
     """
     problems: list[Problem] = []
     keys = _ssh_keys(ssh_keys, problems)
@@ -253,7 +252,7 @@ def _rendered(
 # Most files are the same for many machines; those that differ pass through the cache once.
 @lru_cache(maxsize=512)
 def _file(file: File) -> tuple[str, tuple[str, ...]]:
-    """The JSON of a file, and what is wrong with it."""
+    """The JSON of a file, and its problems."""
     faults = []
     path, content, mode = file.path, "", _mode(file.permissions)
     try:

@@ -1,7 +1,7 @@
 """What YAML makes of text that OSM inserts into a Container Linux Config (osm-behaviour.md, "Ignition user-data").
 
-OSM writes an intermediate YAML document, unescaped, and has it parsed again. These
-functions give the string that the parser reads back, without writing the document.
+OSM writes an intermediate YAML document, unescaped, and has it parsed again. These functions give the string that the
+parser reads back, without writing the document.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class TextFault(ValueError):
 def literal_block(text: str, base: int) -> str:
     """``text`` read back from a literal block that OSM indented by ``base`` blanks.
 
-    A common indentation is lost, trailing empty lines become one line break. Raises
-    TextFault for text whose indentation or characters break the block.
+    A common indentation is lost, trailing empty lines become one line break. Raises TextFault for text whose
+    indentation or characters break the block.
     """
     plain = check_characters(text)
     if plain and text and text[0] not in " \t\n":
@@ -62,10 +62,9 @@ def literal_block(text: str, base: int) -> str:
 
 
 def plain_scalar(text: str) -> str | None:
-    """``text`` read back from where YAML expects a value: ``None`` is a YAML null.
+    """``text`` as a YAML value: ``None`` is a YAML null.
 
-    A comment is cut off and quotes are removed. Raises TextFault for what is no plain
-    or quoted string on one line.
+    A comment is cut off and quotes are removed. Raises TextFault for what is no plain or quoted string on one line.
     """
     check_characters(text)
     value = text.strip(" ").rstrip(" \t\r\n")
@@ -145,7 +144,7 @@ def _block_indent(lines: list[tuple[str, str]]) -> int:
 
 
 def _check_rest(lines: list[tuple[str, str]]) -> None:
-    """What follows the end of a block must be comments: anything else is no YAML at this place."""
+    """Raise TextFault unless only comments follow the end of a block: other text is invalid YAML there."""
     for line, _ in lines:
         text = line.lstrip(" ")
         if text and not text.startswith("#"):

@@ -47,14 +47,14 @@ lose them when something else of them changes."""
 
 
 def _delivery(wave: str, *, for_git: bool, recreated: bool = False) -> dict[str, str]:
-    """The annotations for Flux and Argo CD; none of an object that is applied directly, as nobody would read them."""
+    """The annotations for Flux and Argo CD; empty for objects that are applied directly."""
     if not for_git:
         return {}
     return _NO_SUBSTITUTION | {_SYNC_WAVE: wave} | (_FLUX_RECREATE if recreated else {})
 
 
 def profile_object(profile: OperatingSystemProfile, *, for_git: bool = True) -> DesiredObject:
-    """The profile as it was read, without what a server adds, with our label."""
+    """The profile as read, without server-side additions, with our label."""
     body = _profile(profile)
     metadata = body["metadata"]
     metadata["annotations"] |= _delivery("0", for_git=for_git)
@@ -90,7 +90,7 @@ def with_crd_defaults(spec: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _profile(profile: OperatingSystemProfile) -> dict[str, Json]:
-    """The profile's manifest without what a server adds."""
+    """The profile's manifest without server-side additions."""
     body = profile.manifest.body
     metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in SERVER_METADATA}
     annotations = authored_annotations(metadata.get("annotations")) or {}

@@ -1,4 +1,4 @@
-"""Rendering the pools of one cluster: what is shared is made once (design.md, "Performance")."""
+"""Render the pools of one cluster, with shared parts created once (design.md, "Performance")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from osm_gitops.render.user_data import Pool, edge_script, user_data, user_data_
 _PRINTS_KUBECONFIG = re.compile(r"\bBootstrapKubeconfig\b")
 
 CompiledProfiles = dict[tuple[str, str], CompiledProfile | InputError]
-"""Profiles by namespace and name; of one that does not compile what is wrong with it."""
+"""Compiled profiles by namespace and name, or their problems."""
 
 
 class PoolRenderer:
@@ -136,7 +136,7 @@ class PoolRenderer:
         )
 
     def _kubeconfig(self, pool: ResolvedPool) -> str:
-        """The bootstrap kubeconfig, refused where a template prints it and the source holds no token."""
+        """The bootstrap kubeconfig. Raises a fault if a template prints it and the source has no token."""
         if pool.token is not None:
             return self._cluster.kubeconfig.with_token(pool.token)
         key = (pool.profile.namespace, pool.profile.name)

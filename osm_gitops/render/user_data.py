@@ -1,7 +1,7 @@
 """User-data: what a cloud-config Secret holds for a machine (osm-behaviour.md, "User-data", "cloud-init user-data" and
 "Edge script"), and how much of it a provider takes.
 
-OSM fills a text template and quotes nothing, so neither does this: what breaks the YAML there breaks it here. Checks of
+As OSM, this fills a text template without quoting: what breaks OSM's YAML breaks this, too. Checks of
 the result are not this module's work. Only the bootstrap half goes through a provider; the provisioning half is read
 from the API server, where the data of a Secret may have 1 MiB.
 """
@@ -30,7 +30,7 @@ def render_cloud_init(
 ) -> str:
     """One half as a ``#cloud-config``.
 
-    ``ssh_keys`` are trimmed and unique; ``machine_name`` is what stands for the machine's name, ``None`` where this
+    ``ssh_keys`` are trimmed and unique; ``machine_name`` is the placeholder of the machine's name, ``None`` where this
     half does not set it.
     """
     parts = ["#cloud-config" if machine_name is None else f"#cloud-config\nhostname: {machine_name}", "\n\n"]
@@ -132,7 +132,7 @@ MACHINE_NAME = "<MACHINE_NAME>"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What user-data takes from the MachineDeployment itself.
+    """The parts of user-data from the MachineDeployment.
 
     ``provisioning_utility`` is the one that its operating system asks for (osm-behaviour.md, "Profile selection").
     """
@@ -160,7 +160,7 @@ def user_data(kind: Kind, config: OperatingSystemConfig, half: ConfigHalf, pool:
     keys = unique_keys(half.ssh_keys)
     if utility == "ignition":
         return render_ignition(half, keys, f"spec.{kind}Config", with_machine_name=named)
-    # An edge machine is not made by machine-controller, so nobody else would name it.
+    # machine-controller does not create edge machines, so it does not set their names.
     machine_name = pool.name if config.provider == "edge" else MACHINE_NAME
     return render_cloud_init(half, keys, machine_name if named else None, dist_upgrade=pool.dist_upgrade)
 
@@ -171,7 +171,7 @@ def unique_keys(keys: Iterable[str]) -> tuple[str, ...]:
 
 
 SECRET_BYTES: Final = 1 << 20
-"""What the API server takes as the data of one Secret, and so as a provisioning half."""
+"""The API server's limit for the data of one Secret, and so for a provisioning half."""
 
 _KIB: Final = 1 << 10
 _URL_MACHINE_NAME: Final = quote_plus(MACHINE_NAME)
@@ -182,7 +182,7 @@ _HASH_AND_SUFFIX: Final = len("-") + 10 + len("-") + 5
 
 
 class Counted(Enum):
-    """The form of user-data whose bytes a provider counts."""
+    """The encoding of user-data whose bytes a provider counts."""
 
     RAW = "raw"
     GZIP = "gzip"
@@ -191,7 +191,7 @@ class Counted(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UserDataLimit:
-    """At most ``size`` bytes in the form that is ``counted``; ``source`` says where that is written."""
+    """At most ``size`` bytes in the encoding that is ``counted``; ``source`` is the documentation."""
 
     size: int
     counted: Counted
@@ -203,7 +203,7 @@ class UserDataSize:
     """The sizes in bytes of a half as a machine gets it, and what holds for it; ``limit`` is ``None`` where none is
     known, and ``why`` says why then.
 
-    ``gzipped`` is what machine-controller's own gzip comes to, give or take a few bytes.
+    ``gzipped`` is the size by machine-controller's gzip, to a few bytes.
     """
 
     raw: int
@@ -220,7 +220,7 @@ class UserDataSize:
 
     @property
     def headroom(self) -> int | None:
-        """How many bytes are left; negative where there are too many, ``None`` without a limit."""
+        """The number of bytes left; negative if there are too many, ``None`` without a limit."""
         return None if self.limit is None else self.limit.size - self.counted
 
 
@@ -244,7 +244,7 @@ def longest_machine_name(machine_deployment: str) -> str:
 
 
 def user_data_limit(provider: str, os: str) -> tuple[UserDataLimit | None, str]:
-    """The limit, or ``None`` and a clause that says why there is none to check."""
+    """The limit, or ``None`` and a clause with the reason."""
     special = _FLATCAR_LIMITS.get(provider) if os == _FLATCAR else None
     limit = special or _LIMITS.get(provider)
     if limit is not None:
@@ -298,7 +298,7 @@ _IGNITION_FIX = "Write the file from a script instead, or accept what is made of
 
 
 def user_data_warnings(config: OperatingSystemConfig, utility: str) -> tuple[Problem, ...]:
-    """Warnings about both halves; text that Ignition refuses is no warning but an error of the rendering."""
+    """Warnings about both halves. Text that Ignition refuses is an error of rendering instead."""
     halves = (("spec.bootstrapConfig", config.bootstrap), ("spec.provisioningConfig", config.provisioning))
     check = _ignition if utility == "ignition" else _cloud_init
     return tuple(warning for field, half in halves for warning in check(half, field))
@@ -331,7 +331,7 @@ def _ignition_file(file: File) -> tuple[str, ...]:
 
 
 def _changed(content: str, base: int) -> bool:
-    """Whether a YAML block keeps less of the text than what it says; line ends do not count."""
+    """Whether a YAML block loses a part of the text other than line endings."""
     try:
         read = literal_block(content, base)
     except TextFault:

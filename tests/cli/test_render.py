@@ -202,7 +202,7 @@ def test_a_broken_profile_is_told_with_all_its_problems_and_fails_its_pools(tmp_
     assert ran.code == 1
     of_profile = [line for line in ran.err.splitlines() if "tree/OperatingSystemProfile-osp-a.yaml" in line]
     assert len(of_profile) >= 2
-    assert "OperatingSystemProfile kube-system/osp-a cannot be used: it has problems of its own" in ran.err
+    assert "OperatingSystemProfile kube-system/osp-a cannot be used because of its own problems" in ran.err
     assert "default: 4 objects of 1 pool" in ran.err
 
 

@@ -56,7 +56,7 @@ class TokenIndex:
 
 
 def checked_key(machine: MachineDeployment) -> str:
-    """The label value of the pool's bootstrap token. Raises InputError where it cannot be one."""
+    """The label value of the pool's bootstrap token. Raises InputError if it is not a valid label."""
     key = machine.token_key
     if _LABEL_VALUE.fullmatch(key):
         return key
@@ -120,7 +120,7 @@ def _token(secret: SecretFact) -> str:
 
 
 def _service_account_token(name: tuple[str, str], facts: Facts) -> str | None:
-    """The token of the first legacy Secret that the account lists, as OSM takes it.
+    """The token of the first legacy Secret that the account lists, as in OSM.
 
     OSM fails without one, as accounts have none of themselves since Kubernetes 1.24; we request one when it is needed.
     """
@@ -131,5 +131,5 @@ def _service_account_token(name: tuple[str, str], facts: Facts) -> str | None:
 
 
 def _text(secret: SecretFact, key: str) -> str:
-    """A value of the Secret as Go's JSON would hold it; empty where it is missing."""
+    """A value of the Secret as in Go's JSON; empty if it is missing."""
     return runes(secret.data.get(key, b"").decode("utf-8", "surrogateescape"))

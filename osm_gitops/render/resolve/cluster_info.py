@@ -54,7 +54,7 @@ class Kubeconfig:
 def cluster_info(facts: Facts) -> Kubeconfig:
     """The kubeconfig of cluster-info; raises UnreadableClusterInfo for any fault in it.
 
-    Raises InputError where nobody can tell whether there is one.
+    Raises InputError if it is unknown whether there is one.
     """
     config_map = facts.config_map(CLUSTER_INFO)
     if config_map is None:
@@ -119,7 +119,7 @@ def _named(parent: Mapping[str, Json], key: str) -> dict[str, Mapping[str, Json]
     value = parent.get(key)
     items = [] if value is None else value
     if not isinstance(items, list):
-        raise UnreadableClusterInfo(f"{key} of its kubeconfig is no list")
+        raise UnreadableClusterInfo(f"{key} of its kubeconfig is not a list")
     named: dict[str, Mapping[str, Json]] = {}
     for item in items:
         entry = _mapping(item, f"an entry of {key}")
@@ -139,7 +139,7 @@ def _mapping(value: Json, what: str) -> Mapping[str, Json]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise UnreadableClusterInfo(f"{what} is no object")
+        raise UnreadableClusterInfo(f"{what} is not an object")
     return value
 
 
@@ -148,7 +148,7 @@ def _text(parent: Mapping[str, Json], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise UnreadableClusterInfo(f"{key} in its kubeconfig is no string")
+        raise UnreadableClusterInfo(f"{key} in its kubeconfig is not a string")
     return value
 
 
@@ -174,7 +174,7 @@ _FIX = "Give it with --kubernetes-ca-bundle"
 def certificate_authority(settings: Settings, facts: Facts) -> str:
     """The CA bundle of the settings, else that of a live source, else that of the only cluster in ``cluster-info``.
 
-    A CA that is given there as a file is the empty string. Raises InputError where none is at hand.
+    A CA that is named as a file is the empty string. Raises InputError if there is none.
     """
     if settings.kubernetes_ca_bundle:
         return settings.kubernetes_ca_bundle
@@ -214,9 +214,9 @@ class BaseKubeconfig:
 
 
 def base_kubeconfig(settings: Settings, facts: Facts) -> BaseKubeconfig:
-    """From cluster-info, or where that cannot be read from the EndpointSlices of the API server.
+    """The address from cluster-info, or if that is unreadable, from the EndpointSlices of the API server.
 
-    Raises InputError where neither serves.
+    Raises InputError if both fail.
     """
     kubeconfig = _found(settings, facts)
     cluster = only_cluster(kubeconfig, facts)
@@ -313,7 +313,7 @@ class ErrorCollector:
         self.problems: list[Problem] = []
 
     def run(self, step: Callable[[], T]) -> T | None:
-        """The step's result, or ``None`` where it failed."""
+        """The step's result, or ``None`` if it failed."""
         try:
             return step()
         except InputError as failure:
@@ -323,7 +323,7 @@ class ErrorCollector:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """A cluster's settings and what follows from them and its facts alone."""
+    """A cluster's settings, and values derived from settings and facts."""
 
     settings: Settings
     facts: Facts
@@ -337,7 +337,7 @@ class ClusterFacts:
 
 
 def resolve_cluster(settings: Settings, facts: Facts) -> ClusterFacts:
-    """Resolve what every pool needs. Raises InputError with everything that is missing or wrong."""
+    """Resolve what all pools share. Raises InputError with all problems."""
     faults = ErrorCollector()
     kubeconfig = faults.run(lambda: base_kubeconfig(settings, facts))
     authority = faults.run(lambda: certificate_authority(settings, facts))

@@ -56,7 +56,7 @@ def registry_credentials(settings: Settings, facts: Facts) -> tuple[Mapping[str,
 
 
 def _read(secret: SecretFact, problems: list[Problem]) -> Iterator[tuple[str, Credential]]:
-    """Each registry as it is spelled in the Secret, with its credential."""
+    """Each registry as written in the Secret, with its credential."""
     if secret.type == DOCKER_CONFIG_TYPE:
         document = _document(secret.data.get(DOCKER_CONFIG_KEY, b""), DOCKER_CONFIG_KEY, problems)
         found = read_struct(document, f"data[{DOCKER_CONFIG_KEY}]", {"auths": _entries}, problems)
@@ -127,7 +127,7 @@ def _host(registry: str) -> str:
     try:
         return parse_url(registry).host or registry
     except GoError:
-        return registry  # a name with a port, such as gcr.io:5000, is no URL
+        return registry  # a name with a port, such as gcr.io:5000, is not a URL
 
 
 def _about(secret: SecretFact) -> str:
@@ -188,7 +188,7 @@ def _endpoint(text: str) -> tuple[str, bool]:
     try:
         url = parse_url(text)
     except GoError:
-        return text, False  # containerd gets what cannot be parsed as it is
+        return text, False  # invalid values are passed to containerd unchanged
     query = dict(query_values(url.raw_query))
     if _OPTIONS not in query:
         return text, False

@@ -1,8 +1,8 @@
 """JSON objects read as Go's ``encoding/json`` fills a struct (osm-behaviour.md, "JSON decoding").
 
-Keys match without regard to case; of keys that differ only in case the last one in
-byte order counts, because the API server stores them sorted; ``null`` leaves a field
-as it was. Go stops at the first fault, here all of them are collected.
+Keys match without regard to case; of keys that differ only in case the last one in byte order counts, because the API
+server stores them sorted; ``null`` leaves a field as it was. Go stops at the first fault, here all of them are
+collected.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from osm_gitops.errors import Code, Problem
 from osm_gitops.model.objects import Json
 
 UNSET: Final = object()
-"""What a reader gives for a value that leaves the field as it was."""
+"""The result of a reader for a value that does not change the field."""
 
 Reader = Callable[[Json, str, list[Problem]], Any]
-"""Reads a field: its value, its path and the list that takes its problems."""
+"""Reads a field; called with its value, its path and the list of problems."""
 
 _KELVIN_AND_LONG_S = str.maketrans({"\u212a": "k", "\u017f": "s"})  # the two that Go folds into ASCII
 
@@ -28,8 +28,8 @@ def read_struct(
 ) -> dict[str, Any]:
     """Read an object's known fields; the result has the fields that were set, by the names in ``fields``.
 
-    ``at`` is the object's path for messages. With ``strict`` an unknown key is a
-    problem. ``null`` reads as an object without keys.
+    ``at`` is the object's path for messages. With ``strict`` an unknown key is a problem. ``null`` reads as an object
+    without keys.
     """
     found: dict[str, Any] = {}
     if value is None:
@@ -90,7 +90,7 @@ def strings(value: Json, path: str, problems: list[Problem]) -> Any:
 
 
 def raw(value: Json, path: str, problems: list[Problem]) -> Any:  # noqa: ARG001 - a Reader's signature
-    """A sub-document that is kept as it is."""
+    """A sub-document, verbatim."""
     return UNSET if value is None else value
 
 

@@ -17,7 +17,7 @@ from osm_gitops.model.objects import Json
 
 
 def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptions, tuple[Problem, ...]]:
-    """The options, and warnings about what OSM makes of them (osm-behaviour.md, "Quirks", quirks 1 and 4).
+    """The options, and warnings about OSM's handling of them (osm-behaviour.md, "Quirks", quirks 1 and 4).
 
     Raises InputError with every annotation that cannot be parsed.
     """
@@ -46,10 +46,10 @@ def kubelet_options(annotations: Mapping[str, str] | None) -> tuple[KubeletOptio
 
 
 def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
-    """The annotation that sets each option, in byte order, and a warning where several do.
+    """The annotation that sets each option, in byte order, and a warning if several do.
 
-    OSM only checks that an annotation's name starts with the prefix, so ``…ioX/MaxPods``
-    counts too, and picks one by chance; the exact name wins here, else the last in byte order.
+    OSM only checks that an annotation's name starts with the prefix, so ``…ioX/MaxPods`` counts too, and picks one by
+    chance; the exact name wins here, else the last in byte order.
     """
     chosen: dict[str, str] = {}
     warnings: list[Problem] = []
@@ -61,7 +61,7 @@ def _choose(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[Proble
         if earlier is None or not _is_exact(earlier):
             chosen[name] = annotation
         if earlier is not None:
-            what = f"{earlier} and {annotation} both set {name}; {chosen[name]} is used, OSM takes either by chance"
+            what = f"{earlier} and {annotation} both set {name}; {chosen[name]} is used, OSM uses a random one"
             warnings.append(
                 Problem(Code.KUBELET_ANNOTATION_AMBIGUOUS, what, field=_field(annotation), fix="Remove one of them")
             )
@@ -90,12 +90,12 @@ def _why_ignored(annotation: str, chosen: Mapping[str, str]) -> str:
 
 
 def _of_machines(template: Json) -> Iterator[AnnotationUse]:
-    """Those of the Machines' own template, which nobody reads (OSM#534)."""
+    """Annotations of the Machines' template, which OSM ignores (OSM#534)."""
     for field, owner in (("spec.template", template), ("spec.template.spec", _inside(template, "spec"))):
         annotations = _inside(_inside(owner, "metadata"), "annotations")
         for annotation in sorted(annotations, key=str):
             if _LOOKS_SO.search(str(annotation)):
-                why = f"it stands in {field}.metadata.annotations: only those of the MachineDeployment itself are read"
+                why = f"it is in {field}.metadata.annotations: only those of the MachineDeployment itself are read"
                 yield AnnotationUse(str(annotation), str(annotations[annotation]), why=why)
 
 

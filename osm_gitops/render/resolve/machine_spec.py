@@ -184,7 +184,7 @@ _WITHOUT_IN_TREE_PROVIDERS: Final = ">= 1.29"
 
 
 def kube_version(text: str) -> str:
-    """``versions.kubelet`` as templates see it: ``1.30`` gives ``v1.30.0``. Raises InputError."""
+    """``versions.kubelet`` for templates: ``1.30`` becomes ``v1.30.0``. Raises InputError."""
     return f"v{_parse(text)}"
 
 
@@ -203,7 +203,7 @@ def _parse(text: str) -> Version:
     try:
         return parse_version(text)
     except GoError:
-        what = f'"{text}" is no version of a kubelet' if text else "the version of the kubelet is missing"
+        what = f'"{text}" is not a version of a kubelet' if text else "the version of the kubelet is missing"
         problem = Problem(
             Code.KUBELET_VERSION_INVALID,
             what,

@@ -1,4 +1,4 @@
-"""Which objects of a cluster rendering looks up by name: what a live source reads, and what its account may read."""
+"""Names of the objects of a cluster that rendering needs: a live source reads these, and its account may read them."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ IN_TREE_PROVIDERS: Final = frozenset({"aws", "azure", "gce", "vsphere"})
 class ResolvedPool:
     """A MachineDeployment with everything that its rendering depends on.
 
-    ``token`` is the bootstrap token that the source holds, ``None`` where it holds none;
-    ``revision`` is ``None`` where the MachineDeployment does not carry the annotation.
+    ``token`` is the bootstrap token in the source, if any; ``revision`` is ``None`` where the MachineDeployment does
+    not carry the annotation.
     """
 
     machine: MachineDeployment
@@ -119,10 +119,10 @@ def _with_config(
 
 
 def template_digest(template: Json) -> str:
-    """Digest of what a MachineDeployment's ``spec.template`` says (design.md, "Revision stamps"): SHA-256 of its JSON
+    """Digest of a MachineDeployment's ``spec.template`` (design.md, "Revision stamps"): SHA-256 of its JSON
     with sorted keys.
 
-    Keys count only with something in them: controllers write ``metadata: {}`` where nothing stood, webhooks
+    Empty values do not count: controllers write ``metadata: {}`` for absent metadata, webhooks
     ``distUpgradeOnBoot: false``, and machines boot alike with and without.
     """
     told = json.dumps(without_empty(template), sort_keys=True, separators=(",", ":"))
@@ -130,7 +130,7 @@ def template_digest(template: Json) -> str:
 
 
 def without_empty(value: Json) -> Json:
-    """A value without the keys, deep inside too, whose value is null, false, zero or empty."""
+    """A value without nested keys whose value is null, false, zero or empty."""
     if isinstance(value, Mapping):
         inner = ((key, without_empty(each)) for key, each in value.items())
         return {key: each for key, each in inner if each}
@@ -140,14 +140,14 @@ def without_empty(value: Json) -> Json:
 def profile_ref(machine: MachineDeployment, config: ProviderConfig, namespace: str) -> tuple[str, str]:
     """``(namespace, name)`` of the pool's profile, defaulted as OSM's webhook would (osm-behaviour.md, "Webhooks").
 
-    Raises InputError where the webhook has no default for the operating system.
+    Raises InputError if the webhook has no default for the operating system.
     """
     name = machine.annotation(PROFILE_ANNOTATION)
     return machine.annotation(PROFILE_NAMESPACE_ANNOTATION) or namespace, name or _default_profile(config)
 
 
 def wanted_profile(machine: MachineDeployment, namespace: str) -> tuple[str, str] | None:
-    """:func:`profile_ref` of whatever can be read of the pool; ``None`` where there is no default for it."""
+    """:func:`profile_ref` of a pool that may be partly unreadable; ``None`` if there is no default for it."""
     named = machine.annotation(PROFILE_ANNOTATION)
     try:
         # Most pools name theirs, and need not be decoded.
@@ -195,7 +195,9 @@ def _profile(
     field = f"metadata.annotations.{PROFILE_ANNOTATION}"
     if ref in inputs.broken:
         raise input_error(
-            Code.PROFILE_BROKEN, f"{ref} cannot be used: it has problems of its own, listed with it", field=field
+            Code.PROFILE_BROKEN,
+            f"{ref} cannot be used because of its own problems, which are listed with it",
+            field=field,
         )
     names = sorted(inputs.unread.union(inputs.profiles))
     there = ", ".join(f"{space}/{known}" for space, known in names) or "none"
@@ -255,7 +257,7 @@ def _check_static_network(config: ProviderConfig) -> None:
             Code.STATIC_NETWORK_UNSUPPORTED,
             f"static IP config is not supported with: {config.os}",
             field="spec.template.spec.providerSpec.value.network",
-            fix="Only flatcar takes cidr, gateway and dns.servers; remove them or use ipFamily alone",
+            fix="Only flatcar supports cidr, gateway and dns.servers; remove them or use ipFamily alone",
         )
 
 
