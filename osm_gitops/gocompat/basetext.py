@@ -13,7 +13,7 @@ _STANDARD: Final = re.compile("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes, or ``None`` for what is no base64; line ends count for nothing, padding is demanded."""
+    """The bytes, or ``None`` for invalid base64. Line ends are ignored, padding is required."""
     joined = text.replace("\r", "").replace("\n", "")
     return base64.b64decode(joined) if _STANDARD.fullmatch(joined) else None
 
@@ -23,7 +23,7 @@ _BASE32: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 _LINE_ENDS: Final = re.compile(rb"[\r\n]")
 _PAD: Final = ord("=")
 _UNDECODABLE: Final = frozenset({1, 3, 6})
-"""How many characters of a group of eight make no whole byte."""
+"""Numbers of characters in a group of eight that are not whole bytes."""
 
 
 def read_base64(text: str) -> bytes:
@@ -51,7 +51,7 @@ def read_base32(text: str) -> bytes:
 
 
 def _base64_fault(data: bytes) -> int:
-    """Where Go stops reading what is no base64."""
+    """The place where Go stops reading invalid base64."""
     in_group = 0
     for place, byte in enumerate(data):
         if byte in _BASE64:

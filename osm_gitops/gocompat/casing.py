@@ -83,7 +83,7 @@ def swap_case(text: str) -> str:
 
 
 def initials(text: str) -> str:
-    """``Initials``: the first byte of every word, each as a character of its own."""
+    """``Initials``: the first byte of each word, each as a character."""
     return "".join(char for char, starts in _word_starts(to_bytes(text).decode("latin-1")) if starts)
 
 

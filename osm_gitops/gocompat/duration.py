@@ -20,8 +20,8 @@ _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)", re.DOTALL)
 def parse_duration(text: str) -> int:
     """``time.ParseDuration``: ``1h30m``, ``-1.5s``, ``0``.
 
-    Raises :class:`GoError` with Go's text: ``time: invalid duration ""``,
-    ``time: missing unit in duration "2"``, ``time: unknown unit "d" in duration "1d"``.
+    Raises :class:`GoError` with Go's text: ``time: invalid duration ""``, ``time: missing unit in duration "2"``,
+    ``time: unknown unit "d" in duration "1d"``.
     """
     negative = text.startswith("-")
     rest = text[1:] if text[:1] in {"+", "-"} else text

@@ -1,7 +1,7 @@
 """How Go's package ``fmt`` writes scalars: flags, width and precision of one verb.
 
-Which verb fits which type is decided by the caller; here every function writes one
-kind of value (osm-behaviour.md, "Printing").
+Which verb fits which type is decided by the caller; here every function writes one kind of value (osm-behaviour.md,
+"Printing").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BASE_LETTERS: Final = {2: "b", 8: "o", 10: "d", 16: "x"}
 
 @dataclass(slots=True)
 class Flags:
-    """What stands between ``%`` and the verb; ``width`` and ``precision`` are None when absent."""
+    """The flags between ``%`` and the verb; ``width`` and ``precision`` are None when absent."""
 
     width: int | None = None
     precision: int | None = None
@@ -91,7 +91,7 @@ def write_integer(flags: Flags, value: int, base: int, *, verb: str = "d") -> st
 
 
 def write_char(flags: Flags, code: int) -> str:
-    """``%c``: the character; U+FFFD for what is none."""
+    """``%c``: the character; U+FFFD for invalid ones."""
     return pad(flags, _char(code))
 
 

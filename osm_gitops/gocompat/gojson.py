@@ -1,8 +1,8 @@
 """Go's ``encoding/json`` for plain data (osm-behaviour.md, "Annotations that are written" and "Cloud-config by
 provider" and "Ignition user-data"), with its errors.
 
-A string may hold invalid UTF-8 bytes as surrogate escapes. ``dict`` is a map (sorted by
-the bytes of its keys), :class:`Fields` a struct (kept in order).
+A string may hold invalid UTF-8 bytes as surrogate escapes. ``dict`` is a map (sorted by the bytes of its keys),
+:class:`Fields` a struct (kept in order).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def decode(text: str) -> Any:
 
 
 def _only_text(value: Any) -> Any:
-    """``value`` with U+FFFD for every byte that is no UTF-8 and every half of a surrogate pair."""
+    """``value`` with U+FFFD for each byte that is not UTF-8 and each lone surrogate."""
     if isinstance(value, str):
         return _SURROGATES.sub("\ufffd", value)
     if isinstance(value, list):
@@ -194,7 +194,7 @@ class _Checker:
             raise self.invalid("after top-level value")
 
     def next(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """The next character that is not white space; empty at the end."""
         blanks = _BLANKS.match(self.text, self.at)
         self.at = blanks.end() if blanks else self.at
         return self.text[self.at : self.at + 1]
@@ -229,7 +229,7 @@ class _Checker:
         self.value(self.next())
 
     def value(self, char: str) -> None:
-        """A whole scalar, or the begin of an array or object with its first value."""
+        """A whole scalar, or the start of an array or object with its first value."""
         if char == '"':
             self.string()
         elif char == "-" or char in _DIGITS:

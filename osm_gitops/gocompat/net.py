@@ -14,8 +14,8 @@ from osm_gitops.gocompat.numbers import quote
 def parse_ip(text: str) -> str:
     """``net.ParseIP`` and ``IP.String``: the canonical spelling of ``text``.
 
-    An IPv4-mapped IPv6 address is spelled as IPv4. Raises GoError for anything
-    that is no address, also for one with a zone or a prefix length.
+    An IPv4-mapped IPv6 address is spelled as IPv4. Raises GoError for anything that is no address, also for one with a
+    zone or a prefix length.
     """
     address, zone = parse_address(text)
     if zone:
@@ -32,7 +32,7 @@ def ip_bytes(text: str) -> bytes:
 
 
 def format_ip(packed: bytes) -> str:
-    """``IP.String`` of 4 or 16 bytes; other lengths print as Go prints what is no address."""
+    """``IP.String`` of 4 or 16 bytes; other lengths as Go prints invalid addresses."""
     if len(packed) == 16:
         address = IPv6Address(packed)
         return str(address.ipv4_mapped or address)
@@ -78,8 +78,7 @@ User = tuple[str, str | None]
 class URL:
     """Go's ``url.URL``; ``user`` is ``(username, password or None)``.
 
-    ``raw_path`` and ``raw_fragment`` are set only where the given spelling differs
-    from the default one.
+    ``raw_path`` and ``raw_fragment`` are set only where the given spelling differs from the default one.
     """
 
     scheme: str = ""

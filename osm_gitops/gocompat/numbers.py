@@ -141,7 +141,7 @@ def _split_prefix(digits: str) -> tuple[str, int]:
 
 
 def _underscores_fit(text: str) -> bool:
-    """Whether every underscore stands between digits, or between a base prefix and a digit."""
+    """Whether each underscore is between digits, or between a base prefix and a digit."""
     if "_" not in text:
         return True
     rest = text[1:] if text[0] in "+-" else text

@@ -1,8 +1,7 @@
 """Go's package ``regexp``: RE2, never backtracking.
 
-The only importer of ``re2``. Go and RE2 share syntax and meaning but for details, which
-are evened out here. Texts are Go strings (see :mod:`osm_gitops.gocompat.text`): as in Go,
-a byte that is no UTF-8 matches as one U+FFFD.
+The only importer of ``re2``. Go and RE2 share syntax and meaning but for details, which are evened out here. Texts are
+Go strings (see :mod:`osm_gitops.gocompat.text`): as in Go, a byte that is not UTF-8 matches as one U+FFFD.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Span = tuple[int, int]
 
 
 class RegexRefused(GoError):
-    """Go would take this expression, RE2 as it is here does not mean the same by it."""
+    """Go accepts this expression, but it has another meaning in this RE2."""
 
 
 class Pattern:
@@ -104,7 +103,7 @@ class Pattern:
             yield [subject.cut(start, end) if start >= 0 else None for start, end in spans]
 
     def replace_all(self, text: str, template: str) -> Iterator[str]:
-        """``ReplaceAllString``: the pieces of the result; ``$1``, ``${name}`` stand for groups."""
+        """``ReplaceAllString``: the pieces of the result; ``$1``, ``${name}`` are groups."""
         pieces = self._template(template)
         subject = _Subject(text)
 
@@ -186,7 +185,7 @@ class Pattern:
         return [*pieces, template[place:]]
 
     def _groups(self, name: str) -> tuple[int, ...]:
-        """The groups that a name in a template may stand for; none if there is no such group."""
+        """The groups that a name in a template may mean; none if there is no such group."""
         if name.isascii() and name.isdigit() and len(name) <= 9 and (name == "0" or name[0] != "0"):
             return (int(name),) if int(name) <= self._compiled.groups else ()
         return self._names.get(name, ())

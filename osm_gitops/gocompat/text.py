@@ -1,8 +1,7 @@
 """Go's packages ``unicode``, ``unicode/utf8`` and the parts of ``strings`` that differ from Python's.
 
-A Go string is bytes. Here it is a ``str`` whose bytes that are no UTF-8 stand as
-surrogate escapes (U+DC80 to U+DCFF); every result is again such a ``str``, normalised:
-escapes that together are valid UTF-8 have become characters.
+A Go string is bytes. Here it is a ``str`` whose bytes that are not UTF-8 are surrogate escapes (U+DC80 to U+DCFF);
+every result is again such a ``str``, normalised: escapes that together are valid UTF-8 have become characters.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def normalise(text: str) -> str:
 
 
 def has_invalid(text: str) -> bool:
-    """Whether ``text`` holds bytes that are no UTF-8."""
+    """Whether ``text`` has bytes that are not UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -212,7 +212,7 @@ def parse_time(layout: str, text: str) -> Moment:
 
 
 class _Mismatch(Exception):
-    """The text at hand is no such element."""
+    """The text does not have this element."""
 
 
 @dataclass(slots=True)
@@ -265,7 +265,7 @@ class _Reader:
             _READERS[kind](self)
 
     def _skip(self, literal: str) -> None:
-        """Literal text; a run of blanks in the layout stands for any number in the text."""
+        """Literal text; spaces in the layout match any number of spaces in the text."""
         for part in re.findall(r" +|[^ ]+", literal):
             if part[0] == " ":
                 if self.rest and self.rest[0] != " ":

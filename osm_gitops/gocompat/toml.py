@@ -1,8 +1,8 @@
 """``github.com/BurntSushi/toml`` 1.6: its encoder's layout, and a decoder for the same documents (osm-behaviour.md,
 "TOML layout", "containerd config.toml" and "Template functions").
 
-Plain data stands for Go values: ``dict`` a map, :class:`~osm_gitops.gocompat.gojson.Fields`
-a struct, ``list`` a slice, ``None`` anything that is nil.
+Go values are plain data: ``dict`` a map, :class:`~osm_gitops.gocompat.gojson.Fields` a struct, ``list`` a slice,
+``None`` anything that is nil.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def string(text: str) -> str:
 def encode(value: Any, indent: str = "  ") -> str:
     """The document for ``value``; ``indent`` is written once per level of table nesting.
 
-    A scalar or a list prints as itself, without a final newline. Raises GoError
-    for a nil inside a list and for a list of tables at the top.
+    A scalar or a list prints as itself, without a final newline. Raises GoError for a nil inside a list and for a list
+    of tables at the top.
     """
     writer = _Writer(indent)
     writer.value((), value)
@@ -180,7 +180,7 @@ MOST_PARTS: Final = 100
 _MOST_NESTED: Final = 100
 
 _PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
-# What stands in strings and comments is passed over. Nothing is read twice.
+# The content of strings and comments is skipped. Nothing is read twice.
 _TOKEN: Final = re.compile(
     rf"""(?P<long>{_PART}(?:\.[ \t]*+{_PART}){{{MOST_PARTS}}})
     |\"{{3}}(?:[^\\"]|\\.|"(?!""))*+(?:\"{{3}}|\Z)|'{{3}}(?:[^']|'(?!''))*+(?:'{{3}}|\Z)
@@ -190,7 +190,7 @@ _TOKEN: Final = re.compile(
 
 
 class TomlError(ValueError):
-    """A text that is no TOML, or nests deeper than is read; its words are tomllib's, or ours."""
+    """Invalid TOML, or too deep nesting; the message is tomllib's, or ours."""
 
 
 def read_toml(text: str, parse_float: Callable[[str], float] = float) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _moment(value: date | time) -> Moment:
-    """A time without a zone is in one whose name says so; one without a date is in the year 0."""
+    """A local time is in a zone with a name for it; a time without a date is in the year 0."""
     if isinstance(value, time):
         return replace(parse_time("15:04:05", value.isoformat()), zone=Zone("time-local", 0))
     if not isinstance(value, datetime):

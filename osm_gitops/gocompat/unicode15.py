@@ -1,9 +1,8 @@
 """Unicode 15.0, as Go 1.26 knows it, whatever version the running Python has.
 
-Ranges of characters from U+0080 on: pairs in base 36, each the distance from the end of
-the range before to the start, and the number of characters. Case mappings: runs
-``start in hex,count,stride,distance to the mapped character``. Made from Go's package
-``unicode`` (the data is the Unicode Consortium's).
+Ranges of characters from U+0080 on: pairs in base 36, each the distance from the end of the range before to the start,
+and the number of characters. Case mappings: runs ``start in hex,count,stride,distance to the mapped character``. Made
+from Go's package ``unicode`` (the data is the Unicode Consortium's).
 """
 
 from typing import Final

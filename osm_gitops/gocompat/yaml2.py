@@ -1,8 +1,8 @@
 """``sigs.k8s.io/yaml`` ``Marshal``: JSON data in yaml.v2's layout, as client-go writes kubeconfigs (osm-behaviour.md,
 "Kubeconfig text").
 
-The Go library writes JSON, reads that as YAML, and writes the result; what this does to
-numbers and to rare characters is part of the result.
+The Go library writes JSON, reads that as YAML, and writes the result; what this does to numbers and to rare characters
+is part of the result.
 """
 
 from __future__ import annotations

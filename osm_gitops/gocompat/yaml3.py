@@ -124,7 +124,7 @@ def _float(plain: str) -> float | None:
 
 
 def _timestamp(text: str) -> Moment | None:
-    """The time that ``text`` stands for, if it is written in one of the four ways that go-yaml reads."""
+    """The time in ``text``, if it has one of the four formats of go-yaml."""
     match = _DATE.match(text)
     if not match:
         return None
@@ -160,7 +160,7 @@ def _shape(value: Any) -> Shape:
 
 
 def _plain(value: Any) -> str:
-    """A value that is no string and no collection."""
+    """A value that is neither a string nor a collection."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -148,8 +148,8 @@ class AnyKeys(dict[Any, Any]):
 class Loaded:
     """A decoded document.
 
-    ``present`` is false where the text holds none; ``errors`` are Go's complaints about
-    parts that it left out of ``value``.
+    ``present`` is false where the text holds none; ``errors`` are Go's complaints about parts that it left out of
+    ``value``.
     """
 
     value: Any = None
@@ -165,10 +165,10 @@ class Loaded:
 def load_v3(text: str, into: str = ANY) -> Loaded:
     """``yaml.Unmarshal`` of the first document into a Go value of type ``into``: MAP, LIST or ANY.
 
-    Values are plain data, :class:`AnyKeys`, and :class:`~osm_gitops.gocompat.times.Moment`.
-    Raises GoError with Go's text where the document cannot be parsed, and :class:`UnsupportedYaml` where Go's text
-    is not known: some syntax errors, a tag that does not fit, aliases without end; also for documents
-    nested deeper than :data:`MAX_DEPTH` or with more than :data:`MAX_NODES` values.
+    Values are plain data, :class:`AnyKeys`, and :class:`~osm_gitops.gocompat.times.Moment`. Raises GoError with Go's
+    text where the document cannot be parsed, and :class:`UnsupportedYaml` where Go's text is not known: some syntax
+    errors, a tag that does not fit, aliases without end; also for documents nested deeper than :data:`MAX_DEPTH` or
+    with more than :data:`MAX_NODES` values.
     """
     if has_invalid(text):
         raise UnsupportedYaml("yaml: the text is no UTF-8")
@@ -232,7 +232,7 @@ def _compose_document(loader: Any) -> _Node | None:
 
 
 def _look_behind(loader: Any) -> None:
-    """Go looks a token into what follows the first document, and fails on what is none.
+    """Go reads one token after the first document, and fails if it is invalid.
 
     It passes over what is a token but starts no document; such a text is an error here.
     """
@@ -393,7 +393,7 @@ class _Decoder:
             self.errors.append(complaint)
 
     def fill(self, result: dict[Any, Any], node: _Node, merged: set[tuple[str, Any]] | None) -> None:
-        """Add the members of ``node``, but those whose keys are in ``merged``, where everything added is noted."""
+        """Add the members of ``node`` except those with keys in ``merged``, and note their keys there."""
         key_type = ANY if isinstance(result, AnyKeys) else "string"
         merge = None
         for key_node, value_node in zip(node.content[::2], node.content[1::2], strict=True):

@@ -35,7 +35,7 @@ _LONGEST_SIMPLE_KEY: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A scalar as it is handed to the emitter: its wanted style (``plain``, ``double``, ``literal``) and tag."""
+    """A scalar for the emitter, with its style (``plain``, ``double``, ``literal``) and tag."""
 
     text: str
     style: str = "plain"
@@ -60,7 +60,7 @@ class Shape:
 
 
 class Emitter:
-    """Writes one document. ``shape`` tells what a value is; keys are shaped too.
+    """Writes one document. ``shape`` returns the node of a value or key.
 
     ``whitespace`` and ``indention`` say whether the line so far ends in white space, or holds
     nothing else than indentation and indicators: they decide where a line break is needed.
@@ -282,8 +282,8 @@ _STRUCT_KIND: Final = 25
 def sorted_members(members: dict[Any, Any], *, old: bool) -> list[tuple[Any, Any]]:
     """The members of a map in order of their keys; ``old`` as yaml.v2, else as yaml.v3.
 
-    Go's comparison is not transitive for some odd sets of keys, and Go's order is then
-    random; here it always is the same.
+    Go's comparison is not transitive for some odd sets of keys, and Go's order is then random; here it always is the
+    same.
     """
 
     def compare(first: tuple[Any, Any], second: tuple[Any, Any]) -> int:
@@ -334,7 +334,7 @@ def _common(first: str, second: str) -> int:
 
 
 def _number_less(first: str, second: str, position: int) -> bool:
-    """Compare where two keys differ in characters that are no letters: by their runs of digits, then by character."""
+    """Compare keys that differ in characters other than letters: by runs of digits, then by character."""
     leading = 0
     if "0" in {first[position], second[position]} and _significant_digit_before(first, position):
         leading = 1

@@ -29,8 +29,8 @@ _ZEROS: Final[dict[str, Any]] = {"string": "", "bool": False, "int": 0}
 def field(value: Any, names: Iterable[str]) -> Any:
     """``value.A.B``: struct fields and methods, keys of maps, through pointers.
 
-    A missing key and every field of no value is NO_VALUE. Raises TemplateFault for an
-    unknown field, a nil pointer, and a type that has no fields.
+    A missing key and every field of no value is NO_VALUE. Raises TemplateFault for an unknown field, a nil pointer, and
+    a type that has no fields.
     """
     for name in names:
         value = value.get(name, NO_VALUE) if type(value) is dict else _field(value, name)

@@ -1,10 +1,9 @@
 """One half of a profile, bootstrap or provisioning: templates, then files (osm-behaviour.md, "Two renderings" and
 "Consequences of two renderings").
 
-Go profiles are rendered twice. The result of a template is text without ``{{`` for all
-usual profiles, and is then put where a file names the template. If any result holds
-``{{``, every file is parsed again together with all results, as OSM does it for all.
-MachineDeployments that agree in the data that a template reads share its result."""
+Go profiles are rendered twice. The result of a template is text without ``{{`` for all usual profiles, and is then put
+where a file names the template. If any result holds ``{{``, every file is parsed again together with all results, as
+OSM does it for all. MachineDeployments that agree in the data that a template reads share its result."""
 
 from __future__ import annotations
 
@@ -43,14 +42,14 @@ class Memo:
 
 
 def memo(reads: Iterable[str], root: Mapping[str, str]) -> Memo:
-    """A memo for a template that reads these fields; ``*`` stands for all."""
+    """A memo for a template that reads these fields; ``*`` means all."""
     found = set(reads)
     names = sorted(root if ALL_FIELDS in found else found)
     return Memo(itemgetter(*names) if names else lambda _: ())
 
 
 def freeze(value: Any) -> Any:
-    """A hashable stand-in that is equal for equal Go values of equal types."""
+    """A hashable value that is equal for equal Go values of equal types."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, Nil):
@@ -70,7 +69,7 @@ def freeze(value: Any) -> Any:
 
 
 class _Frozen(dict[str, Any]):
-    """Frozen values of the data's fields, made when they are first asked for."""
+    """Frozen values of the data's fields, created on first use."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         super().__init__()
@@ -132,7 +131,7 @@ def compile_go_half(engine: Engine, templates: Mapping[str, str], files: Sequenc
 
 
 def is_odd(name: str) -> bool:
-    """Names that do not stand for themselves between the quotes that OSM puts around them."""
+    """Names with a special meaning inside of the quotes that OSM puts around them."""
     return any(char in name for char in '"\\\n')
 
 
@@ -319,7 +318,7 @@ def _is_encodable(text: str) -> bool:
 def _all(render: Callable[[Any], Any], items: Iterable[Any]) -> tuple[Any, ...]:
     """Apply to all items; raises TemplateFaults with every fault."""
     done = []
-    faults: dict[tuple[str, str, int], TemplateFault] = {}  # the same one for many files is told once
+    faults: dict[tuple[str, str, int], TemplateFault] = {}  # one fault of several files is reported once
     for item in items:
         try:
             done.append(render(item))

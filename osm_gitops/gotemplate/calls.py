@@ -29,14 +29,13 @@ from osm_gitops.gotemplate.values import (
 class GoFunction:
     """A function as a template sees it.
 
-    ``params`` are Go's parameter types, separated by blanks, in Go's order (the subject
-    last): ``string int int64 float64 bool any`` (interface {}), ``any[]`` ([]interface {}),
-    ``string[]``, ``map`` (map[string]interface {}); a final ``…`` on the last one makes it
-    variadic (``any…``). ``call`` takes the arguments in that order, already checked and
-    converted: a pointer that had to be dereferenced is, a missing value is ``None``.
-    ``mutates`` marks functions that change an argument (``set``), whose calls must stay in
-    Go's order of evaluation. ``returns`` is Go's result type where it is always the same
-    and never absent (``string``, ``bool``, ``int``, ``int64``, ``float64``), else empty.
+    ``params`` are Go's parameter types, separated by blanks, in Go's order (the subject last): ``string int int64
+    float64 bool any`` (interface {}), ``any[]`` ([]interface {}), ``string[]``, ``map`` (map[string]interface {}); a
+    final ``…`` on the last one makes it variadic (``any…``). ``call`` takes the arguments in that order, already
+    checked and converted: a pointer that had to be dereferenced is, a missing value is ``None``. ``mutates`` marks
+    functions that change an argument (``set``), whose calls must stay in Go's order of evaluation. ``returns`` is Go's
+    result type where it is always the same and never absent (``string``, ``bool``, ``int``, ``int64``, ``float64``),
+    else empty.
     """
 
     name: str
@@ -72,8 +71,8 @@ _GO_NAMES: Final = {"map": "map[string]interface {}", "any[]": "[]interface {}",
 def call(function: GoFunction, args: Sequence[Any]) -> Any:
     """Call ``function`` as a template would; no value where it returns nil.
 
-    Raises TemplateFault for arguments that do not fit and for an error of the function
-    itself, BoundExceeded and Refused as they come.
+    Raises TemplateFault for arguments that do not fit and for an error of the function itself, BoundExceeded and
+    Refused as they come.
     """
     return bind(function)(args)
 

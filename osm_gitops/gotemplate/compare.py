@@ -81,7 +81,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _equal_shapes(first: Any, second: Any) -> bool:
-    """Values that are no numbers, strings or booleans: nil, pointers by identity, structs by their fields."""
+    """Values other than numbers, strings and booleans: nil, pointers by identity, structs by their fields."""
     if kind(first) != kind(second) and not (_invalid(first) or _invalid(second)):
         raise GoError(f"non-comparable types {go_type(first)} and {go_type(second)}")
     if is_nil(first) or is_nil(second):
@@ -170,8 +170,7 @@ def sorted_texts(texts: list[str]) -> list[str]:
 def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
     """The keys in Go's order: strings by bytes, numbers by value.
 
-    Raises Refused for keys of several types (YAML allows them): Go sorts those by the
-    address of their type.
+    Raises Refused for keys of several types (YAML allows them): Go sorts those by the address of their type.
     """
     keys = list(mapping)
     if all(isinstance(key, str) for key in keys):

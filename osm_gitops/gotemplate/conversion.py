@@ -1,8 +1,7 @@
 """A half of Go templates as native Jinja2 that people go on with (design.md, "One engine").
 
-What OSM does in two passes is done in one. A template whose text is known to end in a line
-end becomes one that can be included. One that prints template text of its own, always the
-same, becomes a macro in the files that name it.
+One pass replaces OSM's two passes. A template whose text is known to end in a line end becomes one that can be
+included. One that prints template text of its own, always the same, becomes a macro in the files that name it.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class _Conversion:
             return
         result = self.engine.compile(translation, name).render(self.engine.variables({}))
         if "{{" in result:
-            parse_result(self.engine, name, name, result)  # OSM fails in every file if it is no template
+            parse_result(self.engine, name, name, result)  # OSM fails in each file if it is not a template
             self.results[name] = result
             self.remarks.append(TemplateFault(_MACRO, name))
 

@@ -1,7 +1,7 @@
 """Go templates to Jinja2 source text: statements (osm-behaviour.md, "Template language"; design.md, "One engine").
 
-Every Go variable gets a name of its own, so that Jinja2's scopes cannot differ from Go's.
-Definitions become macros whose parameter is the dot.
+Each Go variable gets a unique name, so that Jinja2's scopes cannot differ from Go's. Definitions become macros whose
+parameter is the dot.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Language:
 class Translation:
     """A Go template as Jinja2 source text.
 
-    ``lines`` maps lines of ``text`` to lines of the Go source. ``reads`` are the data's
-    fields that it may use, ``*`` for all of them; ``includes`` the snippets.
+    ``lines`` maps lines of ``text`` to lines of the Go source. ``reads`` are the data's fields that it may use, ``*``
+    for all of them; ``includes`` the snippets.
     """
 
     text: str
@@ -344,7 +344,7 @@ class _Emitter:
     def declare(self, pipe: Pipe, value: Expr, scope: Scope) -> Expr:
         """Declare or assign the variables of a pipeline; the value under a name that may be repeated.
 
-        A declaration in parentheses is made before the statement that it stands in.
+        A declaration in parentheses is made before its statement.
         """
         if pipe.assign:
             named = value if value.stable else self.named("value", value, pipe.line)
@@ -393,7 +393,7 @@ def is_plain_dot(pipe: Pipe) -> bool:
 
 
 def pipes(body: Body, *, in_loop: bool = False) -> Iterator[tuple[Pipe, bool]]:
-    """Every pipeline of a body, also those in parentheses, and whether it stands inside of a loop."""
+    """Each pipeline of a body, including those in parentheses, and whether it is inside of a loop."""
     for node in body:
         match node:
             case Action(pipe=Pipe() as pipe) | Call(pipe=Pipe() as pipe):

@@ -1,8 +1,7 @@
 """Go pipelines to Jinja2 expressions (osm-behaviour.md, "Template language").
 
-The plain form is used where it is exactly right (``KubeVersion``, ``a == "b"``,
-``x | indent(4)``), a helper of the engine elsewhere (``x | field("a")``). A :class:`Schema`
-holds the Go types that are known before there are values."""
+The plain form is used where it is exactly right (``KubeVersion``, ``a == "b"``, ``x | indent(4)``), a helper of the
+engine elsewhere (``x | field("a")``). A :class:`Schema` holds the Go types that are known before there are values."""
 
 from __future__ import annotations
 
@@ -126,10 +125,9 @@ _RESERVED = frozenset(
 class Expr:
     """A Jinja2 expression.
 
-    ``type`` is Go's where it is known for certain; only pointers may then be nil.
-    ``stable``: a name that always means the same value, so it may be repeated.
-    ``constant``: the text of a string literal. ``present``: there is always something to print.
-    ``negated``: the same comparison with the opposite operator.
+    ``type`` is Go's where it is known for certain; only pointers may then be nil. ``stable``: a name that always means
+    the same value, so it may be repeated. ``constant``: the text of a string literal. ``present``: there is always
+    something to print. ``negated``: the same comparison with the opposite operator.
     """
 
     code: str
@@ -157,14 +155,14 @@ class Scope:
         return Scope(dot or self.dot, self.variables.new_child(), self.present)
 
     def knowing(self, conditions: Sequence[Expr]) -> Scope:
-        """The scope behind a test: what is true is no nil pointer."""
+        """The scope after a test: a true value is not a nil pointer."""
         found = {each.code for each in conditions if each.stable}
         return Scope(self.dot, self.variables.new_child(), self.present | found) if found else self.inner()
 
 
 @dataclass(slots=True)
 class Names:
-    """Hands out names that are no function, field or word of Jinja2, and the same one again only when released."""
+    """Creates names that are not functions, fields or words of Jinja2. A name is reused only after its release."""
 
     taken: set[str]
     numbers: dict[str, int] = field(default_factory=dict)
@@ -227,7 +225,7 @@ class Expressions:
         return self.operand(first, scope)
 
     def operand(self, node: Operand, scope: Scope) -> Expr:
-        """A value that no parameter's type has a say in."""
+        """A value without the type of a parameter."""
         match node:
             case Dot():
                 return self.whole(scope.dot)

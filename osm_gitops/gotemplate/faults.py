@@ -10,9 +10,9 @@ from typing import Final
 class TemplateFault(Exception):
     """A template that does not parse or fails while it runs.
 
-    ``message`` is a sentence without a final full stop, ``template`` the name of the
-    template (a file's path or a key of ``templates``), ``line`` 1-based or 0. ``fix`` is what to
-    do about it where that is more than a change of the template.
+    ``message`` is a sentence without a final full stop, ``template`` the name of the template (a file's path or a key
+    of ``templates``), ``line`` 1-based or 0. ``fix`` is what to do about it where that is more than a change of the
+    template.
     """
 
     def __init__(self, message: str, template: str = "", line: int = 0, *, fix: str = "") -> None:

@@ -91,7 +91,7 @@ def _go(engine: Engine, name: str, text: str, templates: Mapping[str, str]) -> I
 
 @dataclass(slots=True)
 class _Native:
-    """One template of native Jinja2; ``lent`` are names that whoever includes it may have set."""
+    """One template of native Jinja2; ``lent`` are names that an including template may have set."""
 
     engine: Engine
     tree: nodes.Template
@@ -156,7 +156,7 @@ def _assigned(tree: nodes.Template) -> Iterator[str]:
 
 
 def _tested(tree: nodes.Template) -> Iterator[str]:
-    """Names whose absence the template reckons with: ``x is defined``, ``x | default(…)``."""
+    """Names whose absence the template handles: ``x is defined``, ``x | default(…)``."""
     for test in tree.find_all(nodes.Test):
         if test.name in {"defined", "undefined"} and isinstance(test.node, nodes.Name):
             yield test.node.name
@@ -193,7 +193,7 @@ def _dotted(node: nodes.Expr) -> str:
 
 
 def _unused(templates: Mapping[str, str], files: Sequence[tuple[str, str]]) -> Iterator[Flawed]:
-    """Templates whose name stands in quotes in no other text of the half."""
+    """Templates whose name is not in quotes in any other text of the half."""
     for name in templates:
         others = (*(text for other, text in templates.items() if other != name), *(text for _, text in files))
         if not any(f"{quote}{name}{quote}" in text for text in others for quote in "\"'`"):
@@ -238,7 +238,7 @@ def _environment() -> Environment:
 
 
 ValuePath = tuple[str, ...]
-"""The keys that lead to a value; the empty path stands for all of them."""
+"""The keys that lead to a value; the empty path means all values."""
 
 _VALUE_NAMES: Final = (VALUES, VALUE)
 
@@ -259,13 +259,13 @@ def value_uses(text: str, *, native: bool) -> frozenset[ValuePath]:
 
 
 def is_used(path: ValuePath, uses: Iterable[ValuePath]) -> bool:
-    """Whether what stands at ``path`` is among what ``uses`` read."""
+    """Whether ``uses`` read the value at ``path``."""
     return any(path[: len(use)] == use or use[: len(path)] == path for use in uses)
 
 
 def _native_paths(text: str) -> Iterator[ValuePath]:
     tree = parsed("text", text)
-    inside: set[int] = set()  # names that stand for a longer path, told already
+    inside: set[int] = set()  # names of a longer path, already yielded
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
         found = _chain_path(node)
         if found is not None:

@@ -1,13 +1,11 @@
 """Pieces of a translated template to Jinja2 source text, byte for byte (design.md, "One engine").
 
-The environment cuts the line end after a block tag (``trim_blocks``) and the blanks
-before one that stands alone on its line (``lstrip_blocks``). A tag says ``{%+`` or
-``+%}`` where cutting would cost a byte.
+The environment cuts the line end after a block tag (``trim_blocks``) and the blanks before one that stands alone on its
+line (``lstrip_blocks``). A tag says ``{%+`` or ``+%}`` where cutting would cost a byte.
 
-What the source's trim markers take away is written again, so that both texts have the
-same lines: as far as the environment cuts it anyway, else behind a trim marker of
-Jinja2's own. Those take every white space of Unicode, Go's only four characters, so
-they stand only where the text has none beside them.
+What the source's trim markers take away is written again, so that both texts have the same lines: as far as the
+environment cuts it anyway, else behind a trim marker of Jinja2's own. Those take every white space of Unicode, Go's
+only four characters, so they stand only where the text has none beside them.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _CUTTING = frozenset((Form.BLOCK, Form.COMMENT))
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Literal text, or what stands inside of a tag with the line of the Go source that it came from.
+    """Literal text, or the content of a tag with its line in the Go source.
 
     ``line`` is 0 for a tag that cannot fail.
     """
@@ -107,9 +105,8 @@ def _runs(pieces: Iterable[Piece]) -> Iterator[Piece]:
 class _Writer:
     """The text so far.
 
-    ``before`` is the form of the tag that stands directly before, gaps aside; ``indent``
-    are blanks that the environment cuts before the next tag, ``dash`` says that it needs
-    a trim marker instead.
+    ``before`` is the form of the tag directly before, without gaps; ``indent`` are blanks that the environment cuts
+    before the next tag, ``dash`` says that it needs a trim marker instead.
     """
 
     def __init__(self) -> None:
@@ -173,7 +170,7 @@ class _Writer:
 
 
 def _closing(piece: Piece, following: Piece | None, behind: Piece | None) -> tuple[str, str]:
-    """The mark before a tag's closing, and the gap that stands between it and text or the end."""
+    """The mark before a tag's closing, and the gap between it and text or the end."""
     gap = ""
     if following is not None and following.form is Form.GAP:
         gap, following = following.value, behind

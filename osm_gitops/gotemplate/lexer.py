@@ -1,7 +1,6 @@
 """Go template text to tokens, and the constants among them to values (osm-behaviour.md, "Template language").
 
-White space is a token of its own: it separates operands, and ``.a .b`` differs
-from ``.a.b``."""
+White space is a token: it separates operands, and ``.a .b`` differs from ``.a.b``."""
 
 from __future__ import annotations
 
@@ -364,7 +363,7 @@ def parse_char(text: str) -> NumberValue:
 
 
 def parse_string(text: str) -> str:
-    """Read a quoted or raw string with its quotes; bytes that are no UTF-8 become surrogate escapes."""
+    """Read a quoted or raw string with its quotes; bytes that are not UTF-8 become surrogate escapes."""
     body = text[1:-1]
     if text[0] == "`":
         return body.replace("\r", "")

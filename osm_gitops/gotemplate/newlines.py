@@ -1,13 +1,11 @@
-"""Line ends of Go templates, moved so that Jinja2 tags stand on lines of their own.
+"""Move line ends of Go templates, so that Jinja2 tags are on separate lines.
 
-Go templates are usually written ``{{- if x }}⏎text{{- end }}⏎``: the line end before the
-tag is trimmed away and the one behind it is printed. Printing it before the tag instead,
-and the next one at the end of the body, gives the same bytes and is how Jinja2 is written.
-Where a line end stood, a gap is left for the reader.
+Go templates are usually written ``{{- if x }}⏎text{{- end }}⏎``: the line end before the tag is trimmed away and the
+one behind it is printed. Printing it before the tag instead, and the next one at the end of the body, gives the same
+bytes and is how Jinja2 is written. The old place of a line end gets a gap, for readability.
 
-Where a file names a template, OSM prints a line end and the template's text without the
-white space behind it. A text that always ends in one line end, or is empty, can be included
-line by line instead (:func:`line_ended`)."""
+Where a file names a template, OSM prints a line end and the template's text without the white space behind it. A text
+that always ends in one line end, or is empty, can be included line by line instead (:func:`line_ended`)."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from osm_gitops.gotemplate.nodes import (
     With,
 )
 
-_LINE_END: Final = Text(0, "\n")  # no line of the source: it stood elsewhere
+_LINE_END: Final = Text(0, "\n")  # not from this line of the source
 _FORMER_LINE_END: Final = Gap("\n")
 
 
@@ -75,7 +73,7 @@ def _put_line_end(nodes: list[Node]) -> None:
 
 
 def _movable(node: Node) -> bool:
-    """Whether the line end behind ``node`` may as well stand before it."""
+    """Whether the line end after ``node`` may be moved before it."""
     match node:
         case Comment() | Gap() | Include():
             return True
@@ -89,7 +87,7 @@ def _movable(node: Node) -> bool:
 
 
 def _turnable(body: Body) -> bool:
-    """Whether each line end that the body prints or that follows it has another before it or stands first."""
+    """Whether each line end of the body, or after it, is first or follows another one."""
     for node in body:
         if isinstance(node, Text):
             return node.text.startswith("\n")

@@ -91,7 +91,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """White space of the source that is not printed: layout for those who read the translation."""
+    """White space of the source that is not printed, but kept as the layout of the translation."""
 
     text: str
 
@@ -145,8 +145,8 @@ class Call:
 class Include:
     """A call of a template whose text is known to end in a line end, or to be empty.
 
-    OSM prints a line end and the text without its last one; ``moved`` where it may print the
-    text with it instead, because the line end before is printed already.
+    OSM prints a line end and the text without its last one; ``moved`` where it may print the text with it instead,
+    because the line end before is printed already.
     """
 
     line: int

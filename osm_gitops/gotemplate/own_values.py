@@ -1,6 +1,6 @@
 """A user's own template variables: ``Values`` and ``value("path", default)`` (design.md, "Overlays").
 
-They are the same for every MachineDeployment of a cluster, so that they are no part of what results are shared by,
+They are the same for all MachineDeployments of a cluster, so they are not a part of the keys of shared results,
 and nothing that a template calls can change them.
 """
 
@@ -21,11 +21,11 @@ _NO_DEFAULT: Final = object()
 
 
 class ValueNotSet(UndefinedError):
-    """A value was needed that nobody set."""
+    """A required value is not set."""
 
 
 class AbsentValue(Undefined):
-    """A value that nobody set, or one below it: false where it is tested, a fault that names it anywhere else."""
+    """An unset value, or one below it: false in tests, a fault with its name elsewhere."""
 
     __slots__ = ("path",)
 
@@ -38,7 +38,7 @@ class AbsentValue(Undefined):
 
 
 def absence(message: str) -> TemplateFault:
-    """The fault for a value that nobody set."""
+    """The fault for an unset value."""
     return TemplateFault(message, fix="Set it under `values` of an overlay, or give it a default in the profile")
 
 
@@ -62,7 +62,7 @@ def _own(value: Any, path: tuple[str, ...]) -> Any:
 
 
 Told = Callable[[str, Any, bool], None]
-"""Is told of each path that a template asks for, what it gets, and whether that is set."""
+"""Called with each path that a template reads, its value, and whether it is set."""
 
 
 def to_nobody(_path: str, _found: Any, _is_set: bool) -> None:
@@ -70,7 +70,7 @@ def to_nobody(_path: str, _found: Any, _is_set: bool) -> None:
 
 
 def lookup(values: OwnMap, told: Told = to_nobody) -> Callable[..., Any]:
-    """The function ``value``: what stands at a dotted path, else the default. Raises TemplateFault without one."""
+    """The function ``value``: the value at a dotted path, else the default. Raises TemplateFault without a default."""
 
     def value(path: Any, default: Any = _NO_DEFAULT) -> Any:
         if not isinstance(path, str) or not path:

@@ -47,8 +47,8 @@ _STAGES = 150  # commands of one pipeline, each of which is a parenthesis to Pyt
 def parse(name: str, text: str, functions: Collection[str], first_line: int = 1) -> dict[str, Body]:
     """Parse a template: its own body under ``name``, and those that it defines.
 
-    ``functions`` are the names that a template may call; lines count from ``first_line``.
-    Raises :class:`TemplateFault` with ``name`` and the line.
+    ``functions`` are the names that a template may call; lines count from ``first_line``. Raises :class:`TemplateFault`
+    with ``name`` and the line.
     """
     try:
         return _Parser(name, tokenize(text, first_line), functions).parse()
@@ -97,7 +97,7 @@ class _Parser:
         return token
 
     def skip_space(self) -> Token:
-        """The next token that is no white space, without taking it."""
+        """The next token that is not white space, without consuming it."""
         while self.peek().kind is Kind.SPACE:
             self.position += 1
         return self.peek()

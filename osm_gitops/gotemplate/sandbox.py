@@ -1,8 +1,8 @@
 """The one Jinja2 environment: sandboxed, strict, bounded (design.md, "One engine").
 
-Templates see Go values and this program's functions, nothing of Python: no attribute,
-no method, no call of anything else. What could take unbounded time or memory counts
-against the budget of the rendering: no text, list or number that an operator makes grows without end."""
+Templates see Go values and this program's functions, nothing of Python: no attribute, no method, no call of anything
+else. What could take unbounded time or memory counts against the budget of the rendering: no text, list or number that
+an operator makes grows without end."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _LOOP_PARTS = frozenset(
 
 
 class Root(Struct):
-    """The whole data as one value: what ``.`` and ``$`` mean at first. It holds addresses, so it is never printed."""
+    """The whole data as one value: the initial ``.`` and ``$``. It contains addresses, so it is never printed."""
 
     go_type = "*resources.filesData"
 

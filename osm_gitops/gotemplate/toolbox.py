@@ -1,7 +1,7 @@
 """What a template can call: the functions of Go templates, as Jinja2 filters and globals.
 
-A filter gets its subject first (``x | indent(4)``), a global takes Go's order
-(``indent(4, x)``). Ours win where Jinja2 has a filter of the same name.
+A filter gets its subject first (``x | indent(4)``), a global takes Go's order (``indent(4, x)``). Ours win where Jinja2
+has a filter of the same name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _COMPARING_TESTS = (
     *("eq", "==", "equalto", "ne", "!=", "lt", "<", "lessthan", "gt", ">", "greaterthan", "ge", ">=", "le", "<="),
     *("in", "lower", "upper"),
 )
-# Functions whose work on a text is done by C; others take its characters one by one.
+# Functions that process a text in C; others process characters one by one.
 _QUICK = frozenset(
     (
         *("adler32sum", "b64enc", "base", "cat", "clean", "coalesce", "contains", "default", "dict", "dir", "empty"),
@@ -73,7 +73,7 @@ _SLOW_CHARS = 4
 _SLOWEST_CHARS = 2
 _ITEMS = 2  # and of the elements
 _ITERATED = 5  # and of those that a loop may run over, which takes a step for each one besides
-# Functions whose result is one of their arguments or a part of one, or that count themselves what they make.
+# Functions that return an argument or a part of it, or that count the size of their result themselves.
 _NOTHING_NEW = frozenset(
     (
         *("coalesce", "default", "deepCopy", "dig", "first", "get", "index", "last", "mustDeepCopy", "mustFirst"),
@@ -89,7 +89,7 @@ _FOR_ROOT = frozenset(
 )
 _SCALARS = frozenset({"bool", "float64", "int", "int64"})
 _PRINTABLE = (str, int, float, list, dict, Pointer, Struct, NoValue, type(None))
-# Functions whose purpose is to cope with what is absent.
+# Functions for absent values.
 _FOR_ABSENT = frozenset({"default", "coalesce", "empty", "all", "any"})
 
 
@@ -250,7 +250,7 @@ def _weigh_call(name: str, subject: Any, others: tuple[Any, ...]) -> None:
 
 
 def _check_parameters(subject: Any) -> None:
-    """Python would print what is no text in its own way, and what is shared every time."""
+    """Print values that are not text as Go does, and shared values only once."""
     if isinstance(subject, dict):
         subject = tuple(subject.items())
     if isinstance(subject, list | tuple):

@@ -29,7 +29,7 @@ _OPENING: Final = "{{"  # a mark before it would come between a trim marker and 
 
 @dataclass(slots=True)
 class Tracer:
-    """The marks of one engine, and what they stand for."""
+    """The marks of one engine, and their lines."""
 
     lines: list[Line] = field(default_factory=list)
     _marks: dict[Line, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Tracer:
         return tuple(self._go(name, body))
 
     def _go(self, name: str, body: Body) -> Iterator[Node]:
-        starts = True  # whether what comes next is the first on its line, as far as can be told
+        starts = True  # whether the next text is probably the first on its line
         for node in body:
             match node:
                 case Text():

@@ -1,33 +1,23 @@
 """Go values as Python holds them.
 
 Truth, printing, comparison and argument passing differ by Go type (osm-behaviour.md, "Template language"),
-so a value carries its type wherever plain Python does not tell it:
+so a value has its Go type if the Python type is ambiguous:
 
-=======================  ==========================================
-Go                       Python
-=======================  ==========================================
-string                   ``str`` (invalid UTF-8 bytes as surrogate escapes)
-a named string type      a subclass of :class:`NamedString`
-int                      ``int``
-int64, int32, …          :class:`Int64`, :class:`Int32`, …
-float64                  ``float``
-bool                     ``bool``
-map[string]interface {}  ``dict``
-another map type         a subclass of :class:`GoMap`
-[]interface {}           ``list``
-another slice type       a subclass of :class:`GoList`
-a struct                 a frozen dataclass below :class:`Struct`
-a pointer                :class:`Pointer` (``elem`` is ``None`` for nil)
-nil in an interface      ``None``
-no value (a missing key) :data:`NO_VALUE`
-=======================  ==========================================
+=======================  ========================================== Go                       Python
+=======================  ========================================== string                   ``str`` (invalid UTF-8
+bytes as surrogate escapes) a named string type      a subclass of :class:`NamedString` int                      ``int``
+int64, int32, …          :class:`Int64`, :class:`Int32`, … float64                  ``float`` bool
+``bool`` map[string]interface {}  ``dict`` another map type         a subclass of :class:`GoMap` []interface {}
+``list`` another slice type       a subclass of :class:`GoList` a struct                 a frozen dataclass below
+:class:`Struct` a pointer                :class:`Pointer` (``elem`` is ``None`` for nil) nil in an interface
+``None`` no value (a missing key) :data:`NO_VALUE` =======================  ==========================================
 
-Python's truth of every one of these is Go's template truth. A nil map or slice is an empty
-one that is also a :class:`Nil`. Bytes of strings that are no UTF-8 are surrogate escapes;
-where bytes count (``len``, ``index``), encode with ``to_bytes``.
+Python's truth of every one of these is Go's template truth. A nil map or slice is an empty one that is also a
+:class:`Nil`. Bytes of strings that are not UTF-8 are surrogate escapes; where bytes count (``len``, ``index``), encode
+with ``to_bytes``.
 
-Types with methods list them in ``methods``; a method is a Python method without arguments.
-A type with ``String`` (and a pointer to a struct with it) prints as Go's ``fmt.Stringer``.
+Types with methods list them in ``methods``; a method is a Python method without arguments. A type with ``String`` (and
+a pointer to a struct with it) prints as Go's ``fmt.Stringer``.
 """
 
 from __future__ import annotations
@@ -196,7 +186,7 @@ class BoolMap(GoMap):
 
 
 class AnyKeyMap(GoMap):
-    """``map[interface {}]interface {}``: what YAML gives for a map with keys that are no strings."""
+    """``map[interface {}]interface {}``: YAML's type of a map with keys that are not strings."""
 
     __slots__ = ()
     go_type = "map[interface {}]interface {}"
@@ -267,8 +257,8 @@ RANDOM_ORDER: Final = "the order of `keys` and `values` is random in Go; put `so
 class Unordered(list[Any]):
     """Two or more keys or values of a map: in Go their order is random.
 
-    Whatever needs the order is refused by name; :func:`members` gives the elements to what
-    does not (``sortAlpha``, ``has``, ``len``).
+    Whatever needs the order is refused by name; :func:`members` gives the elements to what does not (``sortAlpha``,
+    ``has``, ``len``).
     """
 
     __slots__ = ()
@@ -304,10 +294,9 @@ def members(items: list[Any]) -> Iterator[Any]:
 
 
 class Struct:
-    """Base of Go structs: frozen dataclasses whose attributes bear Go's field names, in order.
+    """Base of Go structs: frozen dataclasses with Go's field names, in order.
 
-    ``methods`` names the attributes that Go would call (no arguments) instead of read.
-    A struct is always true.
+    ``methods`` names the attributes that Go would call (no arguments) instead of read. A struct is always true.
     """
 
     __slots__ = ()

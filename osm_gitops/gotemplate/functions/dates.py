@@ -1,7 +1,7 @@
 """Sprig's dates, as far as they do not look at the clock (osm-behaviour.md, "Template functions").
 
-A date is a time (from ``toDate``) or a number of seconds since 1970; for anything else
-sprig takes the present time, which is refused by name. Local time is UTC.
+A date is a time (from ``toDate``) or a number of seconds since 1970; for anything else sprig takes the present time,
+which is refused by name. Local time is UTC.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def html_date_in_zone(value: Any, zone: str) -> str:
 
 
 def date_in_zone(layout: str, value: Any, zone: str) -> str:
-    """``dateInZone layout value zone``. Raises Refused for a value that is no date and for a named zone."""
+    """``dateInZone layout value zone``. Raises Refused for a value that is not a date and for a named zone."""
     # UTC, and names that Go takes for UTC because they cannot be zones, are the same on every machine.
     if zone not in {"", "UTC", "Local"} and ".." not in zone and zone[0] not in "/\\":
         raise Refused(f"the time zone {zone} depends on the machine that renders; use UTC")

@@ -1,7 +1,7 @@
 """Sprig's dict functions (osm-behaviour.md, "Template functions"); merging goes by the rules of Go's mergo.
 
-They take ``map[string]interface {}`` only. Those that change a map change one that the
-template made: the data of a MachineDeployment has other map types."""
+They take ``map[string]interface {}`` only. Those that change a map change one that the template made: the data of a
+MachineDeployment has other map types."""
 
 from __future__ import annotations
 

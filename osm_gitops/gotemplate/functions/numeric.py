@@ -21,7 +21,7 @@ _SMALLEST: Final = -(1 << 63)
 
 
 def to_int(value: Any) -> int:
-    """``int``: a Go int of any value, 0 for what is no number (osm-behaviour.md, "Template functions").
+    """``int``: a Go int of any value, 0 if it is not a number (osm-behaviour.md, "Template functions").
 
     Strings are read with base 0 (``0x10``, ``010``), decimals lose their fraction.
     """
@@ -39,7 +39,7 @@ def to_int64(value: Any) -> Int64:
 
 
 def to_float(value: Any) -> float:
-    """``float64`` of any value, 0 for what is no number."""
+    """``float64`` of any value, 0 if it is not a number."""
     plain = pointed_to(value)
     if isinstance(plain, str):
         try:

@@ -1,7 +1,7 @@
 """Sprig's text formats: JSON, YAML, TOML, base64, base32, digests (osm-behaviour.md, "Template functions").
 
-The ``from…`` functions return Go's error text as a value. Where that text is not known
-here, the template is refused instead. The error of ``b64dec`` and ``b32dec`` is their result.
+The ``from…`` functions return Go's error text as a value. Where that text is not known here, the template is refused
+instead. The error of ``b64dec`` and ``b32dec`` is their result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LEADING_CAPITALS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]+")
 _TEXTS: Final = frozenset({"semver.Version"})
 """Structs that write themselves as text."""
 _COMPLETE: Final = frozenset({"providerconfig.NetworkConfig", "providerconfig.DNSConfig"})
-"""Structs whose JSON is known to hold every field, also an empty one."""
+"""Structs whose JSON has all fields, including empty ones."""
 
 
 class Plain:
@@ -65,8 +65,8 @@ class Plain:
     def convert(self, value: Any, depth: int = 0) -> Any:
         """Plain data for ``value``, whose type decides.
 
-        Raises GoError where Go's encoder has an error, Refused for what has no text that is
-        known, BoundExceeded for too much.
+        Raises GoError where Go's encoder has an error, Refused for what has no text that is known, BoundExceeded for
+        too much.
         """
         self.count(value, depth)
         if value is None or value is NO_VALUE:
@@ -357,7 +357,7 @@ def _counted(value: Any) -> Any:
 def _go_value(value: Any, *, tables: bool = False) -> Any:
     """Decoded data as Go values; ``tables`` makes a list that holds maps only a ``[]map[string]interface {}``.
 
-    What an alias of YAML stands for is made every time.
+    The value of a YAML alias is created each time.
     """
     spent = budget()
     spent.step()

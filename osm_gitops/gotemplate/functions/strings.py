@@ -127,7 +127,7 @@ def abbrev_both(left: int, right: int, text: str) -> str:
 
 
 def wrap(width: int, text: str) -> str:
-    """``wrap width text``: at blanks; longer words stay whole."""
+    """``wrap width text``: at spaces; longer words are not split."""
     return _wrapped(text, width, "\n", long_words=False)
 
 
@@ -168,7 +168,7 @@ def join(separator: str, value: Any) -> str:
 
 
 def sort_alpha(value: Any) -> StringList:
-    """``sortAlpha``: by bytes; a list of strings is itself sorted, as in Go; what is no list becomes a list."""
+    """``sortAlpha``: by bytes; a list of strings is itself sorted, as in Go; other values become a list."""
     if isinstance(value, Unordered):
         return StringList(sorted_texts([to_string(item) for item in members(value) if item is not None]))
     if kind(value) != "slice":
@@ -192,7 +192,7 @@ def splitn(separator: str, count: int, text: str) -> StringMap:
 
 
 def _by_bytes(run: Callable[..., Any], *texts: str) -> Any:
-    """``run`` over the texts, or over their bytes where one of them is no UTF-8."""
+    """``run`` over the texts, or over their bytes if one of them is not UTF-8."""
     _count_search(*texts[:2])
     if all(map(str.isascii, texts)) or not any(map(has_invalid, texts)):
         return run(*texts)
@@ -235,7 +235,7 @@ def _numbered(parts: list[str]) -> StringMap:
 
 
 def _abbreviated(text: str, offset: int, width: int) -> str:
-    """``goutils.AbbreviateFull``; nothing where Go's function errs, whose error sprig drops."""
+    """``goutils.AbbreviateFull``; an empty text if Go's function fails, since sprig drops its error."""
     size = byte_len(text)
     if size == 0 or width < 4:
         return ""
