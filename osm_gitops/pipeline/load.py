@@ -127,9 +127,7 @@ def gather_inputs(
             found.machines = authored.machines
             found.broken = dict(sorted({**found.broken, **authored.broken}.items()))
             found.warnings += authored.warnings
-        elif isinstance(
-            spec.target, TargetSpec
-        ):  # only `refresh` knows the revision, when objects from git are applied
+        elif isinstance(spec.target, TargetSpec):  # only `refresh` knows the revision
             found.change_machines(without_server_annotations)
     from_cluster = isinstance(source.profiles, LiveRef)
     unreadable = found.unreadable

@@ -1,6 +1,6 @@
-"""SOPS files with age: the format, keys and creation rules; the one door to cryptography and age.
+"""SOPS files with age: format, keys and creation rules.
 
-Belongs here: encrypting and decrypting the values of a document in the format that ``sops`` and
-Flux read, finding age keys where ``sops`` finds them, reading ``.sops.yaml``. May not come in:
-what the documents mean, and when they are written. No key and no plain text is ever in a message.
+Belongs here: encrypting and decrypting values in the format of ``sops`` and Flux, finding age keys as ``sops`` does,
+reading ``.sops.yaml``; only this room uses cryptography and age. May not come in: the meaning of documents, and when
+they are written. Messages contain neither keys nor plain text.
 """

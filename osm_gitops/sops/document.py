@@ -33,7 +33,7 @@ _FROM_GIT: Final = "Take the file as it was before from git, or encrypt it again
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What an encrypted file holds; ``mac`` is in the clear and has been verified."""
+    """The content of an encrypted file; ``mac`` is decrypted and verified."""
 
     envelope: Envelope
     key: bytes = field(repr=False)
@@ -44,7 +44,7 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class _Lock:
-    """With what documents are encrypted; ``before`` are values that the same key encrypted earlier."""
+    """The key for encryption; ``before`` are values that this key encrypted earlier."""
 
     key: bytes = field(repr=False)
     stanzas: tuple[Stanza, ...]
@@ -53,22 +53,22 @@ class _Lock:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """Encrypted documents as they stand in a file, and what they hold."""
+    """Encrypted documents of a file, and their content."""
 
     bodies: Sequence[Mapping[str, Json]]
     opened: _Opened
 
     def holds(self, written: Sequence[Mapping[str, Json]], selection: Selection, mac: str) -> bool:
-        """Whether ``written`` is what stands there, in an order that the MAC there fits."""
+        """Whether ``written`` is the content, in an order that matches the MAC."""
         there = self.opened.envelope.selection
         same = (there.selector, there.mac_only_encrypted) == (selection.selector, selection.mac_only_encrypted)
         if not same or mac != self.opened.mac or list(written) != list(map(hidden, self.bodies)):
             return False
-        # To Python true is 1; a MAC that leaves clear values out does not tell them apart either.
+        # In Python, true equals 1, and a MAC without plain values does not show the difference.
         return not selection.mac_only_encrypted or all(map(_same_text, written, self.bodies))
 
     def under(self, stanzas: tuple[Stanza, ...]) -> list[dict[str, Json]]:
-        """The documents with no other change than who can open them."""
+        """The documents with other recipients only."""
         envelope = self.opened.envelope
         if stanzas == envelope.stanzas:
             return [dict(body) for body in self.bodies]
@@ -77,22 +77,19 @@ class _Earlier:
 
 
 def is_encrypted(body: Json) -> bool:
-    """Whether ``body`` is a document of sops, be it whole or damaged."""
+    """Whether ``body`` is a document of sops, valid or damaged."""
     return isinstance(body, Mapping) and FIELD in body
 
 
 def recipients_of(body: Mapping[str, Json]) -> tuple[str, ...]:
-    """The age recipients of an encrypted document as its entries name them, which nothing verifies: an entry may be
-    for another key than its name says, and an age file may have several recipients. Raises EncryptionError where the
-    map is damaged."""
+    """The age recipients that the entries of an encrypted document name. This is not verified: an entry may be for
+    another key, and an age file may have several recipients. Raises EncryptionError for a damaged map."""
     return read_envelope(body).recipients
 
 
 def refuse_other_keys(body: Mapping[str, Json]) -> None:
-    """Refuse an encrypted document that more than age keys open: who has those would be locked out by a new data key.
-
-    Raises EncryptionError; a damaged map opens for nobody and is no reason.
-    """
+    """Raise EncryptionError if other than age keys decrypt the document: their owners would lose access with a new data
+    key. A damaged map is accepted, since no key decrypts it."""
     try:
         envelope = read_envelope(body)
     except EncryptionError:
@@ -101,15 +98,15 @@ def refuse_other_keys(body: Mapping[str, Json]) -> None:
 
 
 def hidden(body: Mapping[str, Json]) -> dict[str, Json]:
-    """An encrypted document without its map ``sops``; the encrypted texts stay in place."""
+    """An encrypted document without its map ``sops``, with ciphertext values."""
     return {key: value for key, value in body.items() if key != FIELD}
 
 
 def decrypt(bodies: Sequence[Mapping[str, Json]], keyring: Keyring) -> list[dict[str, Json]]:
-    """The documents of one encrypted file, in their order, as they were before encryption.
+    """Decrypt the documents of one file, in order.
 
-    Raises EncryptionError with all values that cannot be opened, or because no key of ``keyring`` fits (naming the
-    recipients), or because the MAC says that something was added, removed, moved or changed.
+    Raises EncryptionError for values that cannot be decrypted, if no key of ``keyring`` is a recipient, and if the MAC
+    does not match (values were added, removed, moved or changed).
     """
     return _open(bodies, keyring).values
 
@@ -122,13 +119,13 @@ def encrypt(
     previous: Mapping[str, Json] | None = None,
     keyring: Keyring | None = None,
 ) -> dict[str, Json]:
-    """``body`` encrypted as ``rule`` says; ``now`` is an RFC 3339 time.
+    """Encrypt ``body`` by ``rule``; ``now`` is an RFC 3339 time.
 
-    ``previous`` is what the file holds now. If it is whole, ``keyring`` opens it and it has the recipients of the
-    rule, each once, its data key and the text of every unchanged value are kept, and all of it if nothing changed.
-    The format does not tell who chose that data key and who else has it: give only a ``previous`` that is verified
-    by other means. Raises EncryptionError for values that sops has no type for, and where ``previous`` is encrypted
-    for more than age recipients, who would lose access; InputError for recipients that cannot be used.
+    ``previous`` is the current document of the file. If ``keyring`` decrypts it and its recipients are those of the
+    rule, each once, then its data key and the ciphertext of unchanged values are kept, and the whole document if
+    nothing changed. The format does not authenticate the data key: pass only a ``previous`` that is verified by other
+    means. Raises EncryptionError for values without a type in sops, and if ``previous`` has other than age keys, whose
+    owners would lose access; InputError for invalid recipients.
     """
     opened = _reusable(previous, rule, keyring) if previous is not None else None
     if opened is None or previous is None:
@@ -140,11 +137,11 @@ def encrypt(
 def rekey(
     bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, keyring: Keyring
 ) -> list[dict[str, Json]]:
-    """An encrypted file for other recipients, as ``sops updatekeys`` does it: only who can open it changes.
+    """Change only the recipients of an encrypted file, as ``sops updatekeys``.
 
-    A recipient who was removed may have kept the data key: :func:`rotate` shuts them out of what comes later.
-    Raises EncryptionError and InputError as :func:`decrypt` and :func:`encrypt`; EncryptionError for two entries of
-    one name too, of which one must be for another key.
+    A removed recipient may have kept the data key: :func:`rotate` protects later values. Raises EncryptionError and
+    InputError as :func:`decrypt` and :func:`encrypt`, and EncryptionError for two entries of one name, of which one
+    must be for another key.
     """
     opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
@@ -157,7 +154,7 @@ def rekey(
 def rotate(
     bodies: Sequence[Mapping[str, Json]], recipients: Sequence[str], *, now: str, keyring: Keyring
 ) -> list[dict[str, Json]]:
-    """An encrypted file under a new data key; the same values are encrypted, and every text in it is new."""
+    """Encrypt a file with a new data key: the same values are encrypted, with new ciphertext."""
     opened = _open(bodies, keyring)
     _refuse_other_keys(opened.envelope)
     return _write(opened.values, opened.envelope.selection, _fresh_lock(recipients), now)
@@ -165,9 +162,9 @@ def rotate(
 
 @dataclass(frozen=True, slots=True)
 class RotatedTexts:
-    """An encrypted file under a new data key, to be put into the text that people wrote.
+    """New ciphertext for the text of a file that a user wrote.
 
-    ``texts`` gives each encrypted value its new text, ``envelope`` is the new map ``sops``.
+    ``texts`` maps each encrypted value to its new text, ``envelope`` is the new map ``sops``.
     """
 
     texts: Mapping[str, str]
@@ -182,9 +179,9 @@ def rotate_texts(
     now: str,
     keyring: Keyring,
 ) -> RotatedTexts:
-    """A new data key for a file whose order of keys, layout and types stay. Raises as :func:`rotate`.
+    """Encrypt a file with a new data key, for replacement of values in its text. Raises as :func:`rotate`.
 
-    ``comments`` are encrypted texts of its comments, which no MAC covers; those that cannot be opened are left out.
+    ``comments`` are encrypted comments, which the MAC does not cover; undecryptable ones are skipped.
     """
     opened = _open(bodies, keyring, record=True)
     _refuse_other_keys(opened.envelope)
@@ -194,7 +191,7 @@ def rotate_texts(
     mac = seal(new, opened.mac.encode(), modified, "str")
     envelope = replace(opened.envelope, stanzas=lock.stanzas, modified=modified, mac=mac)
     texts = {leaf.text: seal(new, leaf.plain, leaf.path, leaf.kind) for leaf in opened.sealed}
-    # A comment is bound to the keys above it, as the value is that it belongs to.
+    # Comments are bound to the path of their value.
     paths = {leaf.path[: end + 1] for leaf in opened.sealed for end, char in enumerate(leaf.path) if char == ":"}
     for comment in comments:
         for path in (":", *sorted(paths)):
@@ -223,7 +220,7 @@ def _open(bodies: Sequence[Mapping[str, Json]], keyring: Keyring, *, record: boo
         raise EncryptionError(problems)
     mac = _mac(envelope, cipher)
     if mac != opening.mac():
-        raise _faulty("its MAC does not fit: values were added, removed, moved or changed after encryption", "mac")
+        raise _faulty("its MAC does not match: values were added, removed, moved or changed after encryption", "mac")
     return _Opened(envelope, key, values, sealed or (), mac)
 
 
@@ -233,15 +230,15 @@ def _numbered(number: int, bodies: Sequence[Mapping[str, Json]]) -> str:
 
 def _mac(envelope: Envelope, cipher: AESGCM) -> str:
     if not envelope.mac:
-        raise _faulty("it has no MAC, so nothing tells whether its values are those that were encrypted", "mac")
+        raise _faulty("it has no MAC, so its values cannot be verified", "mac")
     try:
         return unseal(cipher, envelope.mac, envelope.modified)[0].decode("ascii", "replace")
     except BrokenLeaf:
-        raise _faulty("the MAC cannot be opened: it, or lastmodified beside it, was changed", "mac") from None
+        raise _faulty("the MAC cannot be decrypted: it or lastmodified was changed", "mac") from None
 
 
 def _reusable(previous: Mapping[str, Json], rule: Rule, keyring: Keyring | None) -> _Opened | None:
-    """What ``previous`` holds, if it can be built upon."""
+    """The content of ``previous``, if its data key can be reused."""
     try:
         envelope = read_envelope(previous)
     except EncryptionError:
@@ -251,7 +248,7 @@ def _reusable(previous: Mapping[str, Json], rule: Rule, keyring: Keyring | None)
         return None
     try:
         return _open([previous], keyring, record=True)
-    except EncryptionError:  # what was tampered with is written anew, under a new key
+    except EncryptionError:  # tampered files are written with a new key
         return None
 
 
@@ -290,7 +287,7 @@ def _cipher(key: bytes) -> AESGCM:
     try:
         return AESGCM(key)
     except ValueError:
-        raise _faulty("its data key has a length that no writer makes", "age") from None
+        raise _faulty("its data key has an invalid length", "age") from None
 
 
 def _refuse_other_keys(envelope: Envelope) -> None:
@@ -300,7 +297,7 @@ def _refuse_other_keys(envelope: Envelope) -> None:
                 Problem(
                     Code.SOPS_OTHER_KEYS,
                     f"the document is also encrypted with {' and '.join(envelope.other_keys)}, "
-                    "and osm-gitops writes for age recipients only: whoever has those keys would be locked out",
+                    "and osm-gitops writes for age recipients only: owners of these keys would lose access",
                     field=FIELD,
                     fix="Remove those keys with `sops updatekeys`, or the file itself",
                 )

@@ -1,6 +1,4 @@
-"""From a document to its encrypted form, with the encrypted values of before where nothing changed, and back to its
-values and to what its MAC is made of.
-"""
+"""Encrypt and decrypt the values of documents, with the bytes of their MAC. Unchanged values keep their ciphertext."""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ Trail = tuple[str | int, ...]
 """The keys and indices that lead to a value."""
 
 MAC_SEED: Final = sha256(b"sops").digest()
-"""What a MAC over the encrypted values alone begins with."""
+"""The start of a MAC over encrypted values only."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedLeaf:
-    """An encrypted value as it stands: ``path`` is what it is bound to, ``text`` the ENC[…]."""
+    """An encrypted value: ``path`` is what it is bound to, ``text`` the ENC[…]."""
 
     trail: Trail
     path: str
@@ -38,10 +36,10 @@ class SealedLeaf:
 
 @dataclass(slots=True)
 class Opening:
-    """One walk over the documents of a file, in their order.
+    """Decrypts the documents of a file, in order.
 
-    ``counted`` are the bytes of the MAC; what cannot be opened is a problem and ``None`` in the result.
-    ``sealed`` holds every encrypted value if it is a list.
+    ``counted`` are the bytes of the MAC. Undecryptable values are problems, and ``None`` in the result. ``sealed``, if
+    a list, collects all encrypted values.
     """
 
     cipher: AESGCM
@@ -63,7 +61,7 @@ class Opening:
             inside = hidden if hidden is not outside or not chosen(key) else not outside
             found = self.value(member, f"{path}{key}:", inside)
             if found is COMMENT:
-                self.fault("a comment stands where a value belongs")
+                self.fault("a comment is used as a value")
             result[key] = found
             self.trail.pop()
         return result
@@ -79,7 +77,7 @@ class Opening:
         return result
 
     def value(self, value: Json, path: str, hidden: bool) -> Json:
-        kind = value.__class__  # the usual cases first: asking an abstract class is slow
+        kind = value.__class__  # fast path: isinstance() of an abstract class is slow
         if kind is str:
             return self.leaf(value, path, hidden)
         if kind is dict or isinstance(value, Mapping):
@@ -103,7 +101,7 @@ class Opening:
         if value == "" and isinstance(value, str):
             return value
         if not isinstance(value, str):
-            raise BrokenLeaf("the value is not encrypted, although it has to be")
+            raise BrokenLeaf("the value must be encrypted, but is not")
         plain, kind = unseal(self.cipher, value, path)
         found, counted = meaning(plain, kind)
         self.counted.append(counted)
@@ -120,7 +118,7 @@ class Opening:
 
 
 def digest(counted: Sequence[bytes], *, only_encrypted: bool) -> str:
-    """The MAC in the clear: SHA-512 in upper-case hex."""
+    """The plain MAC: SHA-512 in upper-case hexadecimal."""
     return sha512((MAC_SEED if only_encrypted else b"") + b"".join(counted)).hexdigest().upper()
 
 
@@ -132,7 +130,7 @@ def shown_trail(trail: Sequence[str | int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A value that is to be encrypted, and the place in the new document that waits for it."""
+    """A value to encrypt, and its place in the new document."""
 
     holder: Any = field(repr=False)
     step: str | int
@@ -144,9 +142,9 @@ class _Pending:
 
 @dataclass(slots=True)
 class DocumentEncryption:
-    """One walk over documents, keys in the order in which they are written: sorted.
+    """Encrypts documents, with sorted keys.
 
-    ``counted`` are the bytes of the MAC. :meth:`fill` puts the encrypted values where they belong.
+    ``counted`` are the bytes of the MAC. :meth:`fill` inserts the encrypted values.
     """
 
     selector: Selector
@@ -202,7 +200,7 @@ class DocumentEncryption:
             self.counted.append(plain)
 
     def fill(self, cipher: AESGCM, before: Iterable[SealedLeaf]) -> None:
-        """Encrypt what waits; what is in ``before`` under the same key, path, type and bytes keeps its text."""
+        """Encrypt pending values. Values in ``before`` with the same key, path, type and bytes keep their text."""
         kept = _kept(self.pending, before)
         for leaf, text in zip(self.pending, kept, strict=True):
             leaf.holder[leaf.step] = text or seal(cipher, leaf.plain, leaf.path, leaf.kind)
@@ -212,7 +210,7 @@ class DocumentEncryption:
 
 
 def _kept(pending: Sequence[_Pending], before: Iterable[SealedLeaf]) -> list[str | None]:
-    """For each value the encrypted text that it had: at its own place, else at another (lists move), each used once."""
+    """The earlier encrypted text of each value: from its place, else from another (lists shift), each used once."""
     spare: dict[tuple[str, str, bytes], dict[Trail, str]] = {}
     for leaf in before:
         spare.setdefault((leaf.path, leaf.kind, leaf.plain), {})[leaf.trail] = leaf.text

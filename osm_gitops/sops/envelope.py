@@ -1,4 +1,4 @@
-"""The map ``sops`` of a document: who can open it, and what of it is encrypted."""
+"""The map ``sops`` of a document: its recipients, and the selection of encrypted values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = Any
 
 FIELD: Final = "sops"
 FORMAT_VERSION: Final = "3.13.3"
-"""The version of sops that judged what is written here."""
+"""The version of sops that the format was tested with."""
 
 _OTHER_KEYS: Final = {
     "pgp": "PGP keys",
@@ -32,9 +32,9 @@ _RESTORE: Final = "Take the file as it was before from git, or encrypt it again"
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """``stanzas`` hold the data key, ``other_keys`` are what opens the document besides, as people call it.
+    """``stanzas`` have the data key; ``other_keys`` are names of other kinds of keys.
 
-    ``modified`` is an RFC 3339 time in Go's spelling; ``mac`` is encrypted, and empty where it was removed.
+    ``modified`` is an RFC 3339 time as Go prints it; ``mac`` is encrypted, or empty if it is missing.
     """
 
     stanzas: tuple[Stanza, ...]
@@ -49,7 +49,7 @@ class Envelope:
         return tuple(stanza.recipient for stanza in self.stanzas)
 
     def written(self) -> dict[str, Json]:
-        """The map as JSON; ``other_keys`` are not in it."""
+        """The map as JSON, without ``other_keys``."""
         name, text = self.selection.selector
         return {
             "age": [{"enc": stanza.enc, "recipient": stanza.recipient} for stanza in self.stanzas],
@@ -61,7 +61,7 @@ class Envelope:
         }
 
     def data_key(self, keyring: Keyring) -> bytes:
-        """The key of the values. Raises ClosedError naming the recipients if ``keyring`` does not open it."""
+        """The data key. Raises ClosedError with the recipients if ``keyring`` does not decrypt it."""
         known = set(keyring.recipients)
         damaged: list[Problem] = []
         for stanza in sorted(self.stanzas, key=lambda stanza: stanza.recipient not in known):
@@ -77,11 +77,11 @@ class Envelope:
 
     def _closed(self, keyring: Keyring) -> ClosedError:
         names = [*map(shown, self.recipients), *self.other_keys]
-        what = f"no key at hand opens the document, which is encrypted for {_listed(names)}"
+        what = f"no available key decrypts the document, which is encrypted for {_listed(names)}"
         if keyring.notes:
             what += f" ({'; '.join(keyring.notes)})"
         if not self.recipients:
-            fix = "Add an age recipient to it with sops: osm-gitops opens documents with age keys only"
+            fix = "Add an age recipient to it with sops: osm-gitops decrypts only with age keys"
         else:
             fix = (
                 "Give the private key of one of them as to sops: SOPS_AGE_KEY_FILE names a file, SOPS_AGE_KEY holds it"
@@ -90,10 +90,10 @@ class Envelope:
 
 
 def read_envelope(body: Mapping[str, Json]) -> Envelope:
-    """The envelope of an encrypted document; raises EncryptionError with everything that is wrong with it."""
+    """The envelope of an encrypted document. Raises EncryptionError with all problems."""
     raw = body.get(FIELD)
     if not isinstance(raw, Mapping):
-        raise EncryptionError([_fault("what stands beside the values is no map of sops, so nothing can open them", "")])
+        raise EncryptionError([_fault("it is not a map of sops, so the values cannot be decrypted", "")])
     problems: list[Problem] = []
     group = _group(raw, problems)
     envelope = Envelope(
@@ -110,19 +110,19 @@ def read_envelope(body: Mapping[str, Json]) -> Envelope:
 
 
 def _group(raw: Mapping[str, Json], problems: list[Problem]) -> Mapping[str, Json]:
-    """Where the keys stand: in the map itself, or in its only key group."""
+    """The mapping with the keys: the map itself, or its only key group."""
     if any(raw.get(kind) for kind in ("age", *_OTHER_KEYS)):
         return raw
     groups = raw.get("key_groups") or [{}]
     if not isinstance(groups, list) or not all(isinstance(group, Mapping) for group in groups):
-        problems.append(_fault("this is no list of key groups", "key_groups"))
+        problems.append(_fault("it is not a list of key groups", "key_groups"))
         return {}
     if len(groups) > 1:
-        what = f"the data key is split among {len(groups)} key groups, which osm-gitops does not put together"
+        what = f"the data key is split among {len(groups)} key groups, which osm-gitops does not support"
         fix = "Encrypt the file with sops for one group of keys"
         problems.append(Problem(Code.SOPS_UNSUPPORTED, what, field=f"{FIELD}.key_groups", fix=fix))
     elif not any(groups[0].values()):
-        problems.append(_fault("it names nobody for whom the document is encrypted", "age"))
+        problems.append(_fault("it names no recipients", "age"))
     first: Mapping[str, Json] = groups[0]
     return first
 
@@ -142,7 +142,7 @@ def _modified(raw: Mapping[str, Json], problems: list[Problem]) -> str:
     try:
         return go_time(text)
     except GoError:
-        problems.append(_fault("this is no time as sops writes it (2026-01-31T12:00:00Z)", "lastmodified"))
+        problems.append(_fault("it is not a time as sops writes it (2026-01-31T12:00:00Z)", "lastmodified"))
         return ""
 
 
@@ -150,7 +150,7 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
     chosen = {name: text for name in SELECTORS if (text := _text(raw, name, problems))}
     comments = [name for name in COMMENT_SELECTORS if raw.get(name)]
     if comments:
-        what = "it goes by comments, which osm-gitops does not read"
+        what = "it selects by comments, which osm-gitops does not read"
         problems.append(
             Problem(
                 Code.SOPS_UNSUPPORTED,
@@ -164,7 +164,7 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
         return Selection()
     only_encrypted = raw.get("mac_only_encrypted") or False
     if not isinstance(only_encrypted, bool):
-        problems.append(_fault("this is neither true nor false", "mac_only_encrypted"))
+        problems.append(_fault("it is neither true nor false", "mac_only_encrypted"))
     selection = Selection(**chosen, mac_only_encrypted=only_encrypted is True)
     try:
         compile_selection(selection)
@@ -177,7 +177,7 @@ def _text(raw: Mapping[str, Json], name: str, problems: list[Problem]) -> str:
     value = raw.get(name)
     if value is None or isinstance(value, str):
         return value or ""
-    problems.append(_fault("this is no text", name))
+    problems.append(_fault("it is not a text", name))
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Single values: how sops writes them as bytes, and ``ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]``."""
+"""Single values: their bytes in sops, and ``ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]``."""
 
 from __future__ import annotations
 
@@ -27,21 +27,19 @@ _RFC3339_NANO: Final = "2006-01-02T15:04:05.999999999Z07:00"
 
 
 class BrokenLeaf(Exception):
-    """A value that cannot be opened or written; the text is the sentence, without the value."""
+    """A value cannot be decrypted or encrypted. The message does not contain the value."""
 
 
 class Commentary:
-    """A comment that sops keeps as an encrypted entry of a list. It is no value."""
+    """A comment that sops stores as an encrypted entry of a list."""
 
 
 COMMENT: Final = Commentary()
 
 
 def plain_form(value: Json) -> tuple[bytes, str]:
-    """The bytes of a scalar as sops encrypts them and counts them in the MAC, and its type.
-
-    Raises :class:`BrokenLeaf` for what sops has no type for.
-    """
+    """The bytes of a scalar for encryption and MAC in sops, and its type. Raises BrokenLeaf for values without a type
+    in sops."""
     kind = value.__class__
     if kind is str:
         try:
@@ -52,30 +50,30 @@ def plain_form(value: Json) -> tuple[bytes, str]:
         return (b"True" if value else b"False"), "bool"
     if kind is int:
         if not -_BEYOND_INT <= value < _BEYOND_INT:
-            raise BrokenLeaf("the number does not fit into 64 bits with a sign, and sops has no other whole numbers")
+            raise BrokenLeaf("the number does not fit into a signed 64-bit integer, as sops needs")
         return b"%d" % value, "int"
     if kind is float:
         return format_float(value, "f").encode(), "float"
     if isinstance(value, str):
         return plain_form(str(value))
-    raise BrokenLeaf(f"{kind.__name__} is no JSON")
+    raise BrokenLeaf(f"{kind.__name__} is not JSON")
 
 
 def clear_form(value: Json) -> bytes:
-    """What a value that stands in the clear counts for in the MAC; ``value`` is as the YAML loader reads it."""
+    """The bytes of a plain value in the MAC; ``value`` is from the YAML loader."""
     if value.__class__ is int:
-        return b"%d" % value  # beyond 64 bits it was a float, whose digits the loader keeps
+        return b"%d" % value  # beyond 64 bits, the loader keeps the digits of a float
     return plain_form(value)[0]
 
 
 def sealed_type(value: Json) -> str:
-    """The type that an encrypted value says it has (``str``, ``int``, ``comment``); empty for what is not encrypted."""
+    """The declared type of an encrypted value (``str``, ``int``, ``comment``); empty for other values."""
     pieces = _pieces(value) if isinstance(value, str) else None
     return pieces[3] if pieces else ""
 
 
 def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
-    """``plain`` encrypted under a fresh IV and bound to ``path``; ``cipher`` holds the data key."""
+    """Encrypt ``plain`` with a new IV, bound to ``path``; ``cipher`` has the data key."""
     iv = urandom(_IV_BYTES)
     data = cipher.encrypt(iv, plain, path.encode())
     return (
@@ -85,7 +83,7 @@ def seal(cipher: AESGCM, plain: bytes, path: str, kind: str) -> str:
 
 
 def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
-    """The bytes and the type inside of ``text``; raises :class:`BrokenLeaf`."""
+    """Decrypt ``text`` to bytes and type. Raises BrokenLeaf."""
     pieces = _pieces(text)
     if not pieces:
         raise BrokenLeaf("the value is not encrypted, or its ENC[…] is damaged")
@@ -99,7 +97,7 @@ def unseal(cipher: AESGCM, text: str, path: str) -> tuple[bytes, str]:
 
 
 def _pieces(text: str) -> tuple[str, str, str, str] | None:
-    """Data, IV, tag and type of an ENC[…]; ``None`` for anything else. No expression: those are slow on long texts."""
+    """Data, IV, tag and type of an ENC[…], or ``None``. Without regular expressions, which are slow on long texts."""
     pieces = text.split(",", 5)
     if len(pieces) != 5 or pieces[0] != _MARK:
         return None
@@ -112,7 +110,7 @@ def _pieces(text: str) -> tuple[str, str, str, str] | None:
 def _decrypt(cipher: AESGCM, nonce: bytes, sealed: bytes, path: bytes) -> bytes:
     try:
         return cipher.decrypt(nonce, sealed, path)
-    except (_invalid_tag(), ValueError):  # the latter for an IV of a length that no writer makes
+    except (_invalid_tag(), ValueError):  # ValueError for an IV of invalid length
         raise BrokenLeaf("the value was changed, comes from another file, or was moved to another key") from None
 
 
@@ -123,17 +121,15 @@ def _invalid_tag() -> type[Exception]:
 
 
 def meaning(plain: bytes, kind: str) -> tuple[Json, bytes]:
-    """The value that ``plain`` stands for, as the YAML loader would give it, and its bytes in the MAC.
-
-    Raises :class:`BrokenLeaf` for a type that is not known and for text that is not of its type.
-    """
+    """The value of ``plain``, as the YAML loader returns it, and its bytes in the MAC. Raises BrokenLeaf for unknown
+    types and invalid text."""
     if kind in {"str", "bytes"}:
         return _text(plain), plain
     if kind == "comment":
         return COMMENT, b""
     reader = _READERS.get(kind)
     if not reader:
-        raise BrokenLeaf("the encrypted value has a type that is not known here")
+        raise BrokenLeaf("the encrypted value has an unknown type")
     try:
         value: Json = reader(plain.decode())
     except (GoError, ValueError):
@@ -145,12 +141,12 @@ def meaning(plain: bytes, kind: str) -> tuple[Json, bytes]:
 
 @lru_cache(maxsize=256)  # files of one run share their time
 def go_time(text: str, *, fraction: bool = False) -> str:
-    """An RFC 3339 time in Go's own spelling; raises GoError."""
+    """An RFC 3339 time as Go prints it. Raises GoError."""
     return format_time(parse_time(_RFC3339, text), _RFC3339_NANO if fraction else _RFC3339)
 
 
 def _mistyped(kind: str) -> NoReturn:
-    raise BrokenLeaf(f"the encrypted value says that it is of type {kind}, and is not") from None
+    raise BrokenLeaf(f"the encrypted value is not of its declared type {kind}") from None
 
 
 def _text(plain: bytes) -> str:

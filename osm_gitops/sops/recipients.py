@@ -1,4 +1,4 @@
-"""age recipients: which of them a data key can be encrypted for, and the entries that ``sops.age`` holds."""
+"""age recipients: validation, and encryption of the data key for the entries of ``sops.age``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Stanza:
 
 
 def recipient_problem(recipient: str) -> Problem | None:
-    """Why nothing can be encrypted for ``recipient``; ``None`` if all is well."""
+    """Why ``recipient`` cannot be used, or ``None``."""
     try:
         _parse(recipient)
     except InputError as error:
@@ -28,7 +28,7 @@ def recipient_problem(recipient: str) -> Problem | None:
 
 
 def wrap(data_key: bytes, recipients: Sequence[str]) -> tuple[Stanza, ...]:
-    """The data key encrypted for every recipient on its own, as sops does; raises InputError for the unusable ones."""
+    """Encrypt the data key for each recipient separately, as sops. Raises InputError for invalid recipients."""
     problems = [problem for recipient in recipients if (problem := recipient_problem(recipient))]
     if problems:
         raise InputError(problems)
@@ -60,8 +60,8 @@ def _unsupported(recipient: str) -> Problem | None:
     if recipient.startswith("AGE-SECRET-KEY-"):
         return Problem(
             Code.PRIVATE_KEY_AS_RECIPIENT,
-            "a private age key stands where a recipient belongs",
-            fix="Write its public side (age-keygen -y KEYFILE prints it), and replace the key if others could read it",
+            "a private age key is used as a recipient",
+            fix="Use its public key (age-keygen -y KEYFILE prints it), and replace the key if others could read it",
         )
     if recipient.startswith("age1pq1"):
         return Problem(
@@ -77,7 +77,7 @@ def _unsupported(recipient: str) -> Problem | None:
         )
     if not recipient.startswith(("age1", "ssh-ed25519 ", "ssh-rsa ")):
         return Problem(
-            Code.RECIPIENT_INVALID, f"{name} is no age recipient", fix="Write age1…, ssh-ed25519 … or ssh-rsa …"
+            Code.RECIPIENT_INVALID, f"{name} is not an age recipient", fix="Use age1……, ssh-ed25519 … or ssh-rsa …"
         )
     return None
 
@@ -91,6 +91,6 @@ def _broken(recipient: str) -> Problem:
 
 
 def shown(recipient: str) -> str:
-    """A recipient, cut to what a sentence can hold; it is public."""
+    """A recipient, shortened for messages; it is public."""
     plain = "".join(char if char.isprintable() else "?" for char in recipient)
     return plain if len(plain) <= 80 else f"{plain[:40]}…{plain[-20:]}"

@@ -1,5 +1,5 @@
-"""The creation rules of the nearest ``.sops.yaml``: for which recipients a document is encrypted, which of its values
-(one of sops' selectors, asked key by key), or why a rule cannot be used.
+"""The creation rules of the nearest ``.sops.yaml``: recipients of a file, the selection of encrypted values, and why a
+rule cannot be used.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ DEFAULT_SUFFIX: Final = "_unencrypted"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """At most one selector (RE2 expressions, or endings of keys), and whether the MAC leaves clear values out.
+    """At most one selector (RE2 expression or suffix of keys), and whether the MAC omits plain values.
 
-    Without a selector every value is encrypted but those below a key that ends in ``_unencrypted``.
+    Without a selector, all values are encrypted except below keys that end in ``_unencrypted``.
     """
 
     encrypted_regex: str = ""
@@ -39,7 +39,7 @@ class Selection:
 
     @property
     def selector(self) -> tuple[str, str]:
-        """Name and text of the one selector that counts."""
+        """Name and text of the selector."""
         for name in SELECTORS:
             if text := getattr(self, name):
                 return name, text
@@ -48,7 +48,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A compiled selection. ``outside`` says whether values are encrypted where no key of their path is ``chosen``."""
+    """A compiled selection. ``outside``: values are encrypted if no key of their path is ``chosen``."""
 
     outside: bool
     chosen: Callable[[str], bool]
@@ -56,7 +56,7 @@ class Selector:
 
 @lru_cache(maxsize=64)
 def compile_selection(selection: Selection) -> Selector:
-    """The selector of ``selection``; raises InputError for an expression that RE2 does not take."""
+    """The selector of ``selection``. Raises InputError for an invalid expression."""
     name, text = selection.selector
     chosen = _matcher(name, text) if name.endswith("_regex") else _ending(text)
     return Selector(name.startswith("unencrypted"), lru_cache(maxsize=4096)(chosen))
@@ -72,7 +72,7 @@ def _matcher(name: str, text: str) -> Callable[[str], bool]:
     except GoError as fault:
         raise input_error(
             Code.SOPS_RULE_INVALID,
-            f"{name} is no regular expression that Go takes: {fault}",
+            f"{name} is not a valid regular expression in Go: {fault}",
             fix="Correct the expression",
         ) from None
 
@@ -87,13 +87,13 @@ _OTHER_KEYS: Final = {
     "hc_vault": "HashiCorp Vault keys",
 }
 _AGE_ONLY: Final = (
-    "osm-gitops encrypts for age recipients only, and would lock those out. "
-    "Give the files of osm-gitops a rule of their own, with age alone, before this one"
+    "osm-gitops encrypts for age recipients only, so owners of these keys would lose access. "
+    "Add a separate rule with only age for the files of osm-gitops, before this one"
 )
 
 
 def read_creation_rule(raw: Mapping[str, Json], problems: list[Problem]) -> tuple[tuple[str, ...], Selection]:
-    """Recipients, each once and in their order, and selection; problems name the field inside of the rule."""
+    """Unique recipients in order, and the selection. Problems name the field of the rule."""
     recipients = tuple(dict.fromkeys(_recipients(raw, problems)))
     if not recipients and not problems:
         problems.append(
@@ -128,7 +128,7 @@ def _groups(raw: Mapping[str, Json], path: str, problems: list[Problem]) -> list
     groups = raw.get(path.rpartition(".")[2]) or []
     if isinstance(groups, list) and all(isinstance(group, Mapping) for group in groups):
         return groups
-    problems.append(Problem(Code.SOPS_RULE_INVALID, "this is no list of key groups", field=path))
+    problems.append(Problem(Code.SOPS_RULE_INVALID, "it is not a list of key groups", field=path))
     return []
 
 
@@ -148,11 +148,11 @@ def _refuse_other_keys(raw: Mapping[str, Json], path: str, problems: list[Proble
 
 
 def _split(value: Json, path: str, problems: list[Problem]) -> Iterator[str]:
-    """Texts with recipients between commas."""
+    """Recipients of comma-separated texts."""
     texts = value if isinstance(value, list) else [value or ""]
     if not all(isinstance(text, str) for text in texts):
         problems.append(
-            Problem(Code.SOPS_RULE_INVALID, "this is neither a text with recipients nor a list of them", field=path)
+            Problem(Code.SOPS_RULE_INVALID, "it is neither a text with recipients nor a list of them", field=path)
         )
         return
     for text in texts:
@@ -166,7 +166,7 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
         problems.append(Problem(Code.SOPS_RULE_INVALID, what, field=named[1], fix="Keep one of them"))
         return Selection()
     if named and named[0] in COMMENT_SELECTORS:
-        what = f"{named[0]} goes by comments, and what osm-gitops writes has none"
+        what = f"{named[0]} selects by comments, and osm-gitops writes none"
         problems.append(
             Problem(
                 Code.SOPS_RULE_INVALID, what, field=named[0], fix="Use encrypted_regex: ^(data|stringData)$ or the like"
@@ -174,13 +174,13 @@ def _selection(raw: Mapping[str, Json], problems: list[Problem]) -> Selection:
         )
         return Selection()
     problems.extend(
-        Problem(Code.SOPS_RULE_INVALID, "this is no text", field=name)
+        Problem(Code.SOPS_RULE_INVALID, "it is not a text", field=name)
         for name in named
         if not isinstance(raw[name], str)
     )
     only_encrypted = raw.get("mac_only_encrypted") or False
     if not isinstance(only_encrypted, bool):
-        problems.append(Problem(Code.SOPS_RULE_INVALID, "this is neither true nor false", field="mac_only_encrypted"))
+        problems.append(Problem(Code.SOPS_RULE_INVALID, "it is neither true nor false", field="mac_only_encrypted"))
     selection = Selection(**{name: str(raw[name]) for name in named}, mac_only_encrypted=only_encrypted is True)
     try:
         compile_selection(selection)
@@ -196,7 +196,7 @@ FILE_NAME: Final = ".sops.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Age recipients and a selection; ``where`` is the ``.sops.yaml:LINE`` or the flag that they come from."""
+    """Age recipients and a selection; ``where`` is the ``.sops.yaml:LINE`` or the flag."""
 
     recipients: tuple[str, ...]
     selection: Selection
@@ -205,9 +205,9 @@ class Rule:
 
 @dataclass(slots=True)
 class CreationRules:
-    """Finds the rule of a file; every ``.sops.yaml`` is read once. Folders above ``top`` are not looked into.
+    """Finds the rule of a file. Each ``.sops.yaml`` is read once; folders above ``top`` are not searched.
 
-    ``allows`` says of a path whether it may be read.
+    ``allows`` returns whether a path may be read.
     """
 
     top: Path | None = None
@@ -217,15 +217,15 @@ class CreationRules:
     def rule_for(self, path: Path) -> Rule | None:
         """The first creation rule of the nearest ``.sops.yaml`` that matches ``path``; ``None`` if there are no rules.
 
-        The file need not exist. Raises InputError if rules exist and none matches, and for rules that cannot be
-        honoured: keys other than age, several key groups, broken expressions and recipients.
+        The file need not exist. Raises InputError if none of the rules matches, and for unsupported rules: keys other
+        than age, several key groups, invalid expressions and recipients.
         """
         place = os.path.abspath(path)  # noqa: PTH100 - 30,000 files: texts are quicker, and no link is followed, as in sops
         rules = self._nearest(os.path.dirname(place))  # noqa: PTH120
         return rules.rule_for(place) if rules else None
 
     def file_for(self, folder: Path) -> Path | None:
-        """The ``.sops.yaml`` whose rules count for files in ``folder``. Raises InputError where it cannot be read."""
+        """The ``.sops.yaml`` for files in ``folder``. Raises InputError if it is unreadable."""
         rules = self._nearest(os.path.abspath(folder))  # noqa: PTH100 - as above
         return Path(rules.folder, FILE_NAME) if rules else None
 
@@ -251,12 +251,12 @@ class CreationRules:
                 where=str(path),
                 fix="Write a file there",
             )
-        return None  # of folders above the tree
+        return None  # above the tree
 
 
 @dataclass(slots=True)
 class _RuleFile:
-    """One ``.sops.yaml`` with its rules, each looked into when a file first needs it."""
+    """One ``.sops.yaml`` with its rules, each parsed when a file first needs it."""
 
     folder: str
     name: str
@@ -265,7 +265,7 @@ class _RuleFile:
     _known: dict[int, Rule] = field(default_factory=dict)
 
     def rule_for(self, path: str) -> Rule | None:
-        if not self.rules:  # as sops: a file without creation rules counts for nothing
+        if not self.rules:  # as in sops, a file without creation rules is ignored
             return None
         relative = path.removeprefix(self.folder.rstrip(os.sep) + os.sep).replace(os.sep, "/")
         for index, rule in enumerate(self.rules):
@@ -284,14 +284,17 @@ class _RuleFile:
         expression = rule.get("path_regex") or ""
         if not isinstance(expression, str):
             raise input_error(
-                Code.SOPS_RULE_INVALID, "path_regex is no text", where=self._where(index, "path_regex"), fix="Quote it"
+                Code.SOPS_RULE_INVALID,
+                "path_regex is not a text",
+                where=self._where(index, "path_regex"),
+                fix="Quote it",
             )
         try:
             return not expression or compile_pattern(expression).matches(relative)
         except GoError as fault:
             raise input_error(
                 Code.SOPS_RULE_INVALID,
-                f"path_regex is no regular expression that Go takes: {fault}",
+                f"path_regex is not a valid regular expression in Go: {fault}",
                 where=self._where(index, "path_regex"),
                 fix="Correct the expression",
             ) from None
@@ -321,5 +324,7 @@ def _read(folder: str) -> _RuleFile | None:
     document = documents[0] if documents else Document(None, 1, Lines("", 0))
     rules = document.value.get("creation_rules") if isinstance(document.value, Mapping) else None
     if not isinstance(rules or [], list) or not all(isinstance(rule, Mapping) for rule in rules or []):
-        raise input_error(Code.SOPS_RULE_INVALID, "creation_rules is no list of rules", where=f"{path}:{document.line}")
+        raise input_error(
+            Code.SOPS_RULE_INVALID, "creation_rules is not a list of rules", where=f"{path}:{document.line}"
+        )
     return _RuleFile(folder, str(path), document, rules or [])

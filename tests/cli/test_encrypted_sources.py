@@ -50,7 +50,7 @@ def test_without_a_key_nothing_is_rendered_and_the_reason_is_told(tree: Path) ->
     encrypt_in_place(tree)
     ran = osm_gitops("render", "--from", "tree", "--to", "-", *_WITH_REGISTRIES)
     assert (ran.code, ran.out) == (1, "")
-    place = "tree/Secret-registries.yaml:1: Secret kube-system/registries: sops: no key at hand opens the document"
+    place = "tree/Secret-registries.yaml:1: Secret kube-system/registries: sops: no available key decrypts the document"
     assert Expected(Code.NO_KEY_OPENS, place) in told(ran.err)
     assert Expected(Code.NO_KEY_OPENS, RECIPIENT) in told(ran.err)
     assert Expected(Code.NO_KEY_OPENS) in told(ran.err)
@@ -69,7 +69,9 @@ def test_credentials_that_no_key_opens_are_not_taken_for_absent(
     ran = osm_gitops("render", "--from", "tree", "--to", "-")
     assert (ran.code, [kind for kind, _ in objects_of(ran.out)]) == (1, [])
     cause, derived = (line for line in ran.err.splitlines() if line.startswith("Error: "))
-    assert "tree/credentials.yaml:1: Secret kube-system/credentials: sops: no key at hand opens the document" in cause
+    assert (
+        "tree/credentials.yaml:1: Secret kube-system/credentials: sops: no available key decrypts the document" in cause
+    )
     part = "a part of the source that could not be read: tree/credentials.yaml:1. Correct that first"
     assert f"Secret kube-system/credentials may be in {part}" in derived
 
@@ -84,7 +86,7 @@ def test_the_missing_key_is_told_before_the_pools_that_fail_for_it(command: str,
     ran = osm_gitops(command, "--from", "tree", "--to", "repo/clusters", "--dangerously-plaintext-secrets", *yes)
     assert ran.code == 1
     cause, derived = (line for line in ran.err.splitlines() if line.startswith("Error: "))
-    assert "sops: no key at hand opens the document" in cause
+    assert "sops: no available key decrypts the document" in cause
     part = "a part of the source that could not be read: tree/Secret-cloud-init-getter-token.yaml:1"
     assert part in derived
 

@@ -106,7 +106,7 @@ def test_a_machine_deployment_that_the_repo_lacks_is_named(repo: Repo) -> None:
     repo.path("pool-00002").unlink()
     assert (
         "- delete Secret cloud-init-settings/pool-00002-kube-system-bootstrap-config: its MachineDeployment is in the "
-        "cluster and not in the source any more\n"
+        "cluster, but no longer in the source\n"
     ) in repo.run("plan").out
 
 

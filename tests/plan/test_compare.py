@@ -332,6 +332,6 @@ def test_of_an_object_that_no_key_opens_only_what_is_clear_is_compared_and_kept(
 def test_an_unreadable_file_is_written_anew_and_says_what_is_wrong_with_it() -> None:
     wanted = _one_secret()
     (ref, found), = current(wanted).objects.items()  # fmt: skip
-    have = CurrentState(objects={ref: replace(found, body=None, trouble="its MAC does not fit")})
+    have = CurrentState(objects={ref: replace(found, body=None, trouble="its MAC does not match")})
     (change,) = _plan(wanted, have).effective
-    assert change.reason == "the existing object could not be read: its MAC does not fit"
+    assert change.reason == "the existing object could not be read: its MAC does not match"
