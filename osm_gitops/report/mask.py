@@ -352,15 +352,15 @@ class _Counterparts:
         self._asked: set[object] = set()
 
     def words_of(self, number: int) -> Iterator[str]:
-        """The words of lines that have this number of them, the first time that it is asked for."""
+        """The words of lines with this number of words; only at the first call with this number."""
         if number not in self._asked:
             self._asked.add(number)
             for words in map(str.split, self._lines):
                 yield from words if len(words) == number else ()
 
     def between(self, around: tuple[bytes, ...]) -> Iterator[bytes]:
-        """What stands between these pieces where a line consists of them and something between each two, the first time
-        that it is asked for."""
+        """The texts between these pieces in lines that consist of the pieces with texts between them; only at the first
+        call with these pieces."""
         if around in self._asked:
             return
         self._asked.add(around)

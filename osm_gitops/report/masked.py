@@ -167,7 +167,7 @@ class _DiffMasks:
         if known is None:
             secret = secrecy(change)
             known = (diffs, tuple(map(secret.masked, diffs)))
-        self._alike[key] = known  # the last one that was looked at
+        self._alike[key] = known  # the most recently used one is last
         if len(self._alike) > _KEPT:
             del self._alike[next(iter(self._alike))]
         return tuple(self._diff(_masked_alike(diff, *each)) for diff, *each in zip(diffs, *known, strict=True))

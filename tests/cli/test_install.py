@@ -92,7 +92,7 @@ def test_settings_become_arguments_of_the_runs() -> None:
 def test_a_password_in_a_setting_is_refused_with_another_way() -> None:
     said = _refused(*_IMAGE, "--node-http-proxy", "http://me:swordfish@proxy:3128")
     assert "swordfish" not in said
-    assert "flag --node-http-proxy: a URL in it holds a password" in said
+    assert "flag --node-http-proxy: has a URL with a password" in said
     assert "OSM_GITOPS_NODE_HTTP_PROXY in a Secret (--env-secret)" in said
 
 

@@ -169,7 +169,7 @@ def _rendering_lines(rendering: Rendering) -> Iterator[str]:
         for each in rendering.files
     ]
     yield from section("Files and units", table([_HEADS, *files]))
-    yield from section("Modules of cloud-init, taken as they are", rendering.modules)
+    yield from section("Modules of cloud-init, not rendered", rendering.modules)
     yield from section("User-data", (line for size in rendering.sizes for line in _size_lines(size)))
 
 

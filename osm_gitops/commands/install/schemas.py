@@ -100,27 +100,28 @@ def _profile() -> Schema:
         "The template of a boot configuration.",
         {
             "osName": _among("The operating system.", OPERATING_SYSTEMS),
-            "osVersion": _text("Its version, in its own words."),
-            "version": _text("v, three numbers, a suffix if any. Nothing here changes without a new one.")
+            "osVersion": _text("The version of the operating system."),
+            "version": _text("Version of the profile, such as v1.2.3. It must change if the spec changes.")
             | {"pattern": VERSION_PATTERN},
-            "supportedCloudProviders": _list("The cloud providers that the profile is made for.", _provider()),
-            "bootstrapConfig": half | {"description": "What a machine starts with: it fetches the rest."},
-            "provisioningConfig": half | {"description": "What makes a node of the machine."},
+            "supportedCloudProviders": _list("The cloud providers that the profile supports.", _provider()),
+            "bootstrapConfig": half
+            | {"description": "The configuration that a machine starts with, which fetches the rest."},
+            "provisioningConfig": half | {"description": "The configuration that makes the machine a node."},
             "provisioningUtility": _utility(),
         },
         ("osName", "osVersion", "version", "supportedCloudProviders", "bootstrapConfig", "provisioningConfig"),
     )
     spec["x-kubernetes-validations"] = _PROFILE_RULES
-    return _kind("A template from which the boot configurations of MachineDeployments are made.", spec)
+    return _kind("A template for the boot configurations of MachineDeployments.", spec)
 
 
 def _profile_half() -> Schema:
     return _object(
-        "What a machine of this operating system gets in one of the two steps of its boot.",
+        "The configuration for one of the two steps of the boot.",
         {
             "supportedContainerRuntimes": _list("Files and templates for one container runtime each.", _runtime()),
-            "templates": _texts("Named templates that files may call, by name."),
-            "units": _list("Units of systemd, taken as they are. Only flatcar has them.", _unit()),
+            "templates": _texts("Templates by name, which files may call."),
+            "units": _list("systemd units, which are not rendered. Only for flatcar.", _unit()),
             "files": _list("Files, whose content is a template.", _file()),
             "modules": _modules(),
         },
@@ -129,27 +130,28 @@ def _profile_half() -> Schema:
 
 def _config() -> Schema:
     half = _object(
-        "What the machines get in one of the two steps of their boot.",
+        "The configuration for one of the two steps of the boot.",
         {
-            "units": _list("Units of systemd.", _unit()),
+            "units": _list("systemd units.", _unit()),
             "files": _list("Files with their content.", _file()),
             "userSSHKeys": _list("Public SSH keys of the first user.", _STRING),
             "modules": _modules(),
         },
     )
     spec = _object(
-        "A boot configuration. It holds tokens and passwords in clear.",
+        "A boot configuration. It contains tokens and passwords in plain text.",
         {
             "osName": _among("The operating system.", OPERATING_SYSTEMS),
-            "osVersion": _text("Its version, in its own words."),
-            "cloudProvider": _provider() | {"description": "The cloud provider as the MachineDeployment has it."},
-            "bootstrapConfig": half | {"description": "What the machines start with: they fetch the rest."},
-            "provisioningConfig": half | {"description": "What makes nodes of the machines."},
+            "osVersion": _text("The version of the operating system."),
+            "cloudProvider": _provider() | {"description": "The cloud provider, as in the MachineDeployment."},
+            "bootstrapConfig": half
+            | {"description": "The configuration that machines start with, which fetches the rest."},
+            "provisioningConfig": half | {"description": "The configuration that makes the machines nodes."},
             "provisioningUtility": _utility(),
         },
         ("osName", "osVersion", "cloudProvider", "bootstrapConfig", "provisioningConfig"),
     )
-    return _kind("The boot configuration of one MachineDeployment's machines.", spec)
+    return _kind("The boot configuration of the machines of a MachineDeployment.", spec)
 
 
 def _kind(description: str, spec: Schema) -> Schema:
@@ -162,7 +164,7 @@ def _provider() -> Schema:
         "A cloud provider.",
         {
             "name": _among("Its name, as in a MachineDeployment.", sorted(PROVIDERS)),
-            "spec": _FREE | {"description": "Fields of the provider's own."},
+            "spec": _FREE | {"description": "Fields of the provider."},
         },
         ("name",),
     )
@@ -172,9 +174,9 @@ def _runtime() -> Schema:
     return _object(
         "What a profile adds for one container runtime.",
         {
-            "name": _among("The container runtime. Entries for docker are passed over.", RUNTIMES),
+            "name": _among("The container runtime. Entries for docker are ignored.", RUNTIMES),
             "files": _list("Files that come after the others.", _file()),
-            "templates": _texts("Named templates; those of the profile win over them."),
+            "templates": _texts("Templates by name; those of the profile take precedence."),
         },
         ("name", "files"),
     )
@@ -183,7 +185,7 @@ def _runtime() -> Schema:
 def _file() -> Schema:
     inline = _object(
         "The content itself.",
-        {"encoding": _text("b64 has cloud-init carry it in base64."), "data": _text("The text.")},
+        {"encoding": _text("With b64, cloud-init gets the content in base64."), "data": _text("The text.")},
         ("data",),
     )
     return _object(
@@ -191,7 +193,7 @@ def _file() -> Schema:
         {
             "path": _text("Its absolute path."),
             "permissions": {
-                "description": "A decimal number whose digits are read as octal ones: 755, not 0755.",
+                "description": "A decimal number whose digits are read as octal: 755, not 0755.",
                 "type": "integer",
                 "format": "int32",
                 "default": DEFAULT_PERMISSIONS,
@@ -207,7 +209,7 @@ def _unit() -> Schema:
         "A drop-in.", {"name": _text("Name of its file."), "content": _text("Its text.")}, ("name", "content")
     )
     return _object(
-        "A unit of systemd.",
+        "A systemd unit.",
         {
             "name": _text("Its name with the extension."),
             "enable": _BOOLEAN | {"description": "Whether it starts with the machine."},
@@ -222,7 +224,7 @@ def _unit() -> Schema:
 def _modules() -> Schema:
     repositories = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": _STRING}}
     return _object(
-        "Modules of cloud-init, taken as they are.",
+        "Modules of cloud-init, which are not rendered.",
         {
             "bootcmd": _list("Commands of every early boot.", _STRING),
             "rh_subscription": _texts("The subscription of a machine with Red Hat Enterprise Linux."),
@@ -234,7 +236,7 @@ def _modules() -> Schema:
 
 
 def _utility() -> Schema:
-    return _among("What carries the configuration out.", UTILITIES) | {"default": UTILITIES[0]}
+    return _among("The program that applies the configuration.", UTILITIES) | {"default": UTILITIES[0]}
 
 
 def _object(description: str, properties: Schema, required: Sequence[str] = ()) -> Schema:
