@@ -168,4 +168,4 @@ def test_that_an_encrypted_value_changed_shows_without_what_is_made_of_it(
 def test_stand_ins_are_never_compared_with_a_target(repo: Path) -> None:
     ran = osm_gitops("plan", "--without-keys", "--to", str(repo / "clusters"))
     assert (ran.code, ran.out) == (1, "")
-    assert Expected(Code.OPTIONS_CONFLICT) in told(ran.err)
+    assert Expected(Code.OPTIONS_CONFLICT, "--without-keys: ") in told(ran.err)

@@ -206,8 +206,6 @@ def test_a_read_that_fails_is_told_with_the_cluster_and_nothing_is_deleted(
             "machinedeployments.cluster.k8s.io",
             "403",
             "reader",
-            "all",
-            "namespaces",
         )
     ]
     assert _rendered(rendered) == before

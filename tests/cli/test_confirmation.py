@@ -60,7 +60,7 @@ def test_without_a_terminal_apply_needs_yes_whatever_comes_on_stdin(
     with (tmp_path / "answer").open() as stdin, _run(stdin.fileno(), *_APPLY) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (1, "")
-    assert told(err) == [Expected(Code.NO_TERMINAL, "apply", "--yes", "plan", "--out")]
+    assert told(err) == [Expected(Code.NO_TERMINAL, "apply: ", "--yes", "plan --out")]
     assert _commits(repo) == 1
     assert git(repo, "status", "--porcelain") == ""
 

@@ -268,7 +268,7 @@ def test_what_was_written_is_taken_back_where_the_rest_cannot_be(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "template"))  # git cannot read a folder, and fails
     ran = osm_gitops("init", "nodes")
     assert ran.code == 1
-    assert Expected(Code.GIT_COMMAND_FAILED, "init") in told(ran.err)
+    assert Expected(Code.GIT_COMMAND_FAILED, "git init") in told(ran.err)
     assert not (tmp_path / "nodes").exists()
 
 

@@ -163,7 +163,7 @@ def test_pools_that_were_written_before_a_webhook_failed_are_counted(adopted: Ad
     with _without_pod(adopted, "MutatingWebhookConfiguration", "machinedeployments") as name:
         ran = adopted.run("apply", "--concurrency", "1")
     assert (ran.code, patient) == (1, [])
-    assert Expected(Code.WEBHOOK_UNREACHABLE, name, "MutatingWebhookConfiguration", "osm") in told(ran.err)
+    assert Expected(Code.WEBHOOK_UNREACHABLE, f"{name} of MutatingWebhookConfiguration osm") in told(ran.err)
     assert "default: 3 of 5 pools written\n" in ran.err
     # The pool that met the webhook has its token too.
     tokens = client.get("/api/v1/namespaces/kube-system/secrets?labelSelector=" + _OURS)["items"]

@@ -156,7 +156,7 @@ def test_a_slip_on_the_command_line_is_a_sentence_and_exit_code_1(arguments: tup
 def test_render_writes_to_no_cluster() -> None:
     ran = osm_gitops("render", "--from", "tree", "--to", "cluster")
     assert (ran.code, ran.out) == (1, "")
-    assert told(ran.err) == [Expected(Code.INVALID_OPTION, "apply", "./cluster")]
+    assert told(ran.err) == [Expected(Code.INVALID_OPTION, "--to cluster: ", "./cluster")]
 
 
 def test_the_help_comes_on_stdout_and_without_arguments_too() -> None:

@@ -53,8 +53,7 @@ def test_a_plan_whose_inputs_moved_is_refused_and_changes_nothing(repo: Path, tm
     write_tree(tmp_path / "tree", pool("c"))
     ran = _apply("--yes")
     assert ran.code == 1
-    assert Expected(Code.SAVED_PLAN_STALE, "plan.json", "OperatingSystemConfig") in told(ran.err)
-    assert Expected(Code.SAVED_PLAN_STALE) in told(ran.err)
+    assert Expected(Code.SAVED_PLAN_STALE, "plan.json: ", "create OperatingSystemConfig") in told(ran.err)
     assert git(repo, "rev-list", "--count", "HEAD") == "1"
 
 

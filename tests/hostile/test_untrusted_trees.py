@@ -416,7 +416,7 @@ def test_files_that_settings_name_outside_of_the_tree_are_not_read(tree: Path, n
     (tree / "link.pem").symlink_to("../bundle.pem")
     write_fleet(tree, _FLEET.replace("clusterDNS: 10.0.0.1", f"hostCABundle: {name}"))
     ran = osm_gitops("plan", "--untrusted")
-    assert Expected(Code.FILE_UNREADABLE, name, "tree") in told(ran.err)
+    assert Expected(Code.FILE_UNREADABLE, name) in told(ran.err)
     assert ran.code == 1
 
 

@@ -349,7 +349,6 @@ def test_a_webhook_that_cannot_be_called_is_final(api: Api, proxy: Proxy, patien
             "default",
             "osc.example.com",
             "500",
-            "mutatingwebhookconfigurations,validatingwebhookconfigurations",
         )
     ]
     assert (len(proxy.writes), patient) == (1, [])
