@@ -166,4 +166,4 @@ def named(cluster: str, problems: Iterable[Problem]) -> Iterator[Problem]:
 def sealing_of(options: RunOptions) -> FileEncryption:
     """The encryption of a run. Rules above a temporary clone are ignored."""
     encryption = FileEncryption(options.environment, options.age_recipients, options.keys)
-    return encryption.anew(options.git.clone.root) if options.git.clone else encryption
+    return encryption.reloaded(options.git.clone.root) if options.git.clone else encryption

@@ -199,7 +199,7 @@ def _number(number: float, other: Replace) -> Json:
 
 
 def inline_credentials(provider_spec: Json) -> tuple[str, ...]:
-    """Where in ``providerSpec.value`` a credential stands itself in plain text: paths of fields.
+    """Paths of the fields of ``providerSpec.value`` with a credential in plain text.
 
     The address of a Secret is none, nor is what SOPS encrypted.
     """

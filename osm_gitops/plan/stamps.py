@@ -98,7 +98,7 @@ def template_key(template: Json) -> str:
     metadata = dict(_mapping(whole.get("metadata")))
     metadata["labels"] = {key: value for key, value in _mapping(metadata.get("labels")).items() if key != _HASH_LABEL}
     spec = {key: value for key, value in _mapping(whole.get("spec")).items() if key in _SPEC_FIELDS}
-    # The provider's part is text to machine-controller: it compares it as it stands.
+    # machine-controller compares the provider's part as text.
     provider = dict(_mapping(spec.pop("providerSpec", None)))
     value = provider.pop("value", None)
     key = [_without_empty(metadata), _without_empty(spec), _without_empty(provider), value]
@@ -146,8 +146,8 @@ came after the stamp."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stampable:
-    """An object that bears our label, as its metadata tell it. ``None`` are annotations that it does not have.
-    ``declared_by`` are field managers that apply it with a revision from git, and so would write that back."""
+    """The metadata of an object with our label. Missing annotations are ``None``. ``declared_by`` are field managers
+    that apply it with a revision from git, and so would write that back."""
 
     ref: ObjectRef
     side: Side
@@ -258,7 +258,7 @@ def stamping_of(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) 
 
 
 def live_templates(template: Json, metadata: Mapping[str, Json]) -> LiveTemplates:
-    """A live template as whoever wrote it may have written it; ``metadata`` with managed fields."""
+    """A live template as its author may have written it; ``metadata`` with managed fields."""
     digests, changed = set(digests_as_written(template)), dict[str, str]()
     for applied in _applied(template, metadata):
         difference = template_difference(applied, template)
@@ -303,7 +303,7 @@ def _why_left(pool: LivePool, objects: PoolObjects, templates: LiveTemplates) ->
 
 
 def _applied(template: Json, metadata: Mapping[str, Json]) -> Iterator[Json]:
-    """Templates as somebody applied them."""
+    """Templates as they were applied."""
     spec = last_applied(metadata.get("annotations") or {}).get("spec")
     if isinstance(spec, Mapping) and "template" in spec:
         yield spec["template"]
@@ -324,7 +324,7 @@ def last_applied(annotations: Mapping[str, str]) -> Mapping[str, Json]:
 
 
 def _part(value: Json, fields: Mapping[str, Json]) -> Json:
-    """The part of a live value that somebody owns; a list is owned as a whole, and a map without fields was empty."""
+    """The owned part of a live value; a list is owned as a whole, and a map without fields was empty."""
     names = [key.removeprefix("f:") for key in fields if key.startswith("f:")]
     if not isinstance(value, Mapping):
         return value

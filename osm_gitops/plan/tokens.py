@@ -47,7 +47,7 @@ class BootstrapToken:
     """A bootstrap token as its Secret in ``kube-system`` has it.
 
     ``key`` is the pool that its label names, ``text`` the token itself, ``expires`` the time of its end, ``ours``
-    whether it bears our label, ``fault`` why no machine can join with it.
+    whether it has our label, ``fault`` why no machine can join with it.
     """
 
     name: str

@@ -352,7 +352,7 @@ class KeySearch:
     """Looks for keys once a run, whatever comes of it: a command that prints a key (SOPS_AGE_KEY_CMD) runs one time.
 
     ``environment`` is the process's. ``without_keys`` says that this run reads encrypted documents without opening
-    them (``plan --without-keys``); whoever reads asks for that first.
+    them (``plan --without-keys``); readers must check this first.
     """
 
     def __init__(self, environment: Mapping[str, str], *, without_keys: bool = False) -> None:

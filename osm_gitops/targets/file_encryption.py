@@ -172,7 +172,7 @@ class FileEncryption:
         self._writes_plain = writes_plain
         self.now = rfc3339(datetime.now(UTC))
 
-    def anew(self, top: Path | None = None) -> FileEncryption:
+    def reloaded(self, top: Path | None = None) -> FileEncryption:
         """A copy that reads the rules again, and does not search for them above ``top``."""
         other = copy(self)
         other._rules = CreationRules(top or self._rules.top, self._rules.allows)

@@ -92,7 +92,7 @@ def _on_own_branch(
         remote = Remote(repository, place.remote, place.token)
         upstream = OwnBranch(place, work, remote, base, inside.as_posix())
         place = replace(place, folder=work.root / inside)
-        yield GitSession(place, work, JournaledFiles(work), upstream, encryption.anew(work.root))
+        yield GitSession(place, work, JournaledFiles(work), upstream, encryption.reloaded(work.root))
 
 
 @contextmanager
@@ -188,7 +188,7 @@ class GitSession(FolderTarget):
     def catch_up(self) -> None:
         """Update the work tree from the remote."""
         self._upstream.catch_up()
-        self.encryption = self.encryption.anew()
+        self.encryption = self.encryption.reloaded()
 
     def deliver(self, plan: ClusterPlan, advance: Advance = unwatched) -> Delivery:
         """Commit the plan's files. Raises UnsafePlanError if a guard refuses the plan, and TargetError."""
@@ -221,7 +221,7 @@ class GitSession(FolderTarget):
             outcome = self._upstream.publish(made=self._made_commits, step=step)
         if outcome is PushOutcome.MOVED:
             self._made_commits = False
-            self.encryption = self.encryption.anew()
+            self.encryption = self.encryption.reloaded()
         return outcome
 
     def _write(self, changes: FileChanges, message: str, advance: Advance, step: Callable[[str], None]) -> str | None:
