@@ -89,7 +89,7 @@ def _validate(folder: Path, body: dict[str, Any]) -> str:
 @pytest.mark.parametrize("kind", cases(_SCRIPTS, ("2,000 parentheses",)))
 def test_a_script_that_keeps_shellcheck_busy_is_named(kind: str, tmp_path: Path) -> None:
     out = _validate(tmp_path, _file("/opt/a.sh", _BASH + _SCRIPTS[kind]()))
-    assert "warning checker-stopped: shellcheck did not judge this file: " in out
+    assert "warning checker-stopped: shellcheck " in out
 
 
 @pytest.mark.parametrize("kind", cases(_AND_FELL, ("a dotted key",)))
