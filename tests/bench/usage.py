@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from time import perf_counter, process_time
+from time import process_time
 from typing import Final
 
 import yaml
@@ -52,17 +51,22 @@ def unit() -> float:
     return min(load() for _ in range(_ROUNDS))
 
 
-def usage(*arguments: str, env: Mapping[str, str] | None = None) -> Usage:
+# In a small process: the peak of a new process counts the memory of the one that it was forked from.
+_MEASURE: Final = """
+import json, resource, subprocess, sys, time
+started = time.perf_counter()
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([status, time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss]))
+"""
+
+
+def usage(*arguments: str) -> Usage:
     """What one command line of osm-gitops takes, that of the processes which it starts included."""
-    started = perf_counter()
-    command = [sys.executable, "-m", "osm_gitops", *arguments]
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}
-    )
-    assert process.stderr is not None
-    said = process.stderr.read().decode()
-    _, status, used = os.wait4(process.pid, 0)
+    command = [sys.executable, "-c", _MEASURE, sys.executable, "-m", "osm_gitops", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    status, wall, cpu, memory = json.loads(ran.stdout)
     if status:
-        message = f"osm-gitops {' '.join(arguments)} ended with {status}: {said[-2000:]}"
+        message = f"osm-gitops {' '.join(arguments)} ended with {status}: {ran.stderr[-2000:]}"
         raise RuntimeError(message)
-    return Usage(perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Usage(wall, cpu, memory / 1024)
