@@ -5,4 +5,4 @@ One way through the house: ``sources`` → ``model`` → ``resolve`` → ``rende
 the version and nothing else, so that importing it costs nothing.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
