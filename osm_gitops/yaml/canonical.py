@@ -12,25 +12,22 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, Final, NoReturn
 
-from osm_gitops.gocompat.yaml3 import OLD_BOOLS
+from osm_gitops.gocompat.yaml3 import resolve
+from osm_gitops.yaml.emit import LONGEST_KEY, PLAIN
 
 Json = Any
 
 _DEEPEST: Final = 100
-_LONGEST_KEY: Final = 1000
 _ASCII: Final = bytes(range(0x20, 0x7F)) + b"\t\n"
-_PLAIN: Final = r'[A-Za-z_/](?:[!-9;-~]++|:(?=[!-~])|\ ++(?=[!-"$-9;-~]))*+'
-_MEMBER: Final = re.compile(rf'(?:({_PLAIN})|"([^"\\\t\n]*+)"):(?:\ (?:({_PLAIN})(?=\n)|([^\n]++)))?\n')
-_VALUE: Final = re.compile(_PLAIN)
+_MEMBER: Final = re.compile(rf'(?:({PLAIN.pattern})|"([^"\\\t\n]*+)"):(?:\ (?:({PLAIN.pattern})(?=\n)|([^\n]++)))?\n')
 _INTEGER: Final = re.compile("0|-?[1-9][0-9]{0,17}")
 _QUOTED: Final = re.compile(r'"([^"\\\t]*+(?:\\(?:["\\ntr]|x[0-7][0-9a-f])[^"\\\t]*+)*+)"')
 _ESCAPE: Final = re.compile(r"\\(x..|.)")
 _UNESCAPED: Final = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 _BLOCK: Final = re.compile(r"\|(2?)([+-]?)")
-_COMMENTS: Final = re.compile(r"(?:#[^\n]*+\n)*+")
-_CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
-_WORDS: Final = frozenset({*OLD_BOOLS, "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE"})
+_CONTENT: Final = re.compile("^[^#]", re.MULTILINE)
 _LONGEST_WORD: Final = 5
+"""No longer text that starts with a letter means anything but itself."""
 
 
 class _OtherForm(Exception):
@@ -40,9 +37,10 @@ class _OtherForm(Exception):
 def read_canonical(text: str) -> tuple[dict[str, Json], int] | None:
     """The mapping that is the only document of ``text``, and the index at which it begins; ``None`` where the text has
     another form, be it YAML or not. Comments are known before the mapping only."""
-    if not text.endswith("\n") or not _is_printable(text):
+    content = _CONTENT.search(text) if text.endswith("\n") and _is_printable(text) else None
+    if content is None:
         return None
-    start = _COMMENTS.match(text).end()  # type: ignore[union-attr]  # it matches nothing too
+    start = content.start()
     try:
         value, end = _mapping(text, start, 0)
     except _OtherForm:
@@ -71,11 +69,11 @@ def _mapping(text: str, at: int, margin: int) -> tuple[dict[str, Json], int]:
             raise _OtherForm
         key, quoted, plain, rest = member.groups()
         key = _key(key) if quoted is None else quoted
-        if key in result or len(key) > _LONGEST_KEY:
+        if key in result or len(key) > LONGEST_KEY:
             _refuse()
         at = member.end()
         if plain is not None:
-            result[key] = plain if len(plain) > _LONGEST_WORD or plain not in _WORDS else _constant(plain)
+            result[key] = plain if len(plain) > _LONGEST_WORD else resolve(plain, old=True)[1]
         elif rest is None:
             if text.startswith(pad + "- ", at):
                 result[key], at = _sequence(text, at + margin, margin)
@@ -148,8 +146,8 @@ def _scalar(text: str) -> Json:
             raise _OtherForm
         inner: str = quoted[1]
         return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
-    if _VALUE.fullmatch(text):
-        return text if len(text) > _LONGEST_WORD or text not in _WORDS else _constant(text)
+    if PLAIN.fullmatch(text):
+        return text if len(text) > _LONGEST_WORD else resolve(text, old=True)[1]
     if text == "{}":
         return {}
     if text == "[]":
@@ -157,13 +155,10 @@ def _scalar(text: str) -> Json:
     return int(text) if _INTEGER.fullmatch(text) else _refuse()
 
 
-def _constant(text: str) -> Json:
-    return _CONSTANTS[text] if text in _CONSTANTS else _refuse()
-
-
 @lru_cache(maxsize=1024)
 def _key(text: str) -> str:
-    return _refuse() if text in _WORDS else intern(text)
+    key = resolve(text, old=True)[1]
+    return intern(key) if isinstance(key, str) else _refuse()
 
 
 def _unescape(match: re.Match[str]) -> str:

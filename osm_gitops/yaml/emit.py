@@ -16,12 +16,12 @@ from osm_gitops.gocompat.gojson import encode
 Json = Any
 
 _STEP: Final = "  "
-_LONGEST_KEY: Final = 1000  # YAML's limit is 1,024 characters, including quotes
+LONGEST_KEY: Final = 1000  # YAML's limit is 1,024 characters, including quotes
 
 # Texts that start with a digit, a sign or a dot are always quoted, since they may be numbers or dates.
 _SIMPLE: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+=@-]*")
 # All quantifiers are possessive: the time is linear in the text.
-_PLAIN: Final = re.compile(r'[A-Za-z_/](?:[!-9;-~]++|:(?=[!-~])|\ ++(?=[!-"$-9;-~]))*+')
+PLAIN: Final = re.compile(r'[A-Za-z_/](?:[!-9;-~]++|:(?=[!-~])|\ ++(?=[!-"$-9;-~]))*+')
 _WORDS: Final = frozenset(
     {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"}
 )
@@ -97,7 +97,7 @@ def _beside_dash(value: Json, margin: str, parts: list[str]) -> None:
 
 
 def _member(key: str, value: Json, margin: str, parts: list[str]) -> None:
-    parts += (key, ":") if len(key) <= _LONGEST_KEY else ("? ", key, "\n", margin, ":")
+    parts += (key, ":") if len(key) <= LONGEST_KEY else ("? ", key, "\n", margin, ":")
     if not _is_block(value):
         parts += (" ", _scalar(value, margin + _STEP), "\n")
         return
@@ -112,7 +112,7 @@ def _key(key: str) -> str:
 
 def _is_plain(text: str) -> bool:
     """Whether all readers read ``text`` without quotes as this string."""
-    if not (_SIMPLE.fullmatch(text) or _PLAIN.fullmatch(text)):
+    if not (_SIMPLE.fullmatch(text) or PLAIN.fullmatch(text)):
         return False
     return len(text) > _LONGEST_WORD or text.lower() not in _WORDS
 
