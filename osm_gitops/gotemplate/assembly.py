@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from osm_gitops.gotemplate.engine import Engine, Program
 from osm_gitops.gotemplate.expressions import ALL_FIELDS
@@ -21,8 +21,8 @@ from osm_gitops.gotemplate.sandbox import Helper, Sandbox
 from osm_gitops.gotemplate.values import Nil, Pointer, Struct
 
 REMEMBERED: Final = 256  # results per template or file: a fleet has fewer kinds of pools, and memory is bounded
-_MOST_TEXTS: Final = 2_000  # templates and files of an engine that profiles may share
 REMEMBERED_SIZE: Final = 8 << 20  # characters of their texts, of the same reason
+_MOST_TEXTS: Final = 2_000  # templates and files of an engine that profiles may share
 
 
 @dataclass(slots=True)
@@ -137,9 +137,9 @@ def is_odd(name: str) -> bool:
 
 def _parsed(engine: Engine, name: str, text: str, snippets: tuple[str, ...], faults: list[TemplateFault]) -> _GoText:
     """The template or file, the same one for all profiles that have it among ``snippets`` of these names."""
-    known = engine.texts.get((name, text, snippets))
+    known: _GoText | None = engine.texts.get((name, text, snippets))
     if known is not None:
-        return cast("_GoText", known)
+        return known
     page = _GoText(engine, name, text, snippets)
     try:
         engine.check_length(text)
@@ -206,7 +206,7 @@ class CompiledHalf(Protocol):
 def forget_results(engine: Engine) -> None:
     """Forget what was rendered from the Go templates and files of an engine, but not how to render them."""
     for page in engine.texts.values():
-        cast("_GoText", page).memo = None
+        page.memo = None
 
 
 @dataclass(slots=True)

@@ -144,7 +144,7 @@ class Engine:
     values: Mapping[str, Any] = field(default_factory=dict)
     told: Told = to_nobody
     tracer: Tracer | None = None
-    texts: dict[tuple[str, str, tuple[str, ...]], object] = field(default_factory=dict, repr=False)
+    texts: dict[tuple[str, str, tuple[str, ...]], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.language = Language(FUNCTIONS, REFUSED, schema({**self.root, VALUES: ""}))
