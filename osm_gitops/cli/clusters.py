@@ -82,7 +82,7 @@ def clusters_at(request: Request, revision: str) -> tuple[ClusterSpec, ...]:
         return (_with_overlays(spec_at(replace(spec, overlays=()), revision, home), request, revision, home),)
     path = home_of(request, revision)
     trust = trust_of(request)
-    found = tuple(replace(spec, trust=trust) for spec in fleet_at(path, _shown(path, request), revision, trust))
+    found = tuple(replace(spec, trust=trust) for spec in fleet_at(path, shown_path(path, request), revision, trust))
     chosen = [spec for spec in found if _is_chosen(spec.name, request.clusters)]
     without_overlays = replace(request, overlays=())
     return tuple(
@@ -151,7 +151,7 @@ def overlays_of(request: Request) -> tuple[OverlayRef, ...]:
 
 def _from_fleet(request: Request, *, needs_target: bool) -> tuple[ClusterSpec, ...]:
     path = _fleet_file(request)
-    shown = _shown(path, request)
+    shown = shown_path(path, request)
     trust = trust_of(request)
     trust.check(path, shown)
     file = TreeRef(path, shown)
@@ -227,6 +227,7 @@ def _fleet_file(request: Request) -> Path:
     return path
 
 
-def _shown(path: Path, request: Request) -> str:
+def shown_path(path: Path, request: Request) -> str:
+    """A path as messages and findings name it: relative to the folder of the run if it is below."""
     here = request.base.absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osm_gitops import __version__
-from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, trust_of
+from osm_gitops.cli.clusters import clusters_at, clusters_of, home_of, overlays_of, shown_path, trust_of
 from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_all_pools
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
@@ -164,5 +164,4 @@ def _home(request: Request, paths: list[Path]) -> str:
     """The checked file or folder as shown in findings; the first one if there are several."""
     if not paths and request.source is not None:
         return request.source
-    home = paths[0] if paths else home_of(request, "")
-    return home.relative_to(Path.cwd()).as_posix() if home.is_relative_to(Path.cwd()) else home.as_posix()
+    return shown_path(paths[0] if paths else home_of(request, ""), request)
