@@ -63,17 +63,31 @@ def machine(number: int, profile: tuple[str, str, str], *, distinct: bool) -> di
 def write_fleet(folder: Path, count: int, *, distinct: bool, profiles: tuple[tuple[str, str, str], ...]) -> Path:
     """A tree with ``count`` MachineDeployments, a hundred a file, their profiles and their facts."""
     folder.mkdir(parents=True)
-    write_surroundings(folder, {name for name, _, _ in profiles})
+    write_facts(folder)
+    write_profiles(folder, profiles)
     machines = [machine(number, profiles[number % len(profiles)], distinct=distinct) for number in range(count)]
     for start in range(0, count, 100):
-        documents = "".join(f"---\n{dump(body)}" for body in machines[start : start + 100])
-        (folder / f"machines-{start:05d}.yaml").write_text(documents)
+        (folder / f"machines-{start:05d}.yaml").write_text(documents(machines[start : start + 100]))
     return folder
 
 
-def write_surroundings(folder: Path, profiles: Iterable[str] = ()) -> None:
-    """The facts of a cluster, and some of OSM's profiles."""
+def documents(bodies: Iterable[dict[str, Any]]) -> str:
+    """Objects as the documents of one file."""
+    return "".join(f"---\n{dump(body)}" for body in bodies)
+
+
+def write_facts(folder: Path) -> None:
+    """The facts of a cluster."""
     facts = load_case("default-ubuntu-hetzner")["objects"]
     (folder / "facts.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": facts}))
-    for name in profiles:
-        (folder / f"{name}.yaml").write_bytes((OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes())
+
+
+def write_profiles(folder: Path, profiles: Iterable[tuple[str, str, str]] = PROFILES) -> None:
+    """OSM's profiles, a file each."""
+    for name, _, _ in profiles:
+        (folder / f"{name}.yaml").write_bytes(profile_text(name))
+
+
+def profile_text(name: str) -> bytes:
+    """A profile as OSM released it."""
+    return (OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes()

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from osm_gitops.yaml.emit import dump
-from tests.bench.fleets import PROFILES, VERSION, machine, write_surroundings
+from tests.bench.fleets import PROFILES, documents, machine, profile_text, write_facts, write_profiles
 from tests.bench.usage import Row, Usage, usage
-from tests.conformance_data import OUTSIDE
 
 _Bodies = Sequence[dict[str, Any]]
 _FLAGS = ("--external-cloud-provider",)
@@ -44,13 +43,12 @@ def _many_clusters(folder: Path, count: int) -> Path:
     folder.mkdir()
     profiles = folder / "profiles"
     profiles.mkdir()
-    for name, _, _ in PROFILES:
-        (profiles / f"{name}.yaml").write_bytes((OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes())
-    machines, clusters = _documents(_machines(20)), []
+    write_profiles(profiles)
+    machines, clusters = documents(_machines(20)), []
     for number in range(count):
         name = f"cluster-{number:03}"
         (folder / name).mkdir()
-        write_surroundings(folder / name)
+        write_facts(folder / name)
         (folder / name / "machines.yaml").write_text(machines)
         clusters.append({"name": name, "from": {"machineDeployments": name, "facts": name, "profiles": "profiles"}})
     defaults = {"settings": {"externalCloudProvider": True}, "to": {"git": {"path": "state"}}}
@@ -63,12 +61,12 @@ def _many_clusters(folder: Path, count: int) -> Path:
 def _many_profiles(folder: Path) -> Path:
     """Custom profiles that differ in a line."""
     folder.mkdir()
-    write_surroundings(folder)
+    write_facts(folder)
     kinds = []
     for number in range(200):
         name, system, provider = PROFILES[number % len(PROFILES)]
         own = f"{name}-{number}"
-        text = (OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_text()
+        text = profile_text(name).decode()
         text = text.replace(f"name: {name}\n", f"name: {own}\n", 1).replace("pipefail", f"pipefail # {number}", 1)
         (folder / f"{own}.yaml").write_text(text)
         kinds.append((own, system, provider))
@@ -94,13 +92,10 @@ def _secret(name: str, kind: str, data: dict[str, str], labels: dict[str, str] |
 
 def _tree(folder: Path, bodies: _Bodies, write: Callable[[Path, _Bodies], None]) -> Path:
     folder.mkdir()
-    write_surroundings(folder, [name for name, _, _ in PROFILES])
+    write_facts(folder)
+    write_profiles(folder)
     write(folder, bodies)
     return folder
-
-
-def _documents(bodies: _Bodies) -> str:
-    return "".join(f"---\n{dump(body)}" for body in bodies)
 
 
 def _list(bodies: _Bodies) -> dict[str, Any]:
@@ -108,7 +103,7 @@ def _list(bodies: _Bodies) -> dict[str, Any]:
 
 
 def _many_documents(folder: Path, bodies: _Bodies) -> None:
-    (folder / "machines.yaml").write_text(_documents(bodies))
+    (folder / "machines.yaml").write_text(documents(bodies))
 
 
 def _yaml_list(folder: Path, bodies: _Bodies) -> None:

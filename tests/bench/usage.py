@@ -12,8 +12,7 @@ from typing import Final
 
 import yaml
 
-from tests.bench.fleets import PROFILES, VERSION
-from tests.conformance_data import OUTSIDE
+from tests.bench.fleets import PROFILES, profile_text
 
 Row = tuple[str, str, str, str]
 """A measure, its value, its CPU in units, and what is asked for."""
@@ -40,7 +39,7 @@ class Usage:
 @lru_cache(maxsize=1)
 def unit() -> float:
     """Seconds of CPU in which PyYAML's C loader reads OSM's six profiles."""
-    texts = [(OUTSIDE / "profiles" / VERSION / f"{name}.yaml").read_bytes() for name, _, _ in PROFILES]
+    texts = [profile_text(name) for name, _, _ in PROFILES]
 
     def load() -> float:
         started = process_time()
