@@ -10,15 +10,18 @@ RUN apt-get update \
 WORKDIR /src
 COPY pyproject.toml uv.lock ./
 # The kubernetes client comes twice. Its second half, for asyncio, and what only that imports are left out: osm-gitops
-# imports neither. Some wheels bring symbols for debuggers. Bytecode now, as the final root may be read-only, but not of
-# models, calls and lexers, which are two thirds of all and hardly ever loaded.
+# imports neither. Some wheels bring symbols for debuggers, others their tests. Of the lexers, rich wants those for
+# Python and plain text. Bytecode now, as the final root may be read-only, but not of models and calls, which are half
+# of all and hardly ever loaded.
 RUN uv sync --frozen --no-dev --extra validate --no-install-project \
     --no-install-package aiohappyeyeballs --no-install-package aiohttp --no-install-package aiohttp-retry \
     --no-install-package aiosignal --no-install-package attrs --no-install-package frozenlist \
     --no-install-package multidict --no-install-package propcache --no-install-package yarl \
- && rm -r /opt/osm-gitops/lib/python3.*/site-packages/kubernetes/aio \
+ && cd /opt/osm-gitops/lib/python3.*/site-packages \
+ && rm -r kubernetes/aio */test */tests \
+ && find pygments/lexers -name '*.py' ! -name __init__.py ! -name _mapping.py ! -name python.py ! -name special.py -delete \
  && find /opt/osm-gitops -name '*.so' -exec strip --strip-unneeded '{}' + \
- && python -m compileall -q -x '/(kubernetes/client/(api|models)|pygments/(lexers|styles))/' /opt/osm-gitops/lib
+ && python -m compileall -q -x '/(kubernetes/client/(api|models)|pygments/styles)/' /opt/osm-gitops/lib
 
 FROM dependencies AS program
 COPY . .
