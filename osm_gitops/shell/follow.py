@@ -27,7 +27,7 @@ from osm_gitops.shell.state import (
     is_known,
     unknown,
 )
-from osm_gitops.shell.syntax import Node, broken_line, line_of, nesting, parse, text_of
+from osm_gitops.shell.syntax import Node, broken_line, is_deeper, line_of, parse, text_of
 from osm_gitops.shell.words import Words, condition, matches
 
 _MOST_STATES: Final = 24
@@ -103,7 +103,7 @@ class Follower:
                 raise _TooMuch(f"a script is larger than {_LARGEST >> 20} MiB")
             self.spend(_PARSING * len(text))
             root = parse(text)
-            if nesting(root) > _MOST_NESTED:
+            if is_deeper(root, _MOST_NESTED):
                 raise _TooMuch("a script is nested too deeply to follow")
             self._trees[text] = root
         return root

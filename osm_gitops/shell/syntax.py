@@ -10,7 +10,7 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-__all__ = ["Node", "broken_line", "inside", "line_of", "nesting", "parse", "text_of"]
+__all__ = ["Node", "broken_line", "inside", "is_deeper", "line_of", "parse", "text_of"]
 
 
 # The parser makes the $1 of a/$1 a separate word, but not the ${1} of a/${1}, which means the same.
@@ -57,19 +57,16 @@ def broken_line(root: Node) -> int:
     return 0
 
 
-def nesting(root: Node) -> int:
-    """The nesting of nodes."""
-    cursor = root.walk()
-    depth = deepest = 1
-    while True:
-        if cursor.goto_first_child():
-            depth += 1
-            deepest = max(deepest, depth)
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return deepest
-            depth -= 1
+def is_deeper(root: Node, limit: int) -> bool:
+    """Whether nodes are nested more than ``limit`` deep. A node with few descendants is not looked into."""
+    waiting = [(root, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > limit:
+            return True
+        if depth + node.descendant_count - 1 > limit:
+            waiting += ((child, depth + 1) for child in node.children)
+    return False
 
 
 @lru_cache(maxsize=1)

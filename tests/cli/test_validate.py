@@ -418,10 +418,12 @@ def test_every_result_in_sarif_has_a_place_and_every_rule_its_texts(tmp_path: Pa
     (run,) = json.loads(osm_gitops("validate", "empty", "-o", "sarif").out)["runs"]
     assert "nothing-to-judge" in {each["ruleId"] for each in run["results"]}
     for result in run["results"]:
-        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "empty"
+        place = result["locations"][0]["physicalLocation"]
+        assert (place["artifactLocation"]["uri"], place["region"]) == ("empty", {"startLine": 1})
     for rule in run["tool"]["driver"]["rules"]:
         assert rule["fullDescription"]["text"].endswith(".")
         assert rule["id"] in rule["help"]["text"]
+        assert rule["helpUri"].endswith(f"/reference/lint-rules/#{rule['id']}")
 
 
 def test_annotations_of_github_are_escaped(mistaken: Path) -> None:

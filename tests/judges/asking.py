@@ -37,9 +37,25 @@ def kubelet(texts: Sequence[str]) -> list[list[str]]:
     return [list(each) for each in _lines("kubelet-judge", texts)]
 
 
-def _lines(name: str, texts: Sequence[str]) -> list[Any]:
+def kubelet_arguments(commands: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The kubelet of Kubernetes 1.36 as it parses its command line."""
+    return [list(each) for each in _lines("kubelet-judge", commands, "arguments")]
+
+
+def kubelet_flags(minor: int) -> dict[str, dict[str, Any]]:
+    """The flags of the kubelet of a minor of Kubernetes, each with its type and whether it is deprecated."""
+    found: dict[str, dict[str, Any]] = json.loads(real_tool(f"kubelet-flags-1.{minor}.json").read_text("utf-8"))
+    return found
+
+
+def images(texts: Sequence[str]) -> list[list[str]]:
+    """The library with which containerd parses references of images."""
+    return [list(each) for each in _lines("images-judge", texts)]
+
+
+def _lines(name: str, texts: Sequence[Any], *arguments: str) -> list[Any]:
     asked = "\n".join(map(json.dumps, texts)) + "\n"
-    ran = subprocess.run([real_tool(name)], input=asked, capture_output=True, text=True, check=True)
+    ran = subprocess.run([real_tool(name), *arguments], input=asked, capture_output=True, text=True, check=True)
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     assert len(answers) == len(texts), ran.stderr
     return answers

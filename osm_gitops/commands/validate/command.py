@@ -30,8 +30,8 @@ from osm_gitops.cli.console import console
 from osm_gitops.cli.options import Request, option, with_all_pools
 from osm_gitops.config.spec import DEFAULT_CLUSTER, ClusterSpec, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, Problem
+from osm_gitops.lint.rules.problems import problem_finding
 from osm_gitops.lint.rules.rules import FLEET_FILE, PASSED_OVER
-from osm_gitops.lint.rules.templates import problem_finding
 from osm_gitops.model.finding import Finding, Severity
 from osm_gitops.report.mask import Masker
 
@@ -68,8 +68,10 @@ def validate(
             show_default=False,
         ),
     ] = "",
+    no_cache: Annotated[bool, option("--no-cache", "Do not read or store results of earlier runs.")] = False,
 ) -> int:
     from osm_gitops.commands.validate import report  # noqa: PLC0415 - slow
+    from osm_gitops.commands.validate.cache import Cache, open_cache  # noqa: PLC0415 - imports render
     from osm_gitops.commands.validate.run import validate as check  # noqa: PLC0415 - imports render
 
     found: list[Finding] = []
@@ -77,7 +79,9 @@ def validate(
     scopes = _scopes(request, named, found, environment)
     if against:
         found += _compared(request, named, scopes, environment, against)
-    verdict = check(scopes, environment, found)
+    # An untrusted tree must not leave anything that a later run trusts.
+    cache = Cache(None, environment) if no_cache or request.untrusted else open_cache(environment)
+    verdict = check(scopes, environment, found, cache)
     findings = report.masked(verdict.findings, Masker(verdict.sensitive))
     shown = tuple(each for each in findings if each.severity.weight >= severity.weight)
     shown_report = report.ValidationReport(

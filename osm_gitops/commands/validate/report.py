@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, Final
 from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
 
 from osm_gitops.errors import shortened
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.model.objects import BUILT_IN, Json
-from osm_gitops.report.json_words import FORMAT_VERSION
+from osm_gitops.report.json_words import FORMAT_VERSION, HOME
 from osm_gitops.report.mask import Masker
 from osm_gitops.report.schema_words import COUNT, PROBLEM, format_version, head, listing, record, text, texts
 from osm_gitops.report.visible import visible
@@ -29,6 +29,8 @@ _NAMED: Final = 2
 _IN_SARIF: Final = 10  # code scanning limits the size of files
 # Characters that XML 1.0 cannot have, not even escaped.
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Readers of XML make a blank of these in an attribute.
+_WHITE_SPACE: Final = {ord(each): f"&#{ord(each)};" for each in "\n\r\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def masked(findings: Iterable[Finding], masker: Masker) -> tuple[Finding, ...]:
             field=shortened(masker.text(finding.field)),
             fix=shortened(masker.text(finding.fix)),
             suppressed=shortened(masker.text(finding.suppressed)),
+            others=tuple(shortened(masker.text(each)) for each in finding.others),
         )
         for finding in findings
     )
@@ -102,14 +105,16 @@ def _paragraphs(report: ValidationReport) -> Iterator[str]:
         lines = [f"{head}{severity} {finding.id}: {visible(finding.message)}{code}"]
         of = ", ".join(part for part in (finding.about, finding.field) if part)
         lines += [f"  of {visible(of)}"] if of else []
-        lines += [f"  seen in {visible(_seen_in(finding.seen_in))}"] if finding.seen_in else []
+        lines += [f"  also of {visible(_first(finding.others))}"] if finding.others else []
+        lines += [f"  seen in {visible(_first(finding.seen_in))}"] if finding.seen_in else []
+        lines += [f"  leads to {', '.join(finding.consequences)}"] if finding.consequences else []
         lines += [f"  {visible(finding.fix)}"] if finding.fix else []
         yield "\n".join(lines) + "\n\n"
 
 
-def _seen_in(pools: Sequence[str]) -> str:
-    more = f"; and {len(pools) - _NAMED} more" if len(pools) > _NAMED else ""
-    return "; ".join(pools[:_NAMED]) + more
+def _first(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return "; ".join(names[:_NAMED]) + more
 
 
 def _summary(report: ValidationReport) -> str:
@@ -160,6 +165,8 @@ def _json(finding: Finding) -> dict[str, Any]:
         "line": line,
         "seenIn": list(finding.seen_in),
         "suppressed": finding.suppressed,
+        "others": list(finding.others),
+        "consequences": list(finding.consequences),
     }
 
 
@@ -184,8 +191,10 @@ def findings_schema() -> dict[str, Json]:
         severity={"enum": [severity.value for severity in Severity], "description": "How much it matters."},
         file=text("The file of where."),
         line=COUNT | {"description": "The line in the file; 0 if it is not known."},
-        seenIn=texts("Pools or combinations that have it; empty if it does not depend on them."),
+        seenIn=texts("Pools and combinations that have it, by what they share; empty if it does not depend on them."),
         suppressed=text("The reason that an annotation gives for ignoring it; empty if there is none."),
+        others=texts("Further objects that have it, such as files that include the same part."),
+        consequences=texts("Rules whose findings follow from it and are left out."),
     )
     return {
         **head("findings", "Findings"),
@@ -202,7 +211,12 @@ def findings_schema() -> dict[str, Json]:
 def findings_sarif(report: ValidationReport) -> str:
     """SARIF 2.1.0 for code scanning: one run, one result per finding."""
     rules = list(dict.fromkeys(finding.rule for finding in report.findings))
-    driver = {"name": "osm-gitops", "version": report.version, "rules": [_sarif_rule(rule) for rule in rules]}
+    driver = {
+        "name": "osm-gitops",
+        "version": report.version,
+        "informationUri": HOME,
+        "rules": [_sarif_rule(rule) for rule in rules],
+    }
     index = {rule: number for number, rule in enumerate(rules)}
     results = [_sarif_result(finding, index[finding.rule], report.home) for finding in report.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
@@ -215,6 +229,7 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.meaning},
         "fullDescription": {"text": f"{rule.meaning[:1].upper()}{rule.meaning[1:]}."},
         "help": {"text": _HELP.format(rule.family or rule.id)},
+        "helpUri": f"{HOME}/reference/lint-rules/#{rule.family or rule.id}",
         "defaultConfiguration": {"level": rule.severity.value},
     }
 
@@ -229,8 +244,8 @@ def _sarif_result(finding: Finding, index: int, home: str) -> dict[str, Any]:
         "message": {"text": _sentences(finding)},
     }
     if path:
-        region = {"region": {"startLine": line}} if line else {}
-        result["locations"] = [{"physicalLocation": {"artifactLocation": {"uri": quote(path)}, **region}}]
+        region = {"startLine": line or 1}
+        result["locations"] = [{"physicalLocation": {"artifactLocation": {"uri": quote(path)}, "region": region}}]
     if finding.suppressed:
         result["suppressions"] = [{"kind": "inSource", "justification": finding.suppressed}]
     if finding.seen_in:
@@ -273,7 +288,7 @@ def _case(finding: Finding, *, fails: bool) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_NO_XML.sub("", text))
+    return f'"{escape(_NO_XML.sub("", text)).translate(_WHITE_SPACE)}"'
 
 
 def findings_github(report: ValidationReport) -> str:

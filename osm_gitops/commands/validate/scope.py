@@ -11,12 +11,13 @@ from typing import Final
 
 from osm_gitops.config.overlay_keys import OVERLAY_FILE
 from osm_gitops.config.overlays import read_overlays
+from osm_gitops.config.settings import RawSetting
 from osm_gitops.config.spec import ClusterSpec, LiveRef, SourceSpec, TreeRef
 from osm_gitops.errors import Code, InputError, OsmGitopsError
 from osm_gitops.gocompat.fault import GoError
 from osm_gitops.gocompat.semver import parse_version
 from osm_gitops.lint.rules import rules
-from osm_gitops.lint.rules.templates import problem_finding, profile_name
+from osm_gitops.lint.rules.problems import problem_finding, profile_name
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.inputs import Inputs
 from osm_gitops.model.machine import PROFILE_ANNOTATION
@@ -26,7 +27,13 @@ from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.model.settings import Settings
 from osm_gitops.pipeline.connections import Connections
 from osm_gitops.pipeline.inputs import ClusterInputs
-from osm_gitops.pipeline.load import load_all_profiles, load_inputs, load_settings
+from osm_gitops.pipeline.load import (
+    checked_settings,
+    discovered,
+    load_all_profiles,
+    load_inputs,
+    settings_in_force,
+)
 from osm_gitops.pipeline.profiles import load_stack
 from osm_gitops.render.manifests import whole_profile
 from osm_gitops.render.resolve.pools import wanted_profile
@@ -44,12 +51,14 @@ _GIVE_FILES: Final = "To check them, name files or folders of manifests"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The objects of a cluster. ``partial``: profiles may be elsewhere, so a missing one is not an error."""
+    """The objects of a cluster. ``partial``: profiles may be elsewhere, so a missing one is not an error. ``given`` are
+    the settings before parsing, with their origins."""
 
     name: str
     inputs: Inputs
     settings: Settings
     partial: bool = False
+    given: tuple[RawSetting, ...] = ()
 
 
 def fleet_scopes(
@@ -58,6 +67,10 @@ def fleet_scopes(
     """Each cluster as its trees have it, without what only a live cluster has. Decrypts nothing."""
     for spec in clusters:
         about = f"cluster {spec.name}"
+        if spec.is_seed and spec.trust.untrusted:
+            message = "its clusters are only known to the seed, which an untrusted run does not ask"
+            findings.append(Finding(rules.PASSED_OVER, message, about=about))
+            continue
         trees = [part for part in spec.source.parts if isinstance(part, TreeRef)]
         if not trees:
             message = "its objects are only in the cluster, which validate does not read"
@@ -92,7 +105,8 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
         findings += (problem_finding(rules.OVERLAY, each, about=about) for each in failure.problems)
         return None
     try:
-        settings = load_settings(spec)
+        found = discovered(spec)
+        settings = checked_settings(spec.settings, stack, spec.trust, found)
     except InputError as failure:
         findings += (problem_finding(rules.SETTING, each, about=about) for each in failure.problems)
         return None
@@ -108,7 +122,8 @@ def _read(spec: ClusterSpec, environment: Mapping[str, str], findings: list[Find
             rule = rules.OVERLAY if each.where.rpartition(":")[0] in files else rules.UNREADABLE
             findings.append(problem_finding(rule, each, about=about))
         return None
-    return Scope(spec.name, inputs, settings, partial=spec.lacks_profiles)
+    given = settings_in_force(spec.settings, stack, spec.trust, found)
+    return Scope(spec.name, inputs, settings, spec.lacks_profiles, given)
 
 
 def path_scopes(

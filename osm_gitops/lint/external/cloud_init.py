@@ -14,7 +14,7 @@ from osm_gitops.errors import InputError
 from osm_gitops.lint.external.programs import CompletedProcess, find_program, run, run_parallel, scratch
 from osm_gitops.lint.external.shell import STOPPED, stopped
 from osm_gitops.lint.rules.boot_file import MOST_REMARKS, BootFile, Remark
-from osm_gitops.lint.rules.cloud_config import USER_DATA, cloud_config_remarks
+from osm_gitops.lint.rules.cloud_config import USER_DATA, cloud_config_remarks, skeleton
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import load_documents
 
@@ -32,7 +32,6 @@ _BEHIND_VALUE: Final = re.compile(
     r"(?:.*)((?:is not|is too|does not|has non|was unexpected|is a required).*)", re.DOTALL
 )
 _UNEXPECTED: Final = re.compile(r"Additional properties are not allowed \(.*\)", re.DOTALL)
-_CONTENT_LINE: Final = re.compile(r"^ {4}.*$", re.MULTILINE)
 
 # OSM writes these keys without a value for pools without SSH keys or a subscription.
 _WITHOUT_VALUE: Final = re.compile(r"ssh_authorized_keys|rh_subscription\.(?:username|password)")
@@ -68,7 +67,7 @@ def check_user_data(
     for file in files:
         if file.path == USER_DATA:
             # To the schema the texts of files are just strings, which our own check verifies.
-            alike.setdefault(_CONTENT_LINE.sub("    …", file.text), file)
+            alike.setdefault(skeleton(file.text), file)
     with scratch() as folder:
         answers = run_parallel(
             lambda each: _ask(words, each[0], each[1], folder, environment), list(enumerate(alike.values()))

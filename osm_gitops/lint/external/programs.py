@@ -90,6 +90,35 @@ def run(
         return CompletedProcess(code, _text(output), _text(errors))
 
 
+# The limits of run hold for each program: the shell passes them on, and they count by process.
+_EACH: Final = (
+    'n=$1; shift; i=0; while [ "$i" -lt "$n" ]; do "$@" "$i.sh" >/dev/null 2>"$i.err"; echo "$?"; i=$((i + 1)); done'
+)
+_OF_SIGNAL: Final = 128  # the shell adds this to the number of the signal that ended a program
+_SIGNALS: Final = frozenset(map(int, signal.Signals))
+
+
+def run_each(
+    words: Sequence[str], count: int, folder: Path, environment: Mapping[str, str]
+) -> list[CompletedProcess] | None:
+    """Run a program on each of the files ``0.sh``, ``1.sh``, … of ``folder``, without its output; ``None`` without an
+    answer. One shell starts all of them, which takes half the time of :func:`run` for each."""
+    ran = run([_SHELL, "-c", _EACH, _SHELL, str(count), *words], folder, environment)
+    codes = [int(line) for line in ran.output.split()]
+    if ran.code != 0 or len(codes) != count:
+        return None
+    found = []
+    for number, code in enumerate(codes):
+        if code in _NOT_STARTED:
+            found.append(CompletedProcess(None, "", "", "it cannot be started"))
+        elif code - _OF_SIGNAL in _SIGNALS:
+            found.append(CompletedProcess(None, "", "", _why(code - _OF_SIGNAL, CPU_SECONDS)))
+        else:
+            with (folder / f"{number}.err").open("rb") as errors:
+                found.append(CompletedProcess(code, "", _text(errors)))
+    return found
+
+
 def _why(number: int, seconds: float) -> str:
     name = signal.Signals(number).name
     reasons = {

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from osm_gitops.lint.external.programs import (
     CPU_SECONDS,
@@ -16,12 +18,14 @@ from osm_gitops.lint.external.programs import (
     batches,
     find_program,
     run,
+    run_each,
     run_parallel,
     scratch,
 )
-from osm_gitops.lint.rules.boot_file import BootFile, Remark
+from osm_gitops.lint.rules.boot_file import BootFile, Remark, words
 from osm_gitops.model.finding import Finding, Rule, Severity
-from osm_gitops.shell.syntax import nesting, parse
+from osm_gitops.shell.splitting import splits
+from osm_gitops.shell.syntax import is_deeper, parse
 
 SHELLCHECK: Final = Rule("shellcheck", Severity.WARNING, "shellcheck reports a problem in a script")
 BASH: Final = Rule("bash-syntax", Severity.ERROR, "bash cannot parse a script")
@@ -34,12 +38,16 @@ RULES: Final = (SHELLCHECK, BASH, NO_SHELLCHECK, NO_BASH, STOPPED)
 
 _SHELL: Final = re.compile(r"#![ \t]*\S*/(?:env[ \t]+(?:-\S+[ \t]+)*)?(?:\S*/)?(bash|dash|ksh|sh)\b")
 _SCRIPTS_AT_ONCE: Final = 16
+_PARSED_AT_ONCE: Final = 64
 _ALONE_SECONDS: Final = 5  # CPU time; OSM's own scripts take a third of a second
 _MOST_NESTED: Final = 100
 _MOST_LINES: Final = 10_000
 _LARGEST: Final = 1 << 20
-# SC2046 is unquoted $(…), which OSM's own scripts use on purpose.
-_OPTIONS: Final = ("--norc", "--format=json1", "--severity=warning", "--exclude=SC2046")
+# SC2046 is unquoted $(…), which OSM's own scripts use on purpose. Of what is less than a warning only unquoted
+# variables are reported, where a blank in the value would break a command.
+_OPTIONS: Final = ("--norc", "--format=json1", "--severity=info", "--exclude=SC2046")
+_UNQUOTED: Final = 2086
+_REPORTED: Final = frozenset({"error", "warning"})
 _BASH_LINE: Final = re.compile(r"^[^\n]*?: line (\d+): (.*)$", re.MULTILINE)
 
 
@@ -71,7 +79,7 @@ class Shellcheck:
         for file in files:
             if not (shell := shell_of(file)):
                 continue
-            if why := _beyond(file):
+            if why := _beyond(file.text):
                 yield file, stopped("shellcheck", why)
             else:
                 by_shell.setdefault(shell, []).append(file)
@@ -93,8 +101,8 @@ class Shellcheck:
     def _run(self, shell: str, files: Sequence[BootFile], seconds: int) -> CompletedProcess:
         program = find_program("shellcheck", self.environment) or "shellcheck"
         with scratch() as folder:
-            words = [program, *_OPTIONS, f"--shell={shell}", *_write(files, folder)]
-            return run(words, folder, self.environment, seconds)
+            command = [program, *_OPTIONS, f"--shell={shell}", *_write(files, folder)]
+            return run(command, folder, self.environment, seconds)
 
 
 def _comments(files: Sequence[BootFile], ran: CompletedProcess) -> list[tuple[BootFile, Remark]] | None:
@@ -103,7 +111,9 @@ def _comments(files: Sequence[BootFile], ran: CompletedProcess) -> list[tuple[Bo
         comments = json.loads(ran.output)["comments"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return [(files[int(each["file"].removesuffix(".sh"))], _comment(each)) for each in comments]
+    found = ((files[int(each["file"].removesuffix(".sh"))], each) for each in comments)
+    remarks = ((file, _comment(file, each)) for file, each in found)
+    return [(file, remark) for file, remark in remarks if remark is not None]
 
 
 def stopped(program: str, why: str) -> Remark:
@@ -112,25 +122,29 @@ def stopped(program: str, why: str) -> Remark:
     return Remark(STOPPED, f"{program} did not check this file{reason}", 1, "Make the file smaller or simpler")
 
 
-def _beyond(file: BootFile) -> str:
+@lru_cache(maxsize=1_024)
+def _beyond(text: str) -> str:
     """Why a script is not checked: deep nesting keeps programs busy for minutes."""
-    if len(file.text) > _LARGEST:
+    if len(text) > _LARGEST:
         return f"it is larger than {_LARGEST >> 20} MiB"
-    if file.text.count("\n") > _MOST_LINES:
+    if text.count("\n") > _MOST_LINES:
         return f"it has more than {_MOST_LINES:,} lines"
-    return f"it is nested more than {_MOST_NESTED} deep" if nesting(parse(file.text)) > _MOST_NESTED else ""
+    return f"it is nested more than {_MOST_NESTED} deep" if is_deeper(parse(text), _MOST_NESTED) else ""
 
 
-def _comment(comment: Mapping[str, object]) -> Remark:
+def _comment(file: BootFile, comment: Mapping[str, Any]) -> Remark | None:
+    """The remark of a comment, if it is reported."""
+    line, message = int(comment["line"]), str(comment["message"]).rstrip(".")
+    if comment["level"] not in _REPORTED:
+        text = file.text.split("\n")[line - 1] if comment["code"] == _UNQUOTED else ""
+        name = splits(file.text, line, text[int(comment["column"]) - 1 : int(comment["endColumn"]) - 1]) if text else ""
+        if not name:
+            return None
+        message = f"${name} is not in quotes: if its value has a blank, the command gets other words"
     severity = Severity.ERROR if comment["level"] == "error" else Severity.WARNING
     code = f"SC{comment['code']}"
-    message = str(comment["message"]).rstrip(".")
-    return Remark(
-        SHELLCHECK.code(code, severity),
-        message,
-        int(str(comment["line"])),
-        f"See https://www.shellcheck.net/wiki/{code}",
-    )
+    fix = f"See https://www.shellcheck.net/wiki/{code}"
+    return Remark(SHELLCHECK.code(code, severity), message, line, fix)
 
 
 def _write(files: Iterable[BootFile], folder: Path) -> list[str]:
@@ -143,7 +157,7 @@ def _write(files: Iterable[BootFile], folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bash:
-    """Runs ``bash -n``, which parses a script without running it."""
+    """Runs ``bash -n``, which parses a script without running it, for many scripts from one shell."""
 
     environment: Mapping[str, str] = field(repr=False)
     slow: ClassVar[bool] = False
@@ -155,16 +169,52 @@ class Bash:
 
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         program = find_program("bash", self.environment) or "bash"
-        scripts = [file for file in files if shell_of(file) and not _beyond(file)]
-        with scratch() as folder:
-            names = _write(scripts, folder)
-            answers = run_parallel(lambda name: run([program, "--norc", "-n", name], folder, self.environment), names)
-        for file, ran in zip(scripts, answers, strict=True):
+        scripts = [file for file in files if shell_of(file) and not _beyond(file.text)]
+        command = [program, "--norc", "-n"]
+
+        def together(batch: Sequence[BootFile]) -> list[CompletedProcess] | None:
+            with scratch() as folder:
+                return run_each(command, len(_write(batch, folder)), folder, self.environment)
+
+        def alone(file: BootFile) -> list[CompletedProcess]:
+            with scratch() as folder:
+                return [run([*command, *_write([file], folder)], folder, self.environment)]
+
+        work = batches(scripts, _PARSED_AT_ONCE)
+        answers = run_parallel(lambda batch: answered(together, alone, batch), work)
+        for file, ran in zip(scripts, chain.from_iterable(answers), strict=True):
             if ran.code is None:
                 yield file, stopped("bash", ran.stopped)
                 continue
             match = _BASH_LINE.search(ran.errors)
             if ran.code and match:
-                # The rest of the message quotes the script, which may contain a token.
-                what = match[2].partition(" near ")[0].partition("`")[0].strip().rstrip(":")
-                yield file, Remark(BASH, f"bash cannot read the script: {what}", int(match[1]), "Correct the script")
+                message = f"bash cannot read the script: {_said(match[2])}"
+                yield file, Remark(BASH, message, int(match[1]), "Correct the script")
+
+
+# What bash quotes may be a token of the script, in the other meaning; these words and signs are the shell's own.
+_SIGNS: Final = frozenset(
+    {
+        *("if", "then", "elif", "else", "fi", "case", "esac", "in", "for", "while", "until", "do", "done", "select"),
+        *("function", "coproc", "time", "newline", "[[", "]]", "{", "}", "(", ")", "((", "))", ";", ";;", ";&", ";;&"),
+        *("&", "&&", "|", "||", "|&", "<", ">", "<<", ">>", "<(", ">(", "!", "'", '"', "`", "]"),
+    }
+)
+_QUOTED: Final = re.compile(r"`(.+?)'(?=[\s,;:.]|$)")
+_NAMES_OF_QUOTES: Final = {"'": "single quote", '"': "double quote", "`": "backquote"}
+_WORDS_OF_BASH: Final = words(
+    """
+    syntax error near unexpected token end of file EOF while looking for matching arithmetic expression required
+    conditional binary unary operator expected argument to in command on line from a word
+    """
+)
+
+
+def _said(message: str) -> str:
+    """The message of bash without words of the script, which may be credentials."""
+    signs = [_NAMES_OF_QUOTES.get(sign, sign) if sign in _SIGNS else "a word" for sign in _QUOTED.findall(message)]
+    texts = _QUOTED.split(message)[::2]
+    for text in texts:
+        if not all(word in _WORDS_OF_BASH or word.isdecimal() for word in re.split(r"[\s:,;.]+", text) if word):
+            return "syntax error"
+    return "".join(part for pair in zip(texts, [*signs, ""], strict=True) for part in pair).strip().rstrip(":")

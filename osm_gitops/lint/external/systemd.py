@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +14,7 @@ from typing import ClassVar, Final
 from osm_gitops.lint.external.programs import answered, batches, find_program, run, run_parallel, scratch
 from osm_gitops.lint.external.shell import stopped
 from osm_gitops.lint.rules.boot_file import MOST_REMARKS, BootFile, Remark, closest_match, first_remarks
-from osm_gitops.lint.rules.systemd import check_unit, is_unit_file, parse, unit_of
+from osm_gitops.lint.rules.systemd import EXEC_PREFIXES, check_unit, is_unit_file, parse, unit_of
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 VERIFY: Final = Rule("systemd-analyze", Severity.ERROR, "systemd-analyze does not accept a unit")
@@ -43,6 +42,9 @@ _PLACEHOLDER: Final = "[Service]\nExecStart=/bin/true\n"
 _COMMAND: Final = re.compile(r"Exec[A-Z]\w+")
 _AT_LINE: Final = re.compile(r"^\S*/(u(\d+)-[^/:\s]+)(?:\.d/[^:/]+)?:(\d+): (.*)$")
 _OF_UNIT: Final = re.compile(r"^(?:Unit )?(u(\d+)-[^:\s]+?\.[a-z]+):? (.*)$")
+_REPEATING: Final = re.compile(
+    r"has a bad unit file setting|failed to load properly|Unit configuration has fatal error"
+)
 # Their names contain the mount path, so they cannot be renamed.
 _NAMED_BY_PATH: Final = (".mount", ".automount", ".swap")
 _ACTIVATING: Final = (".timer", ".socket", ".path")
@@ -64,8 +66,9 @@ class SystemdAnalyze:
     def check(self, files: Sequence[BootFile]) -> Iterator[tuple[BootFile, Remark]]:
         reported = cache(lambda file: {remark.line for remark in first_remarks(check_unit(file))})
         for file, remark in verify(files, self.environment):
-            # Our own checks report the same line with a fix.
-            if remark.line not in reported(file):
+            # Our own checks report the same line with a fix: the first one of an assignment, systemd the last one.
+            starts = [entry.line for entry in parse(file.text).entries if entry.line <= remark.line]
+            if not {remark.line, *starts[-1:]} & reported(file):
                 yield file, remark
 
 
@@ -99,12 +102,23 @@ def _batch(files: Sequence[BootFile], environment: Mapping[str, str]) -> list[tu
     return list(dict.fromkeys(_parse_errors(files, ran.errors)))
 
 
+def _here() -> Path | None:
+    """The folder with the units of this machine."""
+    return next((Path(each) for each in _SYSTEM_UNITS if Path(each).is_dir()), None)
+
+
+def system_units() -> tuple[str, ...]:
+    """The names of the units of this machine, on which answers depend."""
+    here = _here()
+    return tuple(sorted(path.name for path in here.iterdir())) if here else ()
+
+
 def _lay_out(files: Sequence[BootFile], root: Path) -> list[str]:
     """Write the units with everything that they need; return their names."""
     folder = root / "etc/systemd/system"
     folder.mkdir(parents=True)
     system = root / "usr/lib/systemd/system"
-    here = next((Path(each) for each in _SYSTEM_UNITS if Path(each).is_dir()), None)
+    here = _here()
     if here is not None:
         shutil.copytree(here, system, symlinks=True, ignore=shutil.ignore_patterns("*.wants", "*.requires"))
     system.mkdir(parents=True, exist_ok=True)
@@ -136,7 +150,7 @@ def _lay_out_unit(number: int, file: BootFile, folder: Path, root: Path) -> str:
         (folder / f"{name.rpartition('.')[0]}.service").write_text(_PLACEHOLDER, "utf-8")
     commands = (entry for entry in parse(file.text).entries if _COMMAND.fullmatch(entry.key))
     for entry in islice(commands, _MOST_PROGRAMS):
-        program = entry.value.lstrip("@-:+!|").split(None, 1)[:1]
+        program = entry.value.lstrip(EXEC_PREFIXES).split(None, 1)[:1]
         if program:
             path = program[0].strip("\"'")
             # A name without a slash is searched on the node's PATH.
@@ -158,7 +172,7 @@ def _program(root: Path, path: str) -> None:
 
 
 def _parse_errors(files: Sequence[BootFile], errors: str) -> Iterator[tuple[BootFile, Remark]]:
-    lines: Counter[int] = Counter()
+    found: dict[int, list[tuple[int, str]]] = {}
     for line in errors.splitlines():
         if match := _AT_LINE.match(line):
             number, at, message = int(match[2]), int(match[3]), match[4]
@@ -166,16 +180,33 @@ def _parse_errors(files: Sequence[BootFile], errors: str) -> Iterator[tuple[Boot
             number, at, message = int(match[2]), 1, match[3]
         else:
             continue
-        lines[number] += 1
-        if lines[number] > MOST_REMARKS:
-            continue
         text = re.sub(r"\bu\d+-", "", message).rstrip(".")
         if number < len(files) and not (
             text.startswith("Cannot add dependency job, ignoring") or _on_nodes(text, files)
         ):
-            # The quoted part of a line may be a credential.
-            shown = re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", text)
-            yield files[number], Remark(VERIFY, f"systemd says: {shown}", at, "Correct the unit")
+            found.setdefault(number, []).append((at, text))
+    for number, messages in found.items():
+        # "has a bad unit file setting" only repeats that there is another message.
+        telling = [each for each in messages if not _REPEATING.match(each[1])] or messages
+        for at, text in telling[:MOST_REMARKS]:
+            yield files[number], Remark(VERIFY, _message(files[number], at, text), at, "Correct the unit")
+
+
+def _message(file: BootFile, at: int, text: str) -> str:
+    """The message with what it is about, and without values of the unit, which may be credentials."""
+    name = unit_of(file.path)[0]
+    parsed = parse(file.text)
+    header = max((line for _, line in parsed.sections if line <= at), default=0)
+    entry = next((each for each in reversed(parsed.entries) if header < each.line <= at), None) if header < at else None
+    if entry is not None:
+        # The rest of the line is what systemd could not read.
+        shown = re.sub(r"(?: in)? '([^']*)'", lambda match: "" if match[1] in entry.value else match[0], text)
+        shown = re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", shown)
+        head, colon, rest = shown.rpartition(": ")
+        shown = head if colon and rest in entry.value else shown
+        return f"systemd says of {entry.key} in {name}: {shown}"
+    shown = re.sub(r"(, ignoring|assignment|setting): .*$", r"\1", text)
+    return f"systemd says: {name} {shown}" if _REPEATING.match(text) else f"systemd says of {name}: {shown}"
 
 
 def _on_nodes(text: str, files: Sequence[BootFile]) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
+from osm_gitops.errors import closest
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.profile import Modules, OperatingSystemProfile
-
-_LONGEST_NAME: Final = 80
 
 
 def words(text: str) -> frozenset[str]:
@@ -19,14 +17,8 @@ def words(text: str) -> frozenset[str]:
 
 
 def closest_match(name: str, known: Collection[str]) -> str:
-    """The known name that is most similar to ``name``, or an empty text."""
-    by_case = {each.lower(): each for each in known}
-    if found := by_case.get(name.lower()):
-        return found
-    if len(name) > _LONGEST_NAME:  # comparing is slow
-        return ""
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
-    return near[0] if near else ""
+    """The known name that ``name`` probably is, or an empty text."""
+    return closest(name, known, 0.8)
 
 
 def suggested_fix(name: str, known: Collection[str], otherwise: str) -> str:
@@ -100,6 +92,7 @@ class BootDocument:
 
     ``pool`` is its shown name: ``MachineDeployment kube-system/workers``, or ``aws, Kubernetes 1.36.1, HTTPProxy``.
     ``user_data`` are the bytes of both cloud-config Secrets; ``modules`` are cloud-init's, which are not rendered.
+    ``secrets`` are texts that came from secrets, if they are known.
     """
 
     profile: OperatingSystemProfile
@@ -112,6 +105,7 @@ class BootDocument:
     units: tuple[BootUnit, ...]
     modules: Mapping[Half, Modules | None]
     user_data: Mapping[Half, bytes]
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def texts(self) -> Iterator[BootFile]:

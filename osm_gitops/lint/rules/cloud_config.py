@@ -80,7 +80,8 @@ def check_cloud_config(document: BootDocument) -> Iterator[Finding]:
         return
     for half in HALVES:
         text = document.user_data[half].decode(errors="replace")
-        for remark in cloud_config_remarks(text, flatcar=document.os == "flatcar"):
+        # Paths are checked for all utilities alike.
+        for remark in cloud_config_remarks(text, flatcar=document.os == "flatcar", paths=False):
             yield _finding(document, half, text, remark)
 
 
@@ -122,6 +123,14 @@ def user_data_files(document: BootDocument) -> Iterator[BootFile]:
         yield BootFile(USER_DATA, text, 600, half, _Place(document, half, text))
 
 
+_CONTENT_LINE: Final = re.compile(r"^ {4}.*$", re.MULTILINE)
+
+
+def skeleton(text: str) -> str:
+    """User-data without the texts of its files."""
+    return _CONTENT_LINE.sub("    …", text)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """``place`` of user-data: the place of the file or module of a line."""
@@ -137,14 +146,17 @@ class _Place:
 
 
 @lru_cache(maxsize=256)
-def cloud_config_remarks(text: str, *, flatcar: bool = False) -> tuple[Remark, ...]:
-    """Problems of a whole cloud-config. Lines are those of the text."""
-    return tuple(first_remarks(_remarks(text, flatcar=flatcar)))
+def cloud_config_remarks(text: str, *, flatcar: bool = False, paths: bool = True) -> tuple[Remark, ...]:
+    """Problems of a whole cloud-config. Lines are those of the text. Without ``paths`` a relative or repeated path of a
+    file is none."""
+    return tuple(first_remarks(_remarks(text, flatcar=flatcar, paths=paths)))
 
 
-def _remarks(text: str, *, flatcar: bool) -> Iterator[Remark]:
+def _remarks(text: str, *, flatcar: bool, paths: bool) -> Iterator[Remark]:
     if text.split("\n", 1)[0].rstrip() != "#cloud-config":
         yield Remark(HEADER, "the first line is not #cloud-config", 1, "Write #cloud-config")
+        return
+    if _is_clean_in_parts(text, flatcar=flatcar):
         return
     try:
         documents = load_documents(text, "")
@@ -157,14 +169,66 @@ def _remarks(text: str, *, flatcar: bool) -> Iterator[Remark]:
         line = documents[1].line if len(documents) > 1 else 1
         yield Remark(SYNTAX, "the cloud-config is not one YAML mapping", line, "Indent what belongs to a text")
         return
-    yield from _Config(documents[0], flatcar=flatcar).remarks()
+    yield from _Config(documents[0], flatcar=flatcar, paths=paths).remarks()
+
+
+_LARGEST_IN_PARTS: Final = 1 << 20
+_NEXT_FILE: Final = "\n- path: '"
+_AFTER_FILES: Final = re.compile(r"\n(?=[a-z_]+:)")
+_OF_ONE_FILE: Final = re.compile(r".*(?:\n(?:  .*)?)*")
+
+
+def _is_clean_in_parts(text: str, *, flatcar: bool) -> bool:
+    """Whether the files of a cloud-config one by one, and all else without them, have no remark.
+
+    Hundreds of cloud-configs consist of the same few files. A file that is a whole entry of a list by itself is one in
+    any other, so what has no remark in parts has none as a whole; for all else the whole is read.
+    """
+    head, *files = text.split(_NEXT_FILE)
+    if not files or not head.endswith("\nwrite_files:") or len(text) > _LARGEST_IN_PARTS:
+        return False
+    last, *rest = _AFTER_FILES.split(files[-1], maxsplit=1)
+    paths = [_clean_file(file, flatcar=flatcar) for file in (*files[:-1], last)]
+    if None in paths or len(set(paths)) < len(paths):
+        return False
+    return _is_clean_frame("\n".join([head, *rest]), flatcar=flatcar)
+
+
+@lru_cache(maxsize=1_024)
+def _clean_file(text: str, *, flatcar: bool) -> str | None:
+    """The path of one file of a cloud-config, or ``None`` if there is a remark on it, or it is not just a file."""
+    # Without lines that can begin another document or another key.
+    within = _OF_ONE_FILE.fullmatch(text)
+    config = _config(f"write_files:{_NEXT_FILE}{text}", flatcar=flatcar) if within else None
+    if config is None or config.value.keys() != {"write_files"} or any(config.remarks()):
+        return None
+    files = config.value["write_files"]
+    return normpath(files[0]["path"]) if len(files) == 1 else None
+
+
+@lru_cache(maxsize=1_024)
+def _is_clean_frame(text: str, *, flatcar: bool) -> bool:
+    """Whether there is no remark on a cloud-config without files."""
+    config = _config(text, flatcar=flatcar)
+    return config is not None and "write_files" in config.value and not any(config.remarks())
+
+
+def _config(text: str, *, flatcar: bool) -> _Config | None:
+    try:
+        documents = load_documents(text, "")
+    except InputError:
+        return None
+    if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
+        return None
+    return _Config(documents[0], flatcar=flatcar)
 
 
 class _Config:
-    def __init__(self, document: Document, *, flatcar: bool) -> None:
+    def __init__(self, document: Document, *, flatcar: bool, paths: bool = True) -> None:
         self.document = document
         self.value: Mapping[str, Any] = document.value
         self.flatcar = flatcar
+        self.paths = paths
 
     def remark(self, rule: Rule, place: str, message: str, fix: str = "Correct it") -> Remark:
         return Remark(rule, message, self.document.lines.get(place, 1), fix)
@@ -197,7 +261,7 @@ class _Config:
                 yield self.remark(WRITE_FILES, place, "an entry of write_files has no path", "Give it one")
                 continue
             path = normpath(file["path"])
-            if path in seen:
+            if path in seen and self.paths:
                 message = f"{path} is twice in write_files; the later one is used"
                 yield self.remark(WRITE_FILES, place, message, "Keep one")
             seen.add(path)
@@ -209,7 +273,7 @@ class _Config:
             if name not in _FILE_KEYS:
                 fix = suggested_fix(name, _FILE_KEYS, "Remove it")
                 yield self.remark(WRITE_FILES, f"{place}.{name}", f"write_files does not have a key {name}", fix)
-        if not path.startswith("/"):
+        if self.paths and not path.startswith("/"):
             yield self.remark(WRITE_FILES, place, f"the path {path} is not absolute", "Start it with a slash")
         permissions = file.get("permissions", "0644")
         if not (isinstance(permissions, str) and re.fullmatch("0?[0-7]{3,4}", permissions)):
@@ -292,28 +356,33 @@ def check_user_data_size(document: BootDocument) -> Iterator[Finding]:
 
 
 def _machine_deployment(pool: str) -> str:
-    """The name in ``MachineDeployment kube-system/workers``, or the longest possible name for a synthetic pool."""
-    kind, _, name = pool.partition(" ")
-    return name.rpartition("/")[2] if kind == "MachineDeployment" else "n" * 63
+    """The name in ``MachineDeployment kube-system/workers of …``, or the longest possible one for a synthetic pool."""
+    kind, _, rest = pool.partition(" ")
+    return rest.partition(" ")[0].rpartition("/")[2] if kind == "MachineDeployment" else "n" * 63
 
 
 def _size_findings(document: BootDocument, half: Half, size: UserDataSize) -> Iterator[Finding]:
-    if size.limit is None or size.headroom is None:
+    if size.limit is None:
         return
+    counted = size.counted
+    left = size.limit.size - counted
     form = f" ({size.limit.counted.value})" if size.limit.counted.value != "raw" else ""
-    so_much = f"the {half} user-data for {document.provider} has {size.counted:,} bytes{form} of {size.limit.size:,}"
-    if size.headroom < 0:
-        message = f"{so_much}, which is {-size.headroom:,} too many. {size.limit.source}"
-        yield _size_finding(TOO_LARGE, message, document, half)
-    elif size.counted > _NEAR_LIMIT * size.limit.size:
-        yield _size_finding(HEADROOM, f"{so_much}: {size.headroom:,} are left. {size.limit.source}", document, half)
+    so_much = f"the {half} user-data for {document.provider} has {counted:,} bytes{form} of {size.limit.size:,}"
+    if left < 0:
+        message = f"{so_much}, which is {-left:,} too many. {size.limit.source}"
+        yield _size_finding(TOO_LARGE, message, document, half, -left)
+    elif counted > _NEAR_LIMIT * size.limit.size:
+        yield _size_finding(HEADROOM, f"{so_much}: {left:,} are left. {size.limit.source}", document, half, -left)
 
 
-def _size_finding(rule: Rule, message: str, document: BootDocument, half: Half) -> Finding:
-    """A finding at the largest text of the half, because reducing it helps most; it may come from an overlay."""
+def _size_finding(rule: Rule, message: str, document: BootDocument, half: Half, rank: int) -> Finding:
+    """A finding at the largest text of the half, because reducing it helps most; it may come from an overlay. The
+    combination with the fewest bytes left speaks for all."""
     texts = (each for each in document.texts if each.half == half)
     largest = max(texts, key=lambda each: len(each.text), default=None)
     fix = _SIZE_FIXES[half]
     if largest is None:
-        return Finding(rule, message, where=document.profile.manifest.line_of(f"spec.{half}Config"), fix=fix)
-    return Finding(rule, message, where=largest.place(0), fix=f"{fix}; the largest file there is {largest.path}")
+        where = document.profile.manifest.line_of(f"spec.{half}Config")
+    else:
+        where, fix = largest.place(0), f"{fix}; the largest file there is {largest.path}"
+    return Finding(rule, message, where=where, fix=fix, group=half, rank=rank)

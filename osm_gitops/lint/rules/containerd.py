@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from osm_gitops.gocompat.toml import TomlError, read_toml
@@ -33,7 +34,9 @@ RUNC_OPTION: Final = Rule(
 VALUE: Final = Rule("containerd-value", Severity.ERROR, "containerd does not accept a value of its configuration")
 TOO_OLD: Final = Rule("containerd-too-old", Severity.ERROR, "the installed containerd cannot read its configuration")
 HOSTS: Final = Rule("containerd-hosts", Severity.ERROR, "containerd cannot use the hosts.toml of a registry")
-RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS)
+NOT_READ: Final = Rule("containerd-not-read", Severity.ERROR, "containerd does not read a file with its configuration")
+SOCKET: Final = Rule("crictl-endpoint", Severity.WARNING, "crictl asks at a socket that no container runtime has")
+RULES: Final = (SYNTAX, VERSION, TOO_OLD, UNKNOWN_KEY, UNKNOWN_PLUGIN, RUNC_OPTION, VALUE, HOSTS, NOT_READ, SOCKET)
 
 _TABLE: Final = read_table("containerd.toml")
 _TOP: Final = words(_TABLE["top"])
@@ -68,6 +71,19 @@ _HOST_KEYS: Final = words(_TABLE["host_keys"])
 _CAPABILITIES: Final = words(_TABLE["capabilities"])
 
 _CONFIG: Final = "/etc/containerd/config.toml"
+_READ: Final = re.compile(r"/etc/containerd/(?:config\.toml|conf\.d/.*|certs\.d/.*)")
+_ANY_VERSION: Final = re.compile(r"^version[ \t]*=[ \t]*[0-9]", re.MULTILINE)
+_PLUGINS_TABLE: Final = re.compile(r"^[ \t]*\[plugins\b", re.MULTILINE)
+_CRICTL: Final = "/etc/crictl.yaml"
+_ENDPOINT: Final = re.compile(
+    r"^(?:runtime|image)-endpoint:[ \t]*[\"']?(?:unix://)?(/[\w./-]+)[\"']?[ \t]*$", re.MULTILINE
+)
+_DEFAULT_SOCKET: Final = "unix:///run/containerd/containerd.sock"
+_SOCKETS: Final = frozenset(
+    f"{folder}/{socket}"
+    for folder in ("/run", "/var/run")
+    for socket in ("containerd/containerd.sock", "crio/crio.sock", "cri-dockerd.sock", "dockershim.sock")
+)
 _INSTALLS_OLD: Final = re.compile(r"^(?![ \t]*#).*\binstall\b.*\bcontainerd(?:\.io)?[-=](1\.[0-9]+)", re.MULTILINE)
 _VERSION_3: Final = re.compile(r"^version[ \t]*=[ \t]*3\b", re.MULTILINE)
 _AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
@@ -91,15 +107,58 @@ def check_containerd(file: BootFile) -> Iterator[Remark]:
 
 def check_installed_containerd(document: BootDocument) -> Iterator[Finding]:
     """Check the version: containerd 1.x cannot read version 3; containerd 2 can read version 2."""
-    installs = next((match for file in document.files if (match := _INSTALLS_OLD.search(file.text))), None)
-    for file in document.files if installs else ():
+    version = next((found for file in document.files if (found := _installed_old(file.text))), "")
+    for file in document.files if version else ():
         if file.path == _CONFIG and (match := _VERSION_3.search(file.text)):
-            version = installs[1] if installs else ""
             message = f"containerd {version} is installed, which cannot read a configuration of version 3"
             line = line_of(file.text, match.start())
             yield to_finding(
                 document, file, Remark(TOO_OLD, message, line, "Write version = 2, or install containerd 2")
             )
+
+
+@lru_cache(maxsize=1_024)
+def _installed_old(text: str) -> str:
+    """The version 1.x of containerd that a script installs, or an empty text."""
+    match = _INSTALLS_OLD.search(text)
+    return match[1] if match else ""
+
+
+def check_containerd_files(document: BootDocument) -> Iterator[Finding]:
+    """Files with the configuration of containerd that it does not read, and the sockets that crictl asks at."""
+    for file in document.files:
+        if file.path == _CRICTL:
+            for match in _ENDPOINT.finditer(file.text):
+                if match[1] not in _SOCKETS and not _is_named(document, file, match[1]):
+                    message = f"no container runtime listens on {match[1]}"
+                    remark = Remark(SOCKET, message, line_of(file.text, match.start(1)), f"Write {_DEFAULT_SOCKET}")
+                    yield to_finding(document, file, remark)
+        elif _is_unread(file.path) and _is_configuration(file.text):
+            folder, _, name = file.path.rpartition("/")
+            # The usual name is in many scripts, so only its folder tells something.
+            names = (file.path, folder if name == "config.toml" else name)
+            if not any(_is_named(document, file, each) for each in names):
+                message = f"containerd reads {_CONFIG}, and nothing names {file.path}"
+                yield to_finding(document, file, Remark(NOT_READ, message, 0, f"Write it to {_CONFIG}"))
+
+
+def _is_unread(path: str) -> bool:
+    """Whether containerd does not read the path: no file of another program or one that is switched off."""
+    if _READ.fullmatch(path) or not path.startswith("/etc/"):
+        return False
+    return not (re.search(r"rancher|k3s|k0s|microk8s", path) or path.startswith(f"{_CONFIG}.") or path.endswith("~"))
+
+
+@lru_cache(maxsize=1_024)
+def _is_configuration(text: str) -> bool:
+    return bool(_ANY_VERSION.search(text) and _PLUGINS_TABLE.search(text))
+
+
+def _is_named(document: BootDocument, besides: BootFile, name: str) -> bool:
+    """Whether another file, a unit or a command has the name, or imports all files of its folder."""
+    folder = name.rpartition("/")[0] + "/*"
+    texts = (file.text for file in document.texts if file is not besides)
+    return any(name in text or (folder != "/*" and folder in text) for text in (*texts, str(document.modules)))
 
 
 def toml_remark(message: str, text: str) -> Remark:

@@ -88,9 +88,15 @@ def check_permissions(file: BootFile) -> Iterator[Remark]:
         yield Remark(WORLD_WRITABLE, f"permissions {digits} let every user change the file", 0, "Write 644 or 755")
 
 
+def everyone_reads(file: BootFile) -> bool:
+    """Whether every user of the node can read a file."""
+    digits = str(file.permissions)
+    return re.fullmatch("[0-7]{1,4}", digits) is not None and bool(int(digits, 8) & 0o004)
+
+
 def check_secrets(file: BootFile) -> Iterator[Remark]:
     """Credentials in files that all users may read. The message does not contain them."""
-    if not re.fullmatch("[0-7]{1,4}", str(file.permissions)) or not int(str(file.permissions), 8) & 0o004:
+    if not everyone_reads(file):
         return
     for pattern, what in _CREDENTIALS:
         if match := pattern.search(file.text):

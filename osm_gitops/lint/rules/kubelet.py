@@ -7,7 +7,7 @@ later or is silently ignored: reserved quantities, cipher suites, DNS addresses,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -31,26 +31,35 @@ from osm_gitops.lint.rules.kubelet_tables import (
     is_positive_quantity,
     is_quantity,
 )
+from osm_gitops.lint.rules.readable import readable_part
 from osm_gitops.model.finding import Finding, Rule, Severity
 from osm_gitops.yaml.kubernetes import Document, load_documents
 
 VALUE: Final = Rule("kubelet-value", Severity.ERROR, "the kubelet does not accept a value of its configuration")
 
+AMOUNT: Final = Rule("kubelet-amount", Severity.WARNING, "an amount in the kubelet's configuration is hardly intended")
+
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)%")
 _DOMAIN: Final = re.compile(r"(?=.{1,253}\.?$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\.?")
 _CPUS: Final = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*")
+_BYTES: Final = ("memory", "ephemeral-storage")
+_FEW_BYTES: Final = re.compile(r"[0-9]{1,5}(?:\.[0-9]*)?|[0-9]{1,8}m")
 _PATHS: Final = ("staticPodPath", "tlsCertFile", "tlsPrivateKeyFile", "resolvConf", "volumePluginDir", "podLogsDir")
 _SECOND: Final = 1_000_000_000
 
 
-def value_remarks(document: Document) -> Iterator[Remark]:
-    """Invalid values. Values of a wrong type are skipped, because another check reports them."""
+def value_remarks(document: Document, left_out: Collection[str] = ()) -> Iterator[Remark]:
+    """Invalid values. Values of a wrong type are skipped, because another check reports them; values that belong
+    together too if some keys are ``left_out``."""
     check = _ValueChecks(document)
-    yield from check.eviction()
+    yield from check.amounts()
+    if not any(name.startswith("eviction") for name in left_out):
+        yield from check.eviction()
     yield from check.reserved()
     yield from check.network()
     yield from check.paths()
-    yield from check.pairs()
+    if not left_out:
+        yield from check.pairs()
 
 
 class _ValueChecks:
@@ -96,6 +105,16 @@ class _ValueChecks:
             if signal not in self.mapping("evictionSoftGracePeriod"):
                 fix = f"Set evictionSoftGracePeriod.{signal}"
                 yield self.remark(f"evictionSoft.{signal}", "has no grace period, so the kubelet does not start", fix)
+
+    def amounts(self) -> Iterator[Remark]:
+        """Bytes without a unit, or with m for mega, which means a thousandth."""
+        for name in ("kubeReserved", "systemReserved", "evictionHard", "evictionSoft"):
+            for place, text in self.texts(name):
+                resource = place.removeprefix(f"{name}.").partition(".")
+                is_bytes = resource[0] in _BYTES if not resource[1] else resource[2] == "available"
+                if is_bytes and resource[0] != "pid" and _FEW_BYTES.fullmatch(text) and float(text.rstrip("m")) > 0:
+                    message = f"{place} is {text}, which is less than a mebibyte"
+                    yield Remark(AMOUNT, message, self.document.lines.get(place, 1), "Write a unit such as Mi or Gi")
 
     def reserved(self) -> Iterator[Remark]:
         for name in ("kubeReserved", "systemReserved"):
@@ -193,7 +212,7 @@ UNKNOWN_FIELD: Final = Rule("kubelet-unknown-field", Severity.ERROR, "the kubele
 FIELD_TYPE: Final = Rule("kubelet-type", Severity.ERROR, "a field of the kubelet configuration has the wrong type")
 FEATURE_GATE: Final = Rule("kubelet-feature-gate", Severity.ERROR, "the kubelet does not accept a feature gate")
 CGROUP_V1: Final = Rule("kubelet-cgroup-v1", Severity.ERROR, "a kubelet from 1.35 on does not start with cgroup v1")
-RULES: Final = (SYNTAX, UNKNOWN_FIELD, FIELD_TYPE, VALUE, FEATURE_GATE, CGROUP_V1)
+RULES: Final = (SYNTAX, UNKNOWN_FIELD, FIELD_TYPE, VALUE, AMOUNT, FEATURE_GATE, CGROUP_V1)
 
 _API: Final = "kubelet.config.k8s.io/v1beta1"
 _KIND: Final = re.compile(r"^[\"']?kind[\"']?:[ \t]*[\"']?KubeletConfiguration\b", re.MULTILINE)
@@ -223,8 +242,23 @@ def kubelet_remarks(text: str, minor: int, *, cgroup_v1: bool = False) -> tuple[
     try:
         documents = load_documents(text, "")
     except InputError as error:
-        return tuple(Remark(SYNTAX, each.what, _line(each.where), each.fix) for each in error.problems)
+        faults = (Remark(SYNTAX, each.what, _line(each.where), each.fix) for each in error.problems)
+        return (*faults, *first_remarks(_partial_remarks(text, minor, cgroup_v1=cgroup_v1)))
     return tuple(first_remarks(_document_remarks(documents, minor, cgroup_v1=cgroup_v1)))
+
+
+def _partial_remarks(text: str, minor: int, *, cgroup_v1: bool) -> Iterator[Remark]:
+    """Remarks on what can be read of a configuration that the kubelet cannot read."""
+    part = readable_part(text)
+    if part is not None:
+        document, left_out = part
+        fields = _FieldChecks(document, minor)
+        yield from fields.members(document.value, "", "")
+        if "featureGates" not in left_out:
+            yield from fields.gate_remarks()
+        yield from value_remarks(document, left_out)
+        if "failCgroupV1" not in left_out:
+            yield from _cgroup_remarks(document, minor, cgroup_v1=cgroup_v1)
 
 
 def _line(where: str) -> int:
@@ -252,7 +286,11 @@ def _document_remarks(documents: Sequence[Document], minor: int, *, cgroup_v1: b
     yield from fields.members(first.value, "", "")
     yield from fields.gate_remarks()
     yield from value_remarks(first)
-    if cgroup_v1 and minor >= _OLDEST_REFUSING_CGROUP_V1 and first.value.get("failCgroupV1") is not False:
+    yield from _cgroup_remarks(first, minor, cgroup_v1=cgroup_v1)
+
+
+def _cgroup_remarks(document: Document, minor: int, *, cgroup_v1: bool) -> Iterator[Remark]:
+    if cgroup_v1 and minor >= _OLDEST_REFUSING_CGROUP_V1 and document.value.get("failCgroupV1") is not False:
         fix = "Set failCgroupV1: false, or use an operating system with cgroup v2"
         yield Remark(CGROUP_V1, "the operating system boots with cgroup v1, which this kubelet refuses", 1, fix)
 

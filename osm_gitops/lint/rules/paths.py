@@ -1,4 +1,4 @@
-"""Checks for files and units of one half that conflict, and for programs that units cannot run."""
+"""Checks for files and units of one half that conflict."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from posixpath import normpath
 from typing import Final
 
 from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, BootUnit, Remark, to_finding
-from osm_gitops.lint.rules.systemd import is_unit_file, parse, unit_name_remark
+from osm_gitops.lint.rules.systemd import unit_name_remark
 from osm_gitops.model.finding import Finding, Rule, Severity
 
 DUPLICATE_PATH: Final = Rule("duplicate-path", Severity.ERROR, "two files have the same path")
 FILE_AND_UNIT: Final = Rule("file-and-unit", Severity.ERROR, "a file has the path of a unit of the profile")
 FILE_BELOW_FILE: Final = Rule("file-below-file", Severity.ERROR, "a file has a path below another file")
 DUPLICATE_UNIT: Final = Rule("duplicate-unit", Severity.ERROR, "two units or drop-ins have the same name")
-NOT_EXECUTABLE: Final = Rule("not-executable", Severity.ERROR, "a unit runs a file that is not executable")
 UNIT_NOT_ENABLED: Final = Rule(
     "unit-without-install", Severity.WARNING, "a unit is enabled but has no [Install] section"
 )
@@ -26,17 +25,11 @@ RULES: Final = (
     FILE_AND_UNIT,
     FILE_BELOW_FILE,
     DUPLICATE_UNIT,
-    NOT_EXECUTABLE,
     UNIT_NOT_ENABLED,
     DROP_IN_NAME,
 )
 
 _FIX: Final = "Keep one of them, and raise the profile's version"
-_EXEC_KEYS: Final = ("ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "ExecReload")
-
-_SHELL_CALLS: Final = re.compile(
-    r"""(?:[ ]-[a-z]*c[ ]+['"]?|[;&|(!]|\b(?:do|then|else)[ ])[ ]*(/[\w./-]+)(?=[\s'";)&|]|$)"""
-)
 
 
 def check_paths(document: BootDocument) -> Iterator[Finding]:
@@ -48,30 +41,19 @@ def check_paths(document: BootDocument) -> Iterator[Finding]:
             yield to_finding(document, file, remark)
 
 
-def check_programs(document: BootDocument) -> Iterator[Finding]:
-    """Check that the files that units run are executable."""
-    programs = {file.path: file for file in document.files}
-    for file in document.texts:
-        if is_unit_file(file.path):
-            yield from (to_finding(document, file, remark) for remark in _program_remarks(file, programs))
-
-
-def _program_remarks(unit: BootFile, programs: Mapping[str, BootFile]) -> Iterator[Remark]:
-    for entry in parse(unit.text).entries:
-        called = _called(entry.value) if entry.key in _EXEC_KEYS else ()
-        for program in (programs[path] for path in called if path in programs):
-            if not re.search("[1357]", str(program.permissions)[-3:]):
-                message = (
-                    f"{entry.key} runs {program.path}, which is not executable (permissions {program.permissions})"
-                )
-                yield Remark(NOT_EXECUTABLE, message, entry.line, "Set its permissions to 755 or 700")
-
-
-def _called(command: str) -> Iterator[str]:
-    """The program of a command, and the commands in a script that it passes to a shell."""
-    yield from command.lstrip("@-:+!|").split(None, 1)[:1]
-    if "chmod" not in command:
-        yield from _SHELL_CALLS.findall(command)
+def displaced_files(document: BootDocument) -> frozenset[int]:
+    """The files (by ``id``) that are in the place of another file or of a unit, as :func:`check_paths` reports."""
+    found: set[int] = set()
+    for half in HALVES:
+        units = {file.path for unit in document.units if unit.half == half for file in unit.files}
+        written: set[str] = set()
+        for file in document.files:
+            if file.half == half:
+                path = normpath(file.path)
+                if path in written or path in units:
+                    found.add(id(file))
+                written.add(path)
+    return frozenset(found)
 
 
 def _remarks(files: Iterable[BootFile], units: Iterable[BootUnit]) -> Iterator[tuple[BootFile, Remark]]:
@@ -120,6 +102,3 @@ def _text_remarks(unit: BootUnit, written: Mapping[str, BootFile]) -> Iterator[t
         if text is not unit.content and not text.path.endswith(".conf"):
             message = f"systemd reads drop-ins whose names end in .conf, not {text.path.rpartition('/')[2]}"
             yield text, Remark(DROP_IN_NAME, message, 0, "Rename it to end in .conf")
-
-
-DOCUMENT_CHECKS: Final = (check_paths, check_programs)

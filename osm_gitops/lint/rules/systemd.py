@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from osm_gitops.lint.rules.boot_file import BootFile, Remark, suggested_fix, words
@@ -44,6 +45,7 @@ class Parsed:
         return found
 
 
+@lru_cache(maxsize=1_024)
 def parse(text: str) -> Parsed:
     """Parse sections and assignments. Remarks: text before a section, invalid lines, a backslash at the end."""
     sections: list[tuple[str, int]] = []
@@ -59,13 +61,22 @@ def parse(text: str) -> Parsed:
         key, equals, value = content.partition("=")
         if not equals or not key.strip():
             remarks.append(
-                Remark(SYNTAX, "the line is not an assignment of the form Key=value", line, "Correct or remove it")
+                Remark(
+                    SYNTAX,
+                    f"a line of {_shown_section(sections)} is not of the form Key=value",
+                    line,
+                    "Correct or remove it",
+                )
             )
         elif not sections:
             remarks.append(Remark(SYNTAX, f"{key.strip()} is before the first section", line, _SECTION_FIX))
         else:
             entries.append(Entry(sections[-1][0], key.strip(), value.strip(), line))
     return Parsed(tuple(sections), tuple(entries), tuple(remarks))
+
+
+def _shown_section(sections: list[tuple[str, int]]) -> str:
+    return f"[{sections[-1][0][:40]}]" if sections else "the file"
 
 
 _SECTION_FIX: Final = "Put it below a section such as [Service]"
@@ -141,8 +152,9 @@ _UNIT_LISTS: Final = words(
     UpheldBy Also
     """
 )
-_COMMANDS: Final = words("ExecStart ExecStartPre ExecStartPost ExecCondition ExecReload ExecStop ExecStopPost")
-_PREFIXES: Final = "@-:+!|"
+EXEC_KEYS: Final = words("ExecStart ExecStartPre ExecStartPost ExecCondition ExecReload ExecStop ExecStopPost")
+EXEC_PREFIXES: Final = "@-:+!|"
+"""What may stand before the program of a command."""
 _SPECIFIERS: Final = frozenset("aAbBCdDEfgGhHiIjJlLmMnNopPqrsStTuUvVwWyY%")
 _LONE_PERCENT: Final = re.compile(r"%(.?)")
 
@@ -176,7 +188,7 @@ def unit_name_remark(name: str) -> Remark | None:
     match = _UNIT_NAME.fullmatch(name)
     if match is None or match[1] not in UNIT_SUFFIXES or len(name) > 255:
         fix = f"Use letters, digits and :_.-, and one of the suffixes {', '.join(f'.{each}' for each in UNIT_SUFFIXES)}"
-        return Remark(UNIT_NAME, f"{name!r} is not a name of a systemd unit", 1, fix)
+        return Remark(UNIT_NAME, f"{name!r} is not the name of a systemd unit", 1, fix)
     return None
 
 
@@ -194,7 +206,7 @@ def unit_remarks(text: str, name: str, *, drop_in: bool) -> Iterator[Remark]:
             continue
         yield from _value_remarks(entry)
     if name.endswith(".service"):
-        yield from _service_remarks(parsed, drop_in=drop_in)
+        yield from _service_remarks(parsed, name, drop_in=drop_in)
 
 
 def _unknown_key(entry: Entry, known: frozenset[str]) -> Remark:
@@ -235,7 +247,7 @@ def _value_remarks(entry: Entry) -> Iterator[Remark]:
         yield _value_remark(entry, f"not one of {', '.join(sorted(_SERVICE_TYPES))}")
     elif key in _UNIT_LISTS:
         yield from _unit_list_remarks(entry)
-    elif key in _COMMANDS:
+    elif key in EXEC_KEYS:
         yield from _command_remarks(entry)
     elif key == "EnvironmentFile" and not value.removeprefix("-").startswith(("/", "%")):
         yield _value_remark(entry, "not an absolute path")
@@ -259,7 +271,7 @@ _SUFFIX_FIX: Final = "Write the unit's whole name, such as containerd.service"
 
 
 def _command_remarks(entry: Entry) -> Iterator[Remark]:
-    program = entry.value.lstrip(_PREFIXES).split(None, 1)[:1]
+    program = entry.value.lstrip(EXEC_PREFIXES).split(None, 1)[:1]
     if not program:
         yield Remark(VALUE, f"{entry.key} does not name a program", entry.line)
     elif not program[0].strip("\"'").startswith(("/", "%")) and "/" in program[0]:
@@ -289,16 +301,18 @@ def _open_quote(value: str) -> bool:
     return bool(quote)
 
 
-def _service_remarks(parsed: Parsed, *, drop_in: bool) -> Iterator[Remark]:
+def _service_remarks(parsed: Parsed, name: str, *, drop_in: bool) -> Iterator[Remark]:
     types = [entry.value for entry in parsed.entries if (entry.section, entry.key) == ("Service", "Type")]
     kind = types[-1] if types else "simple"
     starts = parsed.values("Service", "ExecStart")
     if len(starts) > 1 and kind != "oneshot":
         fix = "Keep one, or set Type=oneshot; in a drop-in an empty ExecStart= first clears the unit's own"
-        yield Remark(EXEC_START, f"a service of Type={kind} has one ExecStart, not {len(starts)}", starts[1].line, fix)
+        yield Remark(
+            EXEC_START, f"{name} has {len(starts)} ExecStart, but a service of Type={kind} has one", starts[1].line, fix
+        )
     if drop_in:
         return
     if not any(section == "Service" for section, _ in parsed.sections):
-        yield Remark(EXEC_START, "a service unit without a [Service] section does not start anything", 1, "Add it")
+        yield Remark(EXEC_START, f"{name} has no [Service] section, so it does not start anything", 1, "Add it")
     elif not starts and not parsed.values("Service", "ExecStop") and not parsed.values("Unit", "SuccessAction"):
-        yield Remark(EXEC_START, "the service has no ExecStart", 1, "Add the command that it runs")
+        yield Remark(EXEC_START, f"{name} has no ExecStart", 1, "Add the command that it runs")

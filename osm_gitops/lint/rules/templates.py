@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from osm_gitops.errors import Problem
 from osm_gitops.gotemplate.engine import Engine
 from osm_gitops.gotemplate.inspection import Flaw, inspect_half
 from osm_gitops.lint.rules import rules
+from osm_gitops.lint.rules.problems import profile_name
 from osm_gitops.model.finding import Finding, Rule
 from osm_gitops.model.profile import OperatingSystemProfile
 from osm_gitops.render.config import half_texts
@@ -23,7 +22,6 @@ _RULES: Final[Mapping[Flaw, Rule]] = {
     Flaw.MISSING: rules.MISSING_TEMPLATE,
     Flaw.UNUSED: rules.UNUSED_TEMPLATE,
 }
-_WITH_KEY: Final = re.compile(r"(.+:\d+) (\S+)")
 _FIXES: Final[Mapping[Flaw, str]] = {
     Flaw.UNDEFINED: 'Write value("path", default) for your own values; docs/reference/profiles.md lists the fields',
     Flaw.FIELD: "docs/reference/profiles.md lists the fields",
@@ -44,32 +42,3 @@ def template_findings(engine: Engine, profile: OperatingSystemProfile) -> Iterat
                 about=f"{about}, {flawed.template}",
                 fix=_FIXES.get(flawed.flaw, ""),
             )
-
-
-def profile_name(profile: OperatingSystemProfile) -> str:
-    """The name of a profile in findings."""
-    return str(profile.manifest.ref)
-
-
-def problem_finding(rule: Rule, problem: Problem, *, about: str = "") -> Finding:
-    """A problem of reading, resolving or rendering as a finding."""
-    # The place of a setting ends with its key.
-    placed = _WITH_KEY.fullmatch(problem.where)
-    where, field = (placed[1], placed[2]) if placed else (problem.where, "")
-    field = problem.field or field
-    return Finding(
-        rule,
-        _sentence(problem.what, field),
-        where=where,
-        about=problem.about or about,
-        field=field,
-        fix=problem.fix,
-        problem=problem.code,
-    )
-
-
-def _sentence(what: str, field: str) -> str:
-    """A complete sentence: a problem is printed after the name of its field, a finding before it."""
-    is_rest = what.partition(" ")[0] in {"is", "has", "must", "does", "names"}
-    _, keyed, key = field.rpartition(".annotations.")  # keys of annotations have dots
-    return f"{key if keyed else field.rpartition('.')[2]} {what}" if field and is_rest else what

@@ -57,6 +57,7 @@ _SOURCE = "osp-ubuntu.yaml"
 _TOML = "parts/containerd.toml"
 _CONFIG = "ContainerRuntimeConfig"
 _REPLACED = 'ContainerRuntimeConfig | replace("{}", "{}")'
+_SETUP = "- name: setup.service\n      enable: true"
 _SSH = "/etc/ssh/sshd_config.d/10-kubernetes.conf"
 
 MISTAKES: Sequence[Mistake] = (
@@ -74,6 +75,10 @@ MISTAKES: Sequence[Mistake] = (
     _ubuntu(_UNIT, "RestartSec=10", "RestartSecs=10", "systemd-unknown-key"),
     _ubuntu(_UNIT, "[Service]", "[Servce]", "systemd-unknown-section"),
     _ubuntu(_UNIT, "ExecStart=/opt/bin/kubelet", "ExecStart=opt/bin/kubelet", "systemd-value"),
+    _ubuntu(_UNIT, "--cert-dir=/etc", "--cert-dirs=/etc", "kubelet-flag"),
+    _ubuntu(_UNIT, "--kubeconfig=/var/lib", "--network-plugin=cni --kubeconfig=/var/lib", "kubelet-flag"),
+    _ubuntu(_UNIT, "--config=/etc/kubernetes/kubelet.conf", "--config=/etc/kubernetes/kubelet.yaml", "kubelet-file"),
+    _ubuntu(_KUBELET, "cgroupDriver: systemd", "cgroupDriver: cgroupfs", "kubelet-cgroup-driver"),
     _ubuntu("parts/setup.service", "RemainAfterExit=yes", "RemainAfterExit=maybe", "systemd-value"),
     _ubuntu("parts/bootstrap.service", "Type=simple", "Type=simpel", "systemd-value"),
     _ubuntu("parts/health-monitor.service", "RestartSec=10", "RestartSec=ten", "systemd-value"),
@@ -95,6 +100,20 @@ MISTAKES: Sequence[Mistake] = (
     _ubuntu(_TOML, _CONFIG, _REPLACED.format("version = 3", "version = 5"), "containerd-version"),
     _ubuntu(_TOML, _CONFIG, _REPLACED.format("[metrics]", "[metric]"), "containerd-unknown-key"),
     _ubuntu(_TOML, "Config }}\n", "Config }}\nnonsense\n", "toml-syntax", "nonsense"),
+    _ubuntu("parts/setup.service", "/opt/bin/setup", "/opt/bin/set-up", "missing-program"),
+    _ubuntu("parts/setup.service", "Start=/opt/bin/setup", "Start=/opt/bin/setup | tee /run/a", "systemd-shell-syntax"),
+    _ubuntu("parts/bootstrap.service", "After=network", "Before=basic.target\nAfter=network", "unit-cycle"),
+    _ubuntu("parts/start-node.sh", "restart kubelet.service", "restart kublet.service", "unit-not-found"),
+    _ubuntu("parts/apt.sh", "apt-get --yes", "apt-get", "package-manager-asks"),
+    _ubuntu("parts/retry.sh", "curl --fail", "curl", "curl-without-fail"),
+    _ubuntu("parts/fetch-secret.sh", '"$answer.value" "$file"', '"$answer.value" $file', "shellcheck-SC2086"),
+    _ubuntu("parts/containerd-apt.sh", "[arch=$(dpkg --print-architecture) ", "[arch=amd64 ", "one-architecture"),
+    _ubuntu(_SOURCE, "nfs-common", "nfs-utils", "package-name", "apt_anew install --no-install-recommends \\"),
+    _ubuntu(_SOURCE, "/etc/sysctl.d/99-kubernetes.conf", "/etc/sysctl.d/99-kubernetes", "ignored-file-name"),
+    _ubuntu(_SOURCE, "- systemctl daemon-reload", "- yum install -y curl", "command-not-there"),
+    _flatcar("osp-flatcar.yaml", "/opt/bin/health-monitor", "/usr/local/bin/health-monitor", "read-only-path"),
+    _flatcar("osp-flatcar.yaml", _SETUP, _SETUP.replace("true", "false"), "kubelet-never-started"),
+    _flatcar("parts/prepare-kubelet.sh", "#!/bin/bash", "#!/usr/bin/env python3", "missing-interpreter"),
     _flatcar("osp-flatcar.yaml", "[Install]", "[Instal]", "rendering", "- name: bootstrap.service"),
     _flatcar("osp-flatcar.yaml", _SSH, "/etc/systemd/system/setup.service", "file-and-unit", "- name: setup.service"),
 )  # fmt: skip
@@ -205,6 +224,8 @@ OVERLAY_MISTAKES = (
     # what is right, what is wrong, the rule, and the line where it is told if that is not the changed one
     ("nodeHTTPProxy", "nodeHttpProxi", "overlay", ""),
     ("nodeHTTPProxy: http://proxy.example.com:3128", "clusterDNS: nowhere", "setting", ""),
+    ("http://proxy.example.com:3128", "http://fd00::1:3128", "proxy-url", ""),
+    ("nodeHTTPProxy: http://proxy.example.com:3128", "initialTaints: a=b", "taint", ""),
     ("{name: osp-a}", "{name: osp-b}", "overlay", "merge:"),
     ("merge:", "merged:", "overlay", ""),
     ("{name: north}", "{nam: north}", "overlay", ""),

@@ -1,23 +1,27 @@
 // Command kubelet says what the kubelet thinks of its configuration as it starts: reading, defaults, validation and
 // eviction thresholds; and what it, or the libraries that it uses, parse later: quantities, ciphers, addresses.
 //
-// One JSON string a line in, one JSON list of sentences a line out.
+// One JSON string a line in, one JSON list of sentences a line out. With the argument arguments, a line is a JSON list of
+// the kubelet's arguments instead.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"os"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	_ "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
@@ -87,6 +91,49 @@ func parsedLater(settings *config.KubeletConfiguration) (found []string) {
 	return found
 }
 
+// commandLine has the flags of the kubelet, and what they set.
+func commandLine() (*pflag.FlagSet, *options.KubeletFlags, *config.KubeletConfiguration, error) {
+	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	flags.SetOutput(io.Discard)
+	given := options.NewKubeletFlags()
+	settings, err := options.NewKubeletConfiguration()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	given.AddFlags(flags)
+	options.AddKubeletConfigFlags(flags, settings)
+	options.AddGlobalFlags(flags)
+	return flags, given, settings, nil
+}
+
+// arguments says what the kubelet thinks of its arguments: parsing, labels, and the validation of what they set.
+func arguments(given []string) []string {
+	flags, values, settings, err := commandLine()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if err := flags.Parse(given); err != nil {
+		return []string{err.Error()}
+	}
+	found := []string{}
+	if len(flags.Args()) > 0 {
+		found = append(found, fmt.Sprintf("unknown command %q", flags.Args()[0]))
+	}
+	if err := options.ValidateKubeletFlags(values); err != nil {
+		found = append(found, err.Error())
+	}
+	settings.FailCgroupV1 = false
+	gates := utilfeature.DefaultFeatureGate.DeepCopy()
+	if err := gates.SetFromMap(settings.FeatureGates); err != nil {
+		return append(found, err.Error())
+	}
+	if err := validation.ValidateKubeletConfiguration(settings, gates); err != nil {
+		found = append(found, err.Error())
+	}
+	return append(found, parsedLater(settings)...)
+}
+
 func main() {
 	_, codecs, err := scheme.NewSchemeAndCodecs(serializer.EnableStrict)
 	if err != nil {
@@ -94,6 +141,15 @@ func main() {
 	}
 	lines := json.NewDecoder(bufio.NewReader(os.Stdin))
 	answers := json.NewEncoder(os.Stdout)
+	for len(os.Args) > 1 && os.Args[1] == "arguments" && lines.More() {
+		var given []string
+		if err := lines.Decode(&given); err != nil {
+			log.Fatal(err)
+		}
+		if err := answers.Encode(arguments(given)); err != nil {
+			log.Fatal(err)
+		}
+	}
 	for lines.More() {
 		var text string
 		if err := lines.Decode(&text); err != nil {

@@ -11,7 +11,7 @@ from osm_gitops.lint.external import RULES, checkers
 from osm_gitops.lint.external.cloud_init import CloudInit
 from osm_gitops.lint.external.programs import run, scratch
 from osm_gitops.lint.external.shell import Bash, Shellcheck, shell_of
-from osm_gitops.lint.external.systemd import SystemdAnalyze
+from osm_gitops.lint.external.systemd import SystemdAnalyze, verify
 from osm_gitops.lint.rules.boot_file import BootFile
 
 PATH = {"PATH": os.environ["PATH"]}
@@ -80,6 +80,60 @@ def test_bash_tells_the_line_and_not_the_text_which_may_hold_a_token() -> None:
     assert file is bad
     assert remark.line == 3
     assert "abc" not in remark.message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("echo `a\n", "unexpected EOF while looking for matching backquote"),
+        ("echo $(a\n", "unexpected EOF while looking for matching )"),
+        ("if [ a ]; then fi\n", "syntax error near unexpected token fi"),
+        ("for ((i=0;hunter2)); do :; done\n", "syntax error: arithmetic expression required"),
+        ("hunter1 () hunter2\n", "syntax error near unexpected token a word"),
+    ],
+)
+def test_what_bash_says_is_whole_without_words_of_the_script(text: str, said: str) -> None:
+    ((_, remark),) = Bash(PATH).check([script(text)])
+
+    assert remark.message.endswith(f": {said}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "about"),
+    [
+        ("a.service", "[Unit]\n[Service]\nType=simple\n", "a.service"),
+        ("a.service", "[Service]\nExecStart=/bin/true\nType=dbus\n", "a.service"),
+        ("a.timer", "[Timer]\nPersistent=yes\n", "a.timer"),
+        ("a.service", "[Service]\nExecStart=/bin/true\nMemoryMax=hunter2\n", "MemoryMax in a.service"),
+        ("a.service", "[Service]\nExecStart=/bin/true\nWorkingDirectory=hunter2\n", "WorkingDirectory in a.service"),
+        ("a.socket", "[Socket]\nListenStream=/run/a\nListenStream=hunter2 b\n", "ListenStream in a.socket"),
+    ],
+)
+@pytest.mark.skipif(SystemdAnalyze(PATH).missing() is not None, reason="systemd-analyze is not installed")
+def test_what_systemd_says_names_what_it_is_about_and_no_value(name: str, text: str, about: str) -> None:
+    found = list(verify([BootFile(f"/etc/systemd/system/{name}", text, 644, "bootstrap")], PATH))
+
+    assert [remark.message.partition(": ")[0] for _, remark in found] == [f"systemd says of {about}"]
+    assert "hunter2" not in found[0][1].message
+
+
+def test_a_script_that_stops_bash_does_not_hide_mistakes_of_others(tmp_path: Path) -> None:
+    bash = tmp_path / "bash"
+    bash.write_text(
+        '#!/bin/sh\ngrep -q stop "$3" && kill -KILL $$\ngrep -q odd "$3" && exit 255\nexec /bin/bash "$@"\n'
+    )
+    bash.chmod(0o755)
+    files = [script("fi\n", "/opt/bin/a"), script("stop\n", "/opt/bin/b"), script("true\ndone\n", "/opt/bin/c")]
+    files.append(script("odd\n", "/opt/bin/d"))
+
+    found = list(Bash({"PATH": f"{tmp_path}:{PATH['PATH']}"}).check(files))
+
+    told = [(file.path, remark.rule.id, remark.line) for file, remark in found]
+    assert told == [
+        ("/opt/bin/a", "bash-syntax", 2),
+        ("/opt/bin/b", "checker-stopped", 1),
+        ("/opt/bin/c", "bash-syntax", 3),
+    ]
 
 
 def test_what_is_not_installed_is_told_once_and_what_to_install(tmp_path: Path) -> None:

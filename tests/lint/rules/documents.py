@@ -11,7 +11,7 @@ from osm_gitops.lint.rules.boot_file import HALVES, BootDocument, BootFile, Boot
 from osm_gitops.lint.rules.catalogue import DOCUMENT_CHECKS, FILE_CHECKS
 from osm_gitops.model.finding import Finding
 from osm_gitops.model.objects import Manifest, ObjectRef, Origin
-from osm_gitops.model.profile import ConfigHalf, DropIn, File, OperatingSystemProfile, ProfileConfig, Unit
+from osm_gitops.model.profile import ConfigHalf, DropIn, File, Modules, OperatingSystemProfile, ProfileConfig, Unit
 from osm_gitops.sources import builtin
 from tests.conformance_data import load_case
 from tests.profiles.rendering import read, render
@@ -143,7 +143,9 @@ def _half(half: Mapping[str, Any]) -> ConfigHalf:
         )
         for each in half.get("units") or []
     ]
-    return ConfigHalf(files=tuple(files), units=tuple(units))
+    modules = half.get("modules") or {}
+    commands = Modules(bootcmd=tuple(modules.get("bootcmd") or ()), runcmd=tuple(modules.get("runcmd") or ()))
+    return ConfigHalf(files=tuple(files), units=tuple(units), modules=commands)
 
 
 @cache

@@ -59,3 +59,37 @@ def test_a_kubelet_from_1_35_on_is_told_where_the_node_has_cgroup_v1_unless_it_w
 )
 def test_the_flush_frequency_is_a_duration_or_nanoseconds(value: str, wrong: bool) -> None:
     assert bool(_messages(f"{KUBELET}logging:\n  flushFrequency: {value}\n", 35)) is wrong
+
+
+_BROKEN = {
+    "a Go struct": "imageMinimumGCAge: &{2m0s 5} @\n",
+    "an open quote": 'clusterDomain: "cluster.local\n',
+    "bad indentation": "kubeReserved:\n  cpu: 200m\n memory: 5Mi\n",
+    "a key that is there before": "cgroupDriver: systemd\n",
+}
+
+
+@pytest.mark.parametrize("broken", _BROKEN.values(), ids=_BROKEN)
+def test_what_cannot_be_read_does_not_hide_other_mistakes_and_makes_none(broken: str) -> None:
+    text = f"{KUBELET}{broken}maxPodss: 5\nregistryBurst: many\nreservedSystemCPUs: all\n"
+    count = KUBELET.count("\n") + broken.count("\n")
+
+    alone = [(remark.rule.id, remark.line) for remark in kubelet_remarks(f"{KUBELET}{broken}", 36)]
+    with_others = [(remark.rule.id, remark.line) for remark in kubelet_remarks(text, 36)]
+
+    assert {id_ for id_, _ in alone} == {"kubelet-syntax"}
+    assert {each for each in with_others if each[0] != "kubelet-syntax"} == {
+        ("kubelet-unknown-field", count + 1),
+        ("kubelet-type", count + 2),
+        ("kubelet-value", count + 3),
+    }
+
+
+def test_what_belongs_to_a_key_that_cannot_be_read_is_no_mistake() -> None:
+    text = KUBELET.replace("evictionSoftGracePeriod:", "evictionSoftGracePeriod: '")
+    assert text != KUBELET
+    assert {remark.rule.id for remark in kubelet_remarks(text, 36)} == {"kubelet-syntax"}
+
+
+def test_nothing_is_made_of_a_text_without_any_key() -> None:
+    assert [remark.rule.id for remark in kubelet_remarks("- {\n?\n", 36)] == ["kubelet-syntax"]

@@ -23,7 +23,7 @@ _WRONG = {
 }
 _WRONG_OUTSIDE = {
     "kubelet-gcage-rhel": {"kubelet-syntax", "template-left-over"},
-    "kubelet-odd-flatcar": {"kubelet-syntax"},
+    "kubelet-odd-flatcar": {"kubelet-syntax", "kubelet-value"},
     "setting-gates-ubuntu": {"kubelet-feature-gate", "kubelet-value"},
     "setting-insecure-mirror-flatcar": {"containerd-hosts"},
     "setting-insecure-mirror-ubuntu": {"containerd-hosts"},
