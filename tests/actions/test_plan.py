@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from osm_gitops.errors import Code
 from tests.actions.conftest import Config, Jobs
 from tests.actions.github import BOT, MOST_CHARACTERS, READING, GitHub
 from tests.actions.runner import Job
 from tests.cli.scenes import GETTER_TOKEN, pool, profile, write_tree
+from tests.faults import Expected, told
 from tests.sources.sealed import KEY, RECIPIENT
 
 _MARKER = "<!-- osm-gitops plan: fleet -->\n"
@@ -159,7 +161,7 @@ def test_a_pull_request_without_secrets_is_planned_against_its_base(
     assert job.outputs["plan.changes"] == "true"
     assert job.summary.startswith("This run has no keys. So it compares with `HEAD^1`, not with the desired state")
     assert _NEW_POOL in job.summary
-    assert "::notice::The token of this run may not write comments: the plan is in the step summary." in job.log
+    assert "The token may not write comments on this pull request: nothing was written." in job.log
     assert github.comments == []
 
 
@@ -202,7 +204,7 @@ def test_a_comment_that_is_refused_fails_where_it_should_have_worked(applied: Co
     applied.pull_request(_new_pool)
     job = _plan(jobs, applied, token=READING)
     assert job.failed
-    assert "::error::GitHub refused the comment: 403 Forbidden. See docs/how-to/github-actions.md" in job.log
+    assert Expected(Code.FORGE_REFUSED, "403") in told(job.log)
     assert READING not in job.log
 
 
@@ -212,7 +214,7 @@ def test_an_api_that_is_not_there_fails_with_a_sentence(applied: Config, jobs: J
     job.github = {**job.github, "api_url": "http://127.0.0.1:1"}
     job.run("plan", sops_age_key=KEY)
     assert job.failed
-    assert "::error::GitHub cannot be reached: " in job.log
+    assert Expected(Code.FORGE_UNREACHABLE, "http://127.0.0.1:1") in told(job.log)
     assert "Traceback" not in job.log
 
 
