@@ -1,0 +1,1 @@
+"""``kkp``: what the owner of a KKP seed does to its user clusters."""

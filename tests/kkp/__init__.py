@@ -1,0 +1,1 @@
+"""A KKP seed on API servers of the tests."""
