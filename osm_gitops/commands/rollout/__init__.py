@@ -1,0 +1,1 @@
+"""``rollout``: which Machines still run an old boot configuration, and replacing them."""
