@@ -1,10 +1,13 @@
-"""A plan as one HTML page without scripts, other files and network.
+"""A plan as one HTML page that loads nothing.
 
-The style sheet filters it: it hides the content of boxes that are not checked.
+Its style sheet filters it: it hides the content of boxes that are not checked. A script adds search, folding and links
+that are copied; without it the page shows the same.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -13,6 +16,7 @@ from typing import Final
 
 from osm_gitops.errors import Problem
 from osm_gitops.model.plan import Action, Plan
+from osm_gitops.report.html_parts import STYLE, code, foot, head, items
 from osm_gitops.report.outline import (
     SYMBOLS,
     ChangeEntry,
@@ -22,33 +26,29 @@ from osm_gitops.report.outline import (
     Outline,
     PoolsEntry,
     counted,
-    many,
     outline,
 )
-from osm_gitops.report.visible import visible
+from osm_gitops.report.plan_script import SCRIPT
+from osm_gitops.report.visible import many
 
-_STYLE = """\
-:root { color-scheme: light dark; --line: #8884; --soft: #8882; --new: #2da44e33; --old: #cf222e33; --at: #0969da; }
-@media (prefers-color-scheme: dark) { :root { --at: #58a6ff; } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; }
-h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top; }
-code, pre { font: 13px/1.45 ui-monospace, monospace; }
-code { overflow-wrap: anywhere; }
-td.what { white-space: nowrap; }
+_STYLE: Final = """\
+.columns { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 2.5rem; margin-top: 1.5rem; }
+@media screen and (min-width: 64rem) {
+  .columns { grid-template-columns: 17rem minmax(0, 1fr); }
+  nav { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 1rem 0; }
+}
 nav ul { list-style: none; padding: 0; }
-label { margin-right: 1rem; }
-pre { background: var(--soft); padding: .6rem; overflow-x: auto; }
-pre span { display: block; white-space: pre; min-height: 1.45em; }
-.new { background: var(--new); }
-.old { background: var(--old); }
-.at { color: var(--at); }
-.bad { border-left: 4px solid #cf222e; padding-left: 1rem; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: .5rem 0; padding: .3rem .8rem; }
-summary { cursor: pointer; }
+nav li { display: flex; gap: .4rem; align-items: baseline; padding: .25rem 0; border-bottom: 1px solid var(--line); }
+nav li span { margin-left: auto; text-align: right; }
+nav input[type="checkbox"] { margin: 0 .2rem 0 0; align-self: center; vertical-align: -1px; }
+nav input[type="search"] { margin-bottom: .5rem; }
+.boxes label { display: inline-block; margin-right: .8rem; }
+main section section { padding-left: 1rem; border-left: 2px solid var(--line); margin-bottom: 1.2rem; }
+main > section:first-child h2 { margin-top: 0; }
+td.what { white-space: nowrap; }
+.anchor { text-decoration: none; padding: 0 .3rem; font-weight: 400; }
+nav label[for="search"] { display: block; }
+details details { margin-left: .2rem; }
 """
 _ACTIONS: Final = tuple(action for action in Action if action is not Action.UNCHANGED)
 
@@ -63,21 +63,8 @@ _FILTERS = "".join(
     for number in range(1, len(_ACTIONS) + 1)
     for actions in combinations(_ACTIONS, number)
 )
-_HEAD = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<h1>{title}</h1>
-"""
-_CLASSES = {"+": "new", "-": "old", "@": "at"}
+_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9._/-]")
+_CLASSES: Final = {"+": "new", "-": "old", "@": "at"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,78 +78,125 @@ class Page(Detail):
 def format_html(plan: Plan, page: Page, problems: Iterable[Problem] = ()) -> Iterator[str]:
     """The plan, and problems of whole clusters, as pieces of one page, without secrets."""
     content = outline(plan, page, problems)
-    clusters = [(f"cluster-{at}", each) for at, each in enumerate(content.clusters, start=1) if each.has_content]
-    filters = _FILTERS + "".join(_hidden([f"show-{name}"], name) for name, _ in clusters)
-    yield _HEAD.format(title=f"osm-gitops {page.command}", style=_STYLE + filters)
-    yield f"<p><strong>{escape(content.summary)}</strong></p>\n"
+    anchors = Anchors()
+    clusters = [
+        (anchors.of(each.name), f"cluster-{at}", each)
+        for at, each in enumerate(content.clusters, start=1)
+        if each.has_content
+    ]
+    filters = _FILTERS + "".join(_hidden([f"show-{name}"], name) for _, name, _ in clusters)
+    yield head(f"osm-gitops {page.command}", STYLE + _STYLE + filters, SCRIPT)
+    yield f"<header>\n<h1>osm-gitops {escape(page.command)}</h1>\n<p><strong>{escape(content.summary)}</strong></p>\n"
     yield from _failed_pools(clusters)
     made = [part for part in (f"osm-gitops {page.version}" if page.version else "", page.made) if part]
-    yield f"<p>Made by {escape(', '.join(made))}</p>\n" if made else ""
+    yield f'<p class="soft">Made by {escape(", ".join(made))}</p>\n' if made else ""
+    yield "</header>\n"
     yield from _trouble(content)
+    yield '<div class="columns">\n'
     yield from _contents(clusters)
-    for name, cluster in clusters:
-        yield f'<section id="{name}" class="{name}">\n'
-        yield from _cluster(name, cluster)
+    yield "<main>\n"
+    for anchor, name, cluster in clusters:
+        yield f'<section id="{anchor}" class="{name}">\n'
+        yield f"<h2>{code(cluster.name)}: {counted(cluster.counts)} {_link(anchor, cluster.name)}</h2>\n"
+        yield from _about(cluster)
+        yield from changes_of(cluster, anchor, anchors)
         yield "</section>\n"
     if content.machines:
-        yield f"<h2>Machines</h2>\n<p>{escape(' '.join(content.machines))}</p>\n<pre>{escape(content.roll)}</pre>\n"
-    yield "</body>\n</html>\n"
+        yield f"<h2>Machines</h2>\n<p>{escape(' '.join(content.machines))}</p>\n<pre><span>{escape(content.roll)}"
+        yield "</span></pre>\n"
+    yield "</main>\n</div>\n"
+    yield foot(SCRIPT)
 
 
-def _failed_pools(clusters: Iterable[tuple[str, ClusterEntry]]) -> Iterator[str]:
+class Anchors:
+    """Names of places on a page, made of the names of what is there: links still lead there on the next page."""
+
+    def __init__(self) -> None:
+        self._used: Counter[str] = Counter()
+
+    def of(self, name: str, below: str = "") -> str:
+        """An anchor for a thing of this name. It has no character that means anything in HTML, CSS or a URL."""
+        plain = _NOT_PLAIN.sub(lambda sign: f"~{ord(sign[0]):x}", name)
+        anchor = f"{below}/{plain}" if below else plain
+        self._used[anchor] += 1
+        return anchor if self._used[anchor] == 1 else f"{anchor}~~{self._used[anchor]}"
+
+
+_Clusters = Iterable[tuple[str, str, ClusterEntry]]
+
+
+def _failed_pools(clusters: _Clusters) -> Iterator[str]:
     """The number of failed pools by cluster, which the counts of the plan do not include."""
-    failed = [(name, cluster, len(cluster.plan.failed)) for name, cluster in clusters if cluster.plan.failed]
+    failed = [(anchor, cluster, cluster.failed) for anchor, _, cluster in clusters if cluster.failed]
     if failed:
-        links = ", ".join(f'<a href="#{name}">{_code(cluster.name)}</a> ({number})' for name, cluster, number in failed)
+        links = ", ".join(f'<a href="#{anchor}">{code(each.name)}</a> ({number})' for anchor, each, number in failed)
         total = many(sum(number for _, _, number in failed), "pool")
         yield f'<p class="bad"><strong>{total} failed</strong>: {links}</p>\n'
 
 
-def _contents(clusters: Iterable[tuple[str, ClusterEntry]]) -> Iterator[str]:
-    """Links to the clusters, and boxes that filter the page."""
+def _contents(clusters: _Clusters) -> Iterator[str]:
+    """Links to the clusters, and boxes that filter the page; what takes the script is shown by it."""
+    yield '<nav aria-label="Clusters">\n<div class="tools" hidden>\n'
+    yield '<label for="search">Search</label> <input type="search" id="search" autocomplete="off" spellcheck="false">\n'
+    yield '<p><button type="button" id="fold">Fold all</button> '
+    yield '<button type="button" id="unfold">Unfold all</button></p>\n<p id="found" role="status" class="soft"></p>\n'
     boxes = "".join(f"{_box(f'show-{action.value}')}{action.value}</label>" for action in _ACTIONS)
-    yield f"<nav>\n<p>Show: {boxes}</p>\n"
-    items = [
-        f'{_box(f"show-{name}")}</label><a href="#{name}">{_code(cluster.name)}</a>: {counted(cluster.plan.count())}'
-        for name, cluster in clusters
-    ]
-    yield f"{_list(items) if items else ''}</nav>\n"
+    yield f'</div>\n<p class="boxes">Show: {boxes}</p>\n'
+    rows = []
+    for anchor, name, cluster in clusters:
+        box = f'<input type="checkbox" id="show-{name}" checked aria-label="Show {escape(cluster.name)}">'
+        changes = ", ".join(f"{cluster.counts[action]} {action.value}" for action in _ACTIONS if cluster.counts[action])
+        link = f'<a href="#{anchor}">{code(cluster.name)}</a>'
+        rows.append(f'{box}{link} <span class="soft">{changes or "no changes"}</span>')
+    yield f"{items(rows) if rows else ''}</nav>\n"
 
 
 def _box(name: str) -> str:
     return f'<label><input type="checkbox" id="{name}" checked> '
 
 
+def _link(anchor: str, name: str) -> str:
+    return f'<a class="anchor" href="#{anchor}" aria-label="Link to {escape(name)}">#</a>'
+
+
 def _trouble(content: Outline) -> Iterator[str]:
     refusals = [refusal for cluster in content.clusters for refusal in cluster.refusals]
     for title, texts in (("Refused", refusals), ("Failed", content.problems)):
         if texts:
-            yield f'<div class="bad">\n<h2>{title}</h2>\n{_list(map(_code, texts))}</div>\n'
+            yield f'<section class="notice" aria-label="{title}">\n<h2>{title}</h2>\n'
+            yield f"{items(map(code, texts))}</section>\n"
 
 
-def _cluster(name: str, cluster: ClusterEntry) -> Iterator[str]:
-    yield f"<h2>{_code(cluster.name)}: {counted(cluster.plan.count())}</h2>\n"
+def _about(cluster: ClusterEntry) -> Iterator[str]:
     if cluster.servers:
-        yield f"<p>Servers: {_code(cluster.servers)}</p>\n"
-    if cluster.plan.sources:
-        yield f"<p>Sources: {', '.join(_code(visible(source)) for source in cluster.plan.sources)}</p>\n"
-    failed = [_code(note.text) for note in cluster.notes if note.label == "Failed"]
+        yield f"<p>Servers: {code(cluster.servers)}</p>\n"
+    if cluster.sources:
+        yield f"<p>Sources: {', '.join(map(code, cluster.sources))}</p>\n"
+
+
+def changes_of(cluster: ClusterEntry, anchor: str, anchors: Anchors, heading: str = "h3") -> Iterator[str]:
+    """What changes in a cluster, below an ``anchor``: failures, a row for pools that change alike, their objects."""
+    failed = [code(note.text) for note in cluster.notes if note.label == "Failed"]
     if failed:
-        yield f'<div class="bad">\n<h3>Failed</h3>\n{_list(failed)}</div>\n'
-    if cluster.pools:
-        yield "<table>\n<tr><th></th><th>pools</th><th>why</th><th>machines</th></tr>\n"
-        for at, pools in enumerate(cluster.pools, start=1):
-            yield _row(f"{name}-{at}", pools)
-        yield "</table>\n"
+        yield f'<div class="notice">\n<{heading}>Failed</{heading}>\n{items(failed)}</div>\n'
+    pools = [(anchors.of(next(iter(each.names), "others"), anchor), each) for each in cluster.pools]
+    if pools:
+        yield "<details open>\n<summary>What changes</summary>\n"
+        yield "<table>\n<thead><tr><th>objects</th><th>pools</th><th>why</th><th>machines</th></tr></thead>\n<tbody>\n"
+        yield from (_row(*each) for each in pools)
+        yield "</tbody>\n</table>\n"
     if cluster.layout:
-        yield f"<p>Files beside the objects to write: {_code(cluster.layout)}</p>\n"
-    others = [f"{note.label}: {_code(note.text)}" for note in cluster.notes if note.label != "Failed"]
+        yield f"<p>Files beside the objects to write: {code(cluster.layout)}</p>\n"
+    others = [f"{note.label}: {code(note.text)}" for note in cluster.notes if note.label != "Failed"]
     if others:
-        yield f"<details><summary>{many(len(others), 'note')}</summary>\n{_list(others)}</details>\n"
-    for at, pools in enumerate(cluster.pools, start=1):
-        yield f'<section id="{name}-{at}" class="{_actions(pools)}">\n<h3>{_pools(pools)}</h3>\n'
-        yield from map(_change, pools.changes())
+        yield f"<details><summary>{many(len(others), 'note')}</summary>\n{items(others)}</details>\n"
+    for name, each in pools:
+        title = _pools(each)
+        link = _link(name, f"{each.lead} {', '.join(each.names)}")
+        yield f'<section id="{name}" class="{_actions(each)}">\n<{heading}>{title} {link}</{heading}>\n'
+        yield from map(_change, each.changes())
         yield "</section>\n"
+    yield "</details>\n" if pools else ""
 
 
 def _actions(pools: PoolsEntry) -> str:
@@ -172,7 +206,7 @@ def _actions(pools: PoolsEntry) -> str:
 
 def _row(name: str, pools: PoolsEntry) -> str:
     what = "<br>".join(f"{number} to {action.value}" for action, number in pools.actions.items())
-    why = "<br>".join(map(_code, pools.reasons))
+    why = "<br>".join(map(code, pools.reasons))
     link = f'<a href="#{name}">{_pools(pools)}</a>'
     cells = f'<td class="what">{what}</td><td>{link}</td><td>{why}</td><td>{pools.machines}</td>'
     return f'<tr class="{_actions(pools)}">{cells}</tr>\n'
@@ -180,33 +214,24 @@ def _row(name: str, pools: PoolsEntry) -> str:
 
 def _pools(pools: PoolsEntry) -> str:
     more = f" and {pools.unnamed} more" if pools.unnamed else ""
-    return f"{pools.lead} {', '.join(map(_code, pools.names))}{more}".rstrip()
+    return f"{pools.lead} {', '.join(map(code, pools.names))}{more}".rstrip()
 
 
 def _change(change: ChangeEntry) -> str:
-    head = f"{SYMBOLS[change.action]} {_code(change.title)}"
+    head = f"{SYMBOLS[change.action]} {code(change.title)}"
     if not change.diffs:
-        return f'<p class="{change.action.value}">{head}: {_code(change.reason)}</p>\n'
+        return f'<p class="{change.action.value}">{head}: {code(change.reason)}</p>\n'
     inside = "".join(map(_diff, change.diffs))
-    summary = f"<summary>{head}</summary>\n<p>{_code(change.reason)}</p>\n"
+    summary = f"<summary>{head}</summary>\n<p>{code(change.reason)}</p>\n"
     return f'<details class="{change.action.value}">{summary}{inside}</details>\n'
 
 
 def _diff(diff: DiffEntry) -> str:
     if diff.instead:
-        return f"<p>{_code(diff.head)}: {diff.instead}</p>\n"
-    return f"<p>{_code(diff.head)}</p>\n<pre>{''.join(map(_line, diff.lines))}</pre>\n"
+        return f"<p>{code(diff.head)}: {diff.instead}</p>\n"
+    return f"<p>{code(diff.head)}</p>\n<pre>{''.join(map(_line, diff.lines))}</pre>\n"
 
 
 def _line(line: str) -> str:
     kind = _CLASSES.get(line[:1])
     return f'<span class="{kind}">{escape(line)}</span>' if kind else f"<span>{escape(line)}</span>"
-
-
-def _list(items: Iterable[str]) -> str:
-    lines = "\n".join(f"<li>{item}</li>" for item in items)
-    return f"<ul>\n{lines}\n</ul>\n"
-
-
-def _code(text: str) -> str:
-    return f"<code>{escape(text)}</code>"

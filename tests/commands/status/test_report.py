@@ -113,7 +113,7 @@ def test_programs_get_all_of_it_in_a_format_with_a_version() -> None:
         name="prod", now=_NOW, pools=[pool], findings=[Finding("left-over", Problem(Code.INVALID_VALUE, "x", fix="y"))]
     )
     document = checked("status", status_json([cluster], Masker(())))
-    assert (document["formatVersion"], document["trouble"]) == ("2.0", True)
+    assert (document["formatVersion"], document["trouble"]) == ("2.1", True)
     (told,) = document["clusters"]
     assert told["at"] == "2026-01-02T03:04:05Z"
     assert told["findings"] == [

@@ -1,0 +1,1 @@
+"""``report``: the whole fleet on one page."""
